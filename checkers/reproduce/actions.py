@@ -9,6 +9,7 @@ from typing import Any
 from checkers.record.client_config import Acks
 from checkers.reproduce.stage import Stage
 from checkers.reproduce.transactions import RawTransactions
+from checkers.reproduce.wire import connected
 from checkers.systems.proxies.rules import Rule
 from checkers.systems.system import Ability
 from reference_impl.wire.apis import Api
@@ -18,6 +19,8 @@ TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
 SET = 0
 PREFERRED = 0
 ALL = -1  # acks=all
+READ_UNCOMMITTED, READ_COMMITTED = 0, 1
+FETCHED_BYTES = 1_000_000
 TIMEOUT_MS = 5_000
 
 
@@ -133,6 +136,16 @@ def transaction(
     return do
 
 
+def use_epochs(until: int) -> Do:
+    """Gets epochs for the transactional id, as new instances do, until the epoch is `until`."""
+
+    def do(stage: Stage) -> None:
+        with connected(stage.cluster.address(stage.up()[0])) as request:
+            stage.noted = stage.transactions(1).use_epochs(until, request)
+
+    return do
+
+
 def send_in_transaction(value: str) -> Do:
     """Begins a version 2 transaction with one record, recorded as one operation of the history."""
     return lambda stage: stage.begin_transaction(value)
@@ -195,6 +208,42 @@ def elect_preferred(at: int) -> Do:
     return do
 
 
+def delete_topic(stage: Stage) -> None:
+    """Deletes the topic."""
+    body = {"topic_names": [stage.topic.name], "timeout": TIMEOUT_MS}
+    accept(stage.call(Api.DELETE_TOPICS, 4, body)["responses"][0])
+
+
+def prefer_disk(broker: int, disk: int) -> Do:
+    """Makes the broker create its replica of the partition on this disk, numbered from 1.
+
+    The topic does not exist yet, so the broker remembers the disk, and its answer has an error.
+    """
+
+    def do(stage: Stage) -> None:
+        topics = [{"name": stage.topic.name, "partitions": [stage.index]}]
+        path = str(stage.log_dirs_of(broker)[disk - 1])
+        body = {"dirs": [{"path": path, "topics": topics}]}
+        answer = stage.call(Api.ALTER_REPLICA_LOG_DIRS, 2, body, broker)["results"][0]
+        if answer["partitions"][0]["error_code"] != "UNKNOWN_TOPIC_OR_PARTITION":
+            accept(answer["partitions"][0])
+
+    return do
+
+
+def fail_disk(broker: int) -> Do:
+    """Makes the last disk of a running broker fail: its next write of a checkpoint fails."""
+    return lambda stage: stage.fail_disk(broker)
+
+
+def lose_disk(broker: int, *, listed: bool) -> Do:
+    """Deletes the last disk of a broker that is down.
+
+    With `listed`, log.dirs still lists it, so that the disk returns empty.
+    """
+    return lambda stage: stage.lose_disk(broker, listed=listed)
+
+
 def delete_records(before: int, at: int) -> Do:
     """Requests that the leader `at` deletes the records before an offset; accepts a timeout.
 
@@ -214,6 +263,70 @@ def delete_records(before: int, at: int) -> Do:
         answer = stage.call(Api.DELETE_RECORDS, 2, body, at)["topics"][0]["partitions"][0]
         if answer["error_code"] not in ("NONE", "REQUEST_TIMED_OUT"):
             accept(answer)
+
+    return do
+
+
+def delete_all(before: int, at: int) -> Do:
+    """Asks the leader `at` to delete the records before an offset; the stage notes the answer."""
+
+    def do(stage: Stage) -> None:
+        partitions = [{"partition_index": stage.index, "offset": before}]
+        topics = [{"name": stage.topic.name, "partitions": partitions}]
+        body = {"topics": topics, "timeout": TIMEOUT_MS}
+        answer = stage.call(Api.DELETE_RECORDS, 2, body, at)["topics"][0]["partitions"][0]
+        stage.noted = f"{answer['error_code']}, low watermark {answer['low_watermark']}"
+
+    return do
+
+
+def list_offsets(timestamp: int, at: int, *, isolation: int = READ_UNCOMMITTED) -> Do:
+    """Asks the leader `at` for an offset by ListOffsets; the stage notes the answer.
+
+    The timestamps -2 and -1 stand for the log start and the log end (the high watermark, or the
+    last stable offset at read_committed).
+    """
+
+    def do(stage: Stage) -> None:
+        partition = {"partition_index": stage.index, "timestamp": timestamp}
+        topic = {"name": stage.topic.name, "partitions": [partition]}
+        body = {"replica_id": -1, "isolation_level": isolation, "topics": [topic]}
+        answer = stage.call(Api.LIST_OFFSETS, 5, body, at)["topics"][0]["partitions"][0]
+        accept(answer)
+        stage.noted = f"offset {answer['offset']}"
+
+    return do
+
+
+def fetch_state(at: int, offset: int = 0) -> Do:
+    """Fetches from this offset at read_committed; the stage notes the high watermark and the last
+    stable offset.
+    """
+
+    def do(stage: Stage) -> None:
+        partition = {
+            "partition": stage.index,
+            "current_leader_epoch": -1,
+            "fetch_offset": offset,
+            "log_start_offset": -1,
+            "partition_max_bytes": FETCHED_BYTES,
+        }
+        body = {
+            "replica_id": -1,
+            "max_wait": 0,
+            "min_bytes": 0,
+            "max_bytes": FETCHED_BYTES,
+            "isolation_level": READ_COMMITTED,
+            "session_id": 0,
+            "session_epoch": -1,
+            "topics": [{"topic": stage.topic.name, "partitions": [partition]}],
+            "forgotten_topics_data": [],
+            "rack_id": "",
+        }
+        answer = stage.call(Api.FETCH, 11, body, at)["responses"][0]["partitions"][0]
+        accept(answer)
+        watermark, stable = answer["high_watermark"], answer["last_stable_offset"]
+        stage.noted = f"high watermark {watermark}, last stable offset {stable}"
 
     return do
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection
 
 from checkers.reproduce.reproduction import Seen
 from checkers.reproduce.stage import Stage
+from reference_impl.wire.apis import Api
 
 Check = Callable[[Stage], Seen]
 
@@ -41,6 +42,23 @@ def partition(
             and (replicas is None or {*state.replicas} == {*replicas})
         )
         return Seen(reached=reached, text=str(state))
+
+    return check
+
+
+def deleted(stage: Stage) -> Seen:
+    """Checks that no broker knows the topic."""
+    state = stage.state()
+    return Seen(reached=state is None, text="no topic" if state is None else str(state))
+
+
+def registered(*brokers: int, at: int) -> Check:
+    """Checks that broker `at` lists exactly these brokers: they are registered and not fenced."""
+
+    def check(stage: Stage) -> Seen:
+        answer = stage.call(Api.METADATA, 9, {"topics": []}, at)
+        found = sorted(one["node_id"] for one in answer["brokers"])
+        return Seen(reached=found == [*brokers], text=f"brokers {found}")
 
     return check
 
@@ -112,11 +130,11 @@ def logged(node: int, pattern: str) -> Check:
     return check
 
 
-def folders(node: int, pattern: str) -> Check:
-    """Checks that the log directory of a broker has a folder whose name matches a pattern."""
+def folders(node: int, pattern: str, *, disk: int = 1) -> Check:
+    """Checks that a log directory of a broker has a folder whose name matches a pattern."""
 
     def check(stage: Stage) -> Seen:
-        names = sorted(path.name for path in stage.log_dir_of(node).iterdir())
+        names = sorted(path.name for path in stage.log_dirs_of(node)[disk - 1].iterdir())
         found = [name for name in names if re.fullmatch(pattern, name)]
         return Seen(reached=bool(found), text=", ".join(found) or f"no folder matches {pattern}")
 

@@ -85,6 +85,17 @@ class Stage:
         if action is Ability.START:
             self.down.discard(broker)
 
+    def lose_disk(self, broker: int, *, listed: bool) -> None:
+        """Deletes the last log directory of a broker that is down; `listed` keeps the setting."""
+        self.cluster.lose_disk(broker, listed=listed)
+        self.faults.append(Fault(at_ns=time.monotonic_ns(), do="lose-disk", node=broker))
+
+    def fail_disk(self, broker: int) -> None:
+        """Renames the last log directory of a running broker, so that its next checkpoint fails."""
+        folder = self.cluster.log_dirs(broker)[-1]
+        folder.rename(folder.with_name(f"{folder.name}-failed"))
+        self.faults.append(Fault(at_ns=time.monotonic_ns(), do="fail-disk", node=broker))
+
     def state(self, at: int | None = None, index: int | None = None) -> PartitionState | None:
         """Returns a partition's state according to broker `at`, or to any broker that is up."""
         partition = self.index if index is None else index
@@ -114,8 +125,8 @@ class Stage:
     def log_of(self, node: int) -> Path:
         return self.cluster.log(node)
 
-    def log_dir_of(self, node: int) -> Path:
-        return self.cluster.log_dir(node)
+    def log_dirs_of(self, node: int) -> tuple[Path, ...]:
+        return self.cluster.log_dirs(node)
 
     def lost_by(self, node: int) -> int:
         """Returns the number of the partition's records that the broker lost with its power."""

@@ -4,13 +4,13 @@ Transactions of version 1 add each partition by AddPartitionsToTxn and keep the 
 Those of version 2 (KIP-890) add it by the produce request and get a new epoch at each end. All
 requests go to one broker, which must lead the partition and coordinate the transactional id.
 
-Source: KIP-98; KIP-890.
+Source: KIP-98; KIP-360; KIP-890.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -34,6 +34,7 @@ BUSY: Final = frozenset({
 })  # fmt: skip
 BUSY_FOR_S: Final = 20.0
 Call = Callable[[Api, int, dict[str, Any]], Any]
+Send = Callable[[Api, int, Mapping[str, Any]], dict[str, Any]]
 
 
 @dataclass(slots=True)
@@ -61,6 +62,26 @@ class RawTransactions:
     def newer_instance(self) -> str:
         """Requests a producer id as a new instance does; returns the error, or `NONE`."""
         return str(self.call(Api.INIT_PRODUCER_ID, 4, NEW_INSTANCE)["error_code"])
+
+    def use_epochs(self, until: int, send: Send) -> str:
+        """Gets one epoch after the other, as new instances do, until the epoch is `until`.
+
+        Returns the error, or `NONE`.
+        """
+        answer: dict[str, Any] = {"error_code": "NONE"}
+        while answer["error_code"] == "NONE" and self.epoch < until:
+            answer = self._settled(lambda: send(Api.INIT_PRODUCER_ID, 4, NEW_INSTANCE))
+            self.producer_id, self.epoch = answer["producer_id"], answer["producer_epoch"]
+        return str(answer["error_code"])
+
+    def next_epoch(self, epoch: int) -> str:
+        """Asks for the epoch after `epoch`, as an instance does after an error (KIP-360).
+
+        Returns the error and the epoch. The producer keeps its own epoch, as if the answer is lost.
+        """
+        body = {**NEW_INSTANCE, "producer_id": self.producer_id, "producer_epoch": epoch}
+        answer = self._settled(lambda: self.call(Api.INIT_PRODUCER_ID, 4, body))
+        return f"{answer['error_code']}, epoch {answer['producer_epoch']}"
 
     def add_partition(self) -> str:
         """Adds the partition to the transaction, as in version 1; returns the error, or `NONE`."""

@@ -8,7 +8,8 @@ The body and the answer are plain messages, see `reference_impl.wire.plain_messa
 from __future__ import annotations
 
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 from reference_impl.wire.apis import Api
@@ -16,7 +17,7 @@ from reference_impl.wire.plain_messages import decode, encode, receive
 
 Address = tuple[str, int]
 ANSWERS_WITHIN_S: Final = 10.0
-CORRELATION_ID: Final = 1  # each connection has one request
+CORRELATION_ID: Final = 1  # each request is sent after the answer to the one before
 
 
 def call(
@@ -29,5 +30,27 @@ def call(
 ) -> dict[str, Any]:
     """Sends one request and returns its answer; raises OSError if the broker does not answer."""
     with socket.create_connection(to, within_s) as stream:
-        stream.sendall(encode(api, version, CORRELATION_ID, body))
-        return decode(api, version, receive(stream))
+        return _exchange(stream, api, version, body)
+
+
+@contextmanager
+def connected(
+    to: Address, *, within_s: float = ANSWERS_WITHIN_S
+) -> Generator[Callable[[Api, int, Mapping[str, Any]], dict[str, Any]]]:
+    """Yields a function that sends requests over one connection, each after the last answer.
+
+    For thousands of requests, which would need thousands of connections by `call`.
+    """
+    with socket.create_connection(to, within_s) as stream:
+
+        def send(api: Api, version: int, body: Mapping[str, Any]) -> dict[str, Any]:
+            return _exchange(stream, api, version, body)
+
+        yield send
+
+
+def _exchange(
+    stream: socket.socket, api: Api, version: int, body: Mapping[str, Any]
+) -> dict[str, Any]:
+    stream.sendall(encode(api, version, CORRELATION_ID, body))
+    return decode(api, version, receive(stream))

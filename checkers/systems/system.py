@@ -79,6 +79,7 @@ class Layout:
     features: Mapping[str, int] = field(default_factory=dict[str, int])
     proxied: bool = False  # a proxy stands in each link, of nodes and of clients
     traced: bool = False  # each node writes a TRACE log, for `urteil trace`
+    disks: int = 1  # log directories of each broker; the first also has its metadata
 
     @property
     def session_s(self) -> float:

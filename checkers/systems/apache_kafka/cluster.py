@@ -9,6 +9,7 @@ Source: Kafka documentation, "KRaft".
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 import sys
@@ -51,6 +52,7 @@ class Cluster:
     _running: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
     _lost: dict[int, list[power_loss.Lost]] = field(default_factory=dict)
     _log_begins: dict[int, int] = field(default_factory=dict)  # of the present life, in bytes
+    _without_last_disk: set[int] = field(default_factory=set[int])
 
     @property
     def name(self) -> str:
@@ -78,6 +80,13 @@ class Cluster:
 
     def log_dir(self, broker: int) -> Path:
         return self._home(broker) / "logs"
+
+    def log_dirs(self, broker: int) -> tuple[Path, ...]:
+        """Returns the log directories of the broker, each as if on a disk of its own."""
+        first = self.log_dir(broker)
+        disks = 1 if broker == CONTROLLER else self.layout.disks
+        count = disks - (broker in self._without_last_disk)
+        return (first, *(first.with_name(f"{first.name}-{n}") for n in range(2, count + 1)))
 
     def log(self, broker: int) -> Path:
         return self._home(broker) / "server.log"
@@ -107,6 +116,9 @@ class Cluster:
         )
         others = ((broker, self.log_dir(broker)) for broker in self.brokers)
         storage.copy_to(self.log_dir(CONTROLLER), others)
+        for broker in self.brokers:
+            for folder in self.log_dirs(broker)[1:]:
+                storage.add_disk(self.log_dir(broker), folder)
 
     def start(self, broker: int) -> None:
         with self.log(broker).open("ab") as log:
@@ -182,6 +194,22 @@ class Cluster:
         with (self._home(broker) / "lost.txt").open("a") as file:
             file.writelines(f"{one}\n" for one in lost)
 
+    def lose_disk(self, broker: int, *, listed: bool) -> None:
+        """Deletes the last log directory of a broker that is down.
+
+        With `listed`, the directory returns formatted and empty. Otherwise, log.dirs no longer
+        lists it.
+        """
+        assert broker not in self._running, f"broker {broker} is running"
+        disks = self.log_dirs(broker)
+        assert len(disks) > 1, f"broker {broker} has one disk"
+        shutil.rmtree(disks[-1])
+        if listed:
+            storage.add_disk(disks[0], disks[-1])
+        else:
+            self._without_last_disk.add(broker)
+            self._properties(broker).write_text(properties(self._settings(broker)))
+
     def close(self) -> None:
         for process in self._running.values():
             process.kill()
@@ -234,7 +262,8 @@ class Cluster:
             "node.id": str(node),
             "listener.security.protocol.map": LISTENERS,
             "controller.quorum.voters": f"{CONTROLLER}@{voter}",
-            "log.dirs": str(self.log_dir(node)),
+            "log.dirs": ",".join(map(str, self.log_dirs(node))),
+            "metadata.log.dir": str(self.log_dir(node)),
             **EVERY_NODE,
             **replicated(self.layout.brokers),
             **self.layout.settings,

@@ -50,6 +50,13 @@ def copy_to(formatted: Path, others: Iterable[tuple[int, Path]]) -> None:
         meta.write_text(_DIRECTORY.sub(f"directory.id={_directory_id()}", text))
 
 
+def add_disk(formatted: Path, folder: Path) -> None:
+    """Formats a new, empty folder for the node of the formatted folder."""
+    folder.mkdir()
+    text = (formatted / META).read_text()
+    (folder / META).write_text(_DIRECTORY.sub(f"directory.id={_directory_id()}", text))
+
+
 def wipe(folder: Path) -> None:
     """Deletes all replicas and checkpoints in the folder; the folder stays formatted."""
     for entry in folder.iterdir():

@@ -15,8 +15,11 @@ from checkers.reproduce.actions import (
     Refused,
     accept,
     begin_send,
+    delete_all,
     delete_records,
     end_transaction,
+    fetch_state,
+    list_offsets,
     nothing,
     read,
     send,
@@ -24,14 +27,17 @@ from checkers.reproduce.actions import (
     send_to,
     to,
     transaction,
+    use_epochs,
 )
 from checkers.reproduce.checks import (
     acknowledged,
+    deleted,
     done,
     is_noted,
     lost,
     partition,
     refused,
+    registered,
     unanswered,
     was_read,
 )
@@ -146,3 +152,45 @@ def test_a_power_loss_is_counted_in_records_of_the_partition(stage: Stage) -> No
     assert lost(3, 1)(stage) == Seen(reached=True, text="broker 1 lost 3 records")
     assert not lost(3, 1, 2)(stage).reached
     assert lost(0, 2)(stage).reached
+
+
+def test_offsets_and_records_that_were_deleted_are_noted(stage: Stage) -> None:
+    take(stage, create(2), partition(leader=1))
+    take(stage, send("a", "b", "c"), acknowledged("a", "b", "c"))
+
+    assert take(stage, list_offsets(-2, at=1), is_noted("offset 0")).reached
+    assert take(stage, delete_all(2, at=1), is_noted("NONE, low watermark 2")).reached
+    assert take(stage, list_offsets(-2, at=1), is_noted("offset 2")).reached
+    stable = is_noted("high watermark 3, last stable offset 3")
+    assert take(stage, fetch_state(at=1, offset=2), stable).reached
+    assert not take(stage, fetch_state(at=1, offset=0), stable, within_s=0).reached
+
+
+def test_an_open_transaction_is_above_the_last_stable_offset(stage: Stage) -> None:
+    take(stage, create(2), partition(leader=1))
+    take(stage, transaction(lambda it: it.begin(), version=2), is_noted("NONE"))
+    take(stage, send_in_transaction("a"), is_noted("NONE"))
+
+    open_one = is_noted("high watermark 1, last stable offset 0")
+    assert take(stage, fetch_state(at=1), open_one).reached
+    take(stage, end_transaction(commit=True), is_noted("NONE"))
+
+
+def test_epochs_are_used_up_and_a_lost_answer_is_repeated(stage: Stage) -> None:
+    take(stage, create(1), partition(leader=1))
+    take(stage, transaction(lambda it: it.begin()), is_noted("NONE"))
+
+    assert take(stage, use_epochs(5), is_noted("NONE")).reached
+    assert stage.transactions(1).epoch == 5
+    again = transaction(lambda it: it.next_epoch(5))
+    assert take(stage, again, is_noted("NONE, epoch 6")).reached
+    assert take(stage, again, is_noted("NONE, epoch 6")).reached
+
+
+def test_brokers_and_a_topic_are_looked_up_in_the_metadata(stage: Stage) -> None:
+    assert take(stage, nothing, deleted).text == "no topic"
+    take(stage, create(1), partition(leader=1))
+
+    assert not take(stage, nothing, deleted, within_s=0).reached
+    assert take(stage, nothing, registered(1, 2, at=1)).text == "brokers [1, 2]"
+    assert not take(stage, nothing, registered(1, at=1), within_s=0).reached
