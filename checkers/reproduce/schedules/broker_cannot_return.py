@@ -1,0 +1,100 @@
+"""A broker cannot register again, and each attempt makes the active controller resign.
+
+Broker 2 crashes and is in the ELR of a topic. A change of min.insync.replicas clears the ELR of the
+topic, but not the controller's index of ELR members. The topic is deleted, and the index still has
+it. When broker 2 registers after its crash, the controller looks for the topic's partitions, finds
+none, and throws a RuntimeException, which makes it resign.
+
+Source: ReplicationControlManager.removeTopicElrs; ReplicationControlManager.handleBrokerShutdown;
+ReplicationControlManager.generateLeaderAndIsrUpdates; KIP-966.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from checkers.reproduce.actions import (
+    TOPIC_RESOURCE,
+    all_of,
+    create_topic,
+    delete_topic,
+    nothing,
+    pause_for,
+    set_config,
+    to,
+)
+from checkers.reproduce.checks import deleted, done, logged, partition, registered
+from checkers.reproduce.reproduction import Case, Reproduction, Step
+from checkers.systems.apache_kafka.addresses import CONTROLLER
+from checkers.systems.system import Ability, Layout
+
+LAYOUT: Final = Layout(features={"eligible.leader.replicas.version": 1})
+THROWN: Final = r"RuntimeException: Topic ID .* existed in isrMembers, but not in the topics map"
+WAITED_S: Final = 20.0
+
+
+def _steps(*, changed: bool) -> tuple[Step, ...]:
+    return (
+        Step(
+            "broker 1 leads, and broker 2 is in the ISR",
+            create_topic(1, 2, min_insync_replicas="2"),
+            partition(leader=1, isr=(1, 2)),
+        ),
+        Step("broker 2 is killed", to(Ability.KILL, 2), partition(leader=1, isr=(1,), elr=(2,))),
+        Step(
+            "min.insync.replicas of the topic is set to 1",
+            all_of(set_config(TOPIC_RESOURCE, "t", "min.insync.replicas", "1"), pause_for(1)),
+            partition(leader=1, isr=(1,), elr=()),
+        )
+        if changed
+        else Step("no configuration is changed", nothing, done),
+        Step("the topic is deleted", delete_topic, deleted),
+        *(
+            (
+                Step(
+                    "broker 2 starts: the controller throws an exception",
+                    to(Ability.START, 2),
+                    logged(CONTROLLER, THROWN),
+                    within_s=60,
+                ),
+                Step(
+                    f"after {WAITED_S:.0f} s more, broker 2 is not registered",
+                    pause_for(WAITED_S),
+                    registered(1, 3, at=1),
+                ),
+            )
+            if changed
+            else (
+                Step(
+                    "broker 2 starts and is registered",
+                    to(Ability.START, 2),
+                    registered(1, 2, 3, at=1),
+                    within_s=60,
+                ),
+            )
+        ),
+    )
+
+
+REPRODUCTION: Final = Reproduction(
+    name="broker-cannot-return",
+    promise="Always: a broker that crashed and starts again becomes a part of its cluster.",
+    because=(
+        "A change of min.insync.replicas clears the ELR but not the controller's index of ELR"
+        " members, and deleting the topic leaves it there."
+    ),
+    case=Case(
+        about="min.insync.replicas is changed before the topic is deleted",
+        layout=LAYOUT,
+        steps=_steps(changed=True),
+        breaks=True,
+    ),
+    control=Case(
+        about="no configuration is changed",
+        layout=LAYOUT,
+        steps=_steps(changed=False),
+        breaks=False,
+    ),
+    since=(4, 0),
+    page="broker-cannot-return",
+)

@@ -1,0 +1,104 @@
+"""A broker that lost one of two disks is elected "cleanly" without its log.
+
+Both replicas stop cleanly, broker 1 first. Broker 1 then loses the disk that has its replica, and
+log.dirs no longer lists it. The other disk still has the broker epoch of the clean shutdown. So the
+controller keeps broker 1 in the ELR, broker 1 creates an empty replica on the other disk, and it is
+elected although broker 2, the last member of the ISR, has every record.
+
+Source: LogManager.readBrokerEpochFromCleanShutdownFiles; ClusterControlManager.registerBroker;
+KIP-966; KIP-858.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from checkers.reproduce.actions import (
+    all_of,
+    create_topic,
+    lose_disk,
+    nothing,
+    prefer_disk,
+    read,
+    send,
+    to,
+)
+from checkers.reproduce.checks import acknowledged, done, folders, partition, was_read
+from checkers.reproduce.partition_state import NO_LEADER
+from checkers.reproduce.reproduction import Case, Reproduction, Step
+from checkers.systems.system import Ability, Layout
+
+VALUES: Final = tuple(f"v{number}" for number in range(10))
+LAYOUT: Final = Layout(disks=2, features={"eligible.leader.replicas.version": 1})
+
+
+def _steps(*, listed: bool) -> tuple[Step, ...]:
+    leads = 2 if listed else 1
+    return (
+        Step(
+            "broker 1 leads, and broker 2 is in the ISR",
+            all_of(
+                prefer_disk(1, 2),
+                create_topic(1, 2, min_insync_replicas="2", unclean_leader_election_enable="false"),
+            ),
+            partition(leader=1, isr=(1, 2)),
+        ),
+        Step("the replica of broker 1 is on its second disk", nothing, folders(1, "t-0", disk=2)),
+        Step(
+            "10 records are acknowledged with acks=all",
+            send(*VALUES),
+            acknowledged(*VALUES),
+        ),
+        Step(
+            "broker 1 stops cleanly: broker 2 leads",
+            to(Ability.STOP, 1),
+            partition(leader=2, isr=(2,), elr=(1,)),
+        ),
+        Step(
+            "broker 2 stops cleanly: the partition has no leader",
+            to(Ability.STOP, 2),
+            partition(leader=NO_LEADER, isr=(), elr=(1, 2)),
+        ),
+        Step(
+            f"broker 1 loses its second disk, which log.dirs {'still' if listed else 'no longer'}"
+            " lists",
+            lose_disk(1, listed=listed),
+            done,
+        ),
+        Step(
+            "broker 1 returns and creates an empty replica",
+            to(Ability.START, 1),
+            folders(1, "t-0", disk=1),
+            within_s=60,
+        ),
+        Step(
+            f"broker 2 returns with every record: broker {leads} is elected",
+            to(Ability.START, 2),
+            partition(leader=leads, isr=(1, 2)),
+            within_s=60,
+        ),
+        Step("one more record is acknowledged", send("after"), acknowledged("after")),
+        Step("a consumer reads the partition to its end", read, was_read),
+    )
+
+
+REPRODUCTION: Final = Reproduction(
+    name="removed-disk",
+    promise=(
+        "Always: records that were acknowledged with acks=all and min.insync.replicas=2 survive"
+        " the loss of one disk, when every broker stopped cleanly."
+    ),
+    because=(
+        "A broker without one of its log directories counts as stopped cleanly if the other"
+        " directories have the clean shutdown file, so it stays in the ELR without its replica."
+    ),
+    case=Case(
+        about="the lost disk is removed from log.dirs", layout=LAYOUT, steps=_steps(listed=False)
+    ),
+    control=Case(
+        about="the lost disk stays in log.dirs, empty", layout=LAYOUT, steps=_steps(listed=True)
+    ),
+    anomalies=("lost-write", "unseen"),
+    since=(4, 0),
+    page="removed-disk",
+)
