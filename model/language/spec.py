@@ -241,7 +241,9 @@ class Spec:
         return tuple(t.Local(hints[n].info, n) for n in names[1:])
 
     def _call(self, method: Method, *args: object) -> Any:
-        """Runs the method on symbols; adds the method and the line to a SpecError."""
+        """Calls a method of the spec with symbols as arguments; a SpecError gets the method and the
+        line.
+        """
         self._check_precedence()
         try:
             try:

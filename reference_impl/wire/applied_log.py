@@ -24,7 +24,8 @@ from reference_impl.wire.produce import PartitionProduce
 
 @dataclass(frozen=True, slots=True)
 class AppliedLog:
-    """The file of the applied log, which can be read while it grows.
+    """The file that lists each record batch which the cluster has appended; it can be read while it
+    grows.
 
     Each line is written with one unbuffered `write`.
     """

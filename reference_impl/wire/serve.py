@@ -46,8 +46,7 @@ class ServeOptions:
     """The settings of the cluster to serve; brokers are numbered from 1.
 
     `port` is the port of the first broker; 0 selects free ports. Clients connect to the
-    `advertised`
-    hosts and ports, which may be those of proxies.
+    `advertised` hosts and ports, which may be those of proxies.
     """
 
     brokers: int = 3

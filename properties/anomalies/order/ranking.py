@@ -58,7 +58,10 @@ def _rotated_left(word: int, bits: int) -> int:
 
 
 def ranks(history: History) -> Mapping[KeyValue, int]:
-    """Maps each key and value that counts as a record to the last offset at which it does."""
+    """Maps each key and value to the last offset at which the value counts as the record.
+
+    Values that count as the record at no offset are left out.
+    """
     seen: defaultdict[tuple[str, int], set[str]] = defaultdict(set)
     for it in observations(history):
         seen[it.key, it.offset].add(it.value)

@@ -28,7 +28,10 @@ from properties.anomalies.retention import kept_from
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Skip(Step):
-    """Two consecutive values with skipped records in between: their number, and the first one."""
+    """Two consecutive values of a process, and the records skipped between them.
+
+    Of the skipped records the row has their number and the first one.
+    """
 
     skipped: int
     skipped_offset: int

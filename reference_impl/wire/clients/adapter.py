@@ -1,9 +1,8 @@
 """Translates the requests of simulated clients to frames, and frames to their responses.
 
 Through this inverse of the wire handlers, the clients of the simulation speak to any broker over
-TCP. `DIALOGUES` lists for each request its API, the versions that are written, and the
-functions for
-the request and the response. The versions are chosen so that topics have names, and by the
+TCP. `DIALOGUES` lists for each request its API, its versions, and two functions: one writes the
+request, the other reads the response. The versions are chosen so that topics have names, and by the
 transaction protocol (`_versions`).
 
 Several trials share a cluster: each has a prefix for the names of its topics, groups and
