@@ -1,6 +1,6 @@
 """The faults on single requests between brokers, as rules of the proxies.
 
-Source: `reference_impl.simulation.faults`; Kafka's API keys.
+Source: Kafka documentation, "Protocol Guide"; `reference_impl.simulation.faults`.
 Simplified: a proxy holds everything behind a late request on its connection, and does not look at
 the topic partition of a request.
 """
