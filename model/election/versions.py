@@ -106,8 +106,8 @@ class BeforeKip903(BeforeElr):
     in_force=unreleased("KIP-966's recovery by the longest log was not released up to 4.3"),
 )
 class Kip966(Election):
-    """KIP-966's text: if no replica is eligible, the longest log of the last known eligible ones
-    leads.
+    """KIP-966 as written: if no replica is eligible, the last known eligible leader with the
+    longest log leads.
 
     So a record survives as long as fewer than min.insync.replicas brokers have lost the record.
     """

@@ -179,7 +179,7 @@ class IdempotenceActions(IdempotenceState):
         s.restart(p)
 
     def restart(s, p: TopicPartition) -> None:
-        """Changes nothing: the old leader's producer state is then the same as the new leader's."""
+        """Changes nothing: an old leader that restarts keeps all of its producer state."""
 
     def is_retried(s, p: TopicPartition, o: Offset) -> Bool:
         """True if the batch of the record at offset `o` may still arrive from the client."""

@@ -43,7 +43,7 @@ class Declarations:
     jepsen: bool = False
 
     def conditions(self) -> frozenset[str]:
-        """Returns the names of the conditions that hold, as `permits` and `only_with` use them."""
+        """Returns the names of the declared conditions, by which anomalies refer to them."""
         conditions = {
             ALWAYS: True,
             SUBSCRIBE: "subscribe" in self.sub_via,

@@ -107,7 +107,7 @@ class MessageKnowledge:
                 pass
 
     def _counted(self, traced: Traced, before: Replica | None, after: Leader) -> Iterator[str]:
-        """Yields a violation for each fetch offset that the leader counts before the fetch arrived.
+        """Yields a violation for each fetch that the leader counts although it has not arrived.
 
         A high watermark above the fetch offset of a replica that the leader awaits is a violation
         too.

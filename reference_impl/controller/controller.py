@@ -197,7 +197,9 @@ class Controller:
         return replace(after, topic_partitions={**self.topic_partitions, **changed})
 
     def _fence_expired(self, now_ms: int) -> Controller:
-        """Fences expired brokers one by one, with the elections of each (KAFKA-13173)."""
+        """Fences the brokers with expired sessions one by one; each may cause elections
+        (KAFKA-13173).
+        """
         after = self
         for broker_id, session in self.sessions.items():
             if now_ms - session.last_heartbeat_ms >= self.timeouts.session_timeout_ms:

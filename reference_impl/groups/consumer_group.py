@@ -159,7 +159,7 @@ class ConsumerGroup:
     def commit_error(
         self, member_id: str, epoch: int, places: Iterable[TopicPartition], bugs: Bugs
     ) -> ErrorCode:
-        """Returns the error that rejects a commit by this member in this member epoch, or NONE.
+        """Returns the error that rejects an offset commit of a member, or NONE.
 
         A member that has not yet received its new epoch commits in an earlier epoch. This is
         accepted if the member has owned all the partitions of the commit since that epoch

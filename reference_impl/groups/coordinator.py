@@ -75,7 +75,7 @@ class PendingResponse(NamedTuple):
 class PendingAppend(NamedTuple):
     """An append in flight, and the responses that are sent after it.
 
-    If the append stores the assignment of a classic group, `generation` is the group's generation,
+    `generation` is the group's generation if the append stores the assignment of a classic group,
     else None.
     """
 

@@ -103,7 +103,7 @@ def parsed(text: str) -> Fault:
 
 @dataclass(slots=True)
 class FaultPlan:
-    """The faults of a served cluster and the counted events; its methods return what is due."""
+    """The faults of a served cluster, and counters of the requests that trigger them."""
 
     faults: tuple[Fault, ...] = ()
     seed: int = 0

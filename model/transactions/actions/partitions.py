@@ -121,11 +121,10 @@ class Partitions(State):
         )
 
     def keeps_guard(s, k: Transaction, producer_id: ProducerId) -> Bool:
-        """True if the transaction stays verified after a record or marker of this producer id.
+        """True if the transaction stays verified after a record or marker of the given producer id.
 
-        Only a record or marker of another producer id keeps the verification. Without this rule,
-        the variant `keeps-guard` breaks the claim `no_hanging_transaction` in 9 steps
-        (KAFKA-14884).
+        That is so only if the transaction has another producer id. Without this rule, the variant
+        `keeps-guard` breaks the claim `no_hanging_transaction` in 9 steps (KAFKA-14884).
         """
         return s.stamp[k].producer_id != producer_id
 

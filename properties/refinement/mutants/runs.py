@@ -54,7 +54,7 @@ Node = Broker | Controller
 class Mutations:
     """The mutations that exist for one kind of simulated run.
 
-    `visible` selects the part of a node's state that the mutations change.
+    `visible` returns the part of a node's state that the mutations change.
     """
 
     visible: Callable[[Node], object]  # the part of a node; an event that changes it is a step
