@@ -96,6 +96,8 @@ def _plain(value: object) -> Json:
             return _batches(value)
         case tuple():
             return [_plain(item) for item in value]
+        case frozenset():
+            return sorted((_plain(item) for item in value), key=str)
         case _:
             return _fields_of(value)
 
