@@ -17,7 +17,7 @@ from checkers.cli.following import followed
 from checkers.cli.history_options import history_options
 from checkers.cli.log_dirs import auditing
 from checkers.cli.run import Run, command, replay_command
-from checkers.events import AnomalyDecided, DeliveryDecided, Measured
+from checkers.events import DeliveryDecided, Measured
 from checkers.verdicts import Verdict
 from model.faults import InputFault
 from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
@@ -118,16 +118,20 @@ def decide(
     `title` names the history in a run that analyzes several histories. Without `title`, the run
     analyzes only this history.
     """
+    from checkers.report.anomaly_events import decided, keep_rows, undecided
+    from properties.anomalies.catalogue import named
+
     name = title or str(history)
     try:
         from checkers.histories.io.faults import faults
-        from checkers.report.anomalies import explained, keep_rows, times
+        from checkers.report.anomalies import explained, times
         from checkers.report.rows_shown import faults_shown, rows_shown
 
         injected = faults(history)
         found = analysis(run, history, anomalies, declared, engine, master)
     except KeyboardInterrupt:
-        undecided(run, name, anomalies, declared, "interrupted")
+        for event in undecided(named(anomalies, declared), name, "interrupted"):
+            run.emit(event)
         raise
     for broken in found.broken:
         run.note(f"{name}: assumption {broken.assumption.id} is broken {times(broken.count)}")
@@ -140,19 +144,16 @@ def decide(
     run.keep(name, text, "anomalies.txt", verdict_expected=as_expected)
     kept: Mapping[str, str] = {}
     if run.folder is not None:
-        kept = keep_rows(found, run.folder.path, "-".join(["anomalies", *(title or "").split()]))
+        tables = {one.anomaly.id: one.rows for one in found.decisions}
+        kept = keep_rows(tables, run.folder.path, "-".join(["anomalies", *(title or "").split()]))
     suffered = faults_shown(injected, found)
     for decision in found.decisions:
         for row in rows_shown(found, decision, name, suffered):
             run.emit(row)
         anomaly = decision.anomaly
         run.emit(
-            AnomalyDecided(
-                anomaly=anomaly.id,
-                statement=anomaly.statement,
-                rule=anomaly.rule,
-                explanation=anomaly.explanation,
-                source=anomaly.source,
+            decided(
+                anomaly,
                 verdict=decision.verdict,
                 expected=right.get(anomaly.id),
                 count=decision.count,
@@ -192,25 +193,6 @@ def _emit_delivery(run: Run, history: str, found: Analysis) -> None:
 def _replay(history: Path, anomaly: str, *, alone: bool, chosen: Sequence[str]) -> str:
     replay = replay_command() if alone else shlex.join(["urteil", "analyze", str(history)])
     return replay if alone and chosen else f"{replay} --anomaly {anomaly}"
-
-
-def undecided(
-    run: Run, history: str, anomalies: Sequence[str], declared: Declarations, reason: str
-) -> None:
-    """Emits the verdict `undecided`, with this reason, for every selected anomaly."""
-    from properties.anomalies.catalogue import named
-
-    for anomaly in named(tuple(anomalies), declared):
-        run.emit(
-            AnomalyDecided(
-                anomaly=anomaly.id,
-                verdict="undecided",
-                count=0,
-                permitted=False,
-                history=history,
-                reason=reason,
-            )
-        )
 
 
 def analysis(

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from checkers.cli import completion
 from checkers.cli.run import Run, command
+from checkers.cli.system_options import bug_option
 from checkers.events import Ready
 from model.faults import InputFault
 
@@ -34,13 +34,7 @@ if TYPE_CHECKING:
     help="Inject a fault; repeatable. drop-response:every=7 applies every 7th produce request but"
     " sends no response; kill-broker:id=1,after=100 kills broker 1 after 100 produce requests.",
 )
-@click.option(
-    "--bug",
-    "bugs",
-    multiple=True,
-    shell_complete=completion.bugs,
-    help="Switch on a bug of the reference broker; repeatable. See: urteil list bugs.",
-)
+@bug_option
 @click.option(
     "--applied-log",
     type=click.Path(path_type=Path),

@@ -12,12 +12,13 @@ from click.core import ParameterSource
 
 from checkers import demo
 from checkers.cli.run import Run, replay_command
-from checkers.events import AnomalyDecided, Measured
+from checkers.events import Measured
 from model.faults import InputFault
 
 if TYPE_CHECKING:
     from checkers.log_dirs.audit import Audit
 
+LOG_DIRECTORIES: Final = "log directories"
 KEPT: Final = "log_dirs"  # name of the rows and the text in the run folder
 SHARED: Final = ("anomalies", "engine", "master")  # options that an audit also takes
 DEMO: Final = Path(demo.__file__).with_name("three-anomalies.edn")
@@ -85,41 +86,42 @@ def decide(
 
     If the run has a folder, all rows of each check with findings are written to it as Parquet.
     """
-    from checkers.report.log_audit import decided, explained, keep_rows, rows_shown
+    from checkers.report.anomaly_events import decided, keep_rows, undecided
+    from checkers.report.log_audit import explained, rows_shown
+    from properties.log_audit.catalogue import named
 
     name = ", ".join(map(str, folders))
     try:
         found = audited(run, folders, checks, engine, master)
     except KeyboardInterrupt:
-        _undecided(run, name, checks, "interrupted")
+        for event in undecided(named(checks), name, "interrupted", LOG_DIRECTORIES):
+            run.emit(event)
         raise
     text = explained(found, name, verbose=run.verbose > 0)
     run.keep(name, f"{text}\n\nreplay  {replay_command()}", f"{KEPT}.txt")
-    kept = {} if run.folder is None else keep_rows(found, run.folder.path, KEPT)
+    tables = {one.check.id: one.rows for one in found.decisions}
+    kept = {} if run.folder is None else keep_rows(tables, run.folder.path, KEPT)
     for decision in found.decisions:
         for row in rows_shown(decision, name):
             run.emit(row)
         one = "" if checks else f" --anomaly {decision.check.id}"
-        run.emit(decided(decision, name, kept, replay_command() + one))
-    run.emit(Measured(metric=f"{name}: batches", value=found.batches))
-    return found
-
-
-def _undecided(run: Run, name: str, checks: tuple[str, ...], reason: str) -> None:
-    from properties.log_audit.catalogue import named
-
-    for check in named(checks):
         run.emit(
-            AnomalyDecided(
-                anomaly=check.id,
-                verdict="undecided",
-                count=0,
-                permitted=False,
+            decided(
+                decision.check,
+                verdict=decision.verdict,
+                count=decision.count,
+                permitted=decision.permitted,
+                observations=decision.observations,
+                observed=decision.check.observes,
                 history=name,
-                input_kind="log directories",
-                reason=reason,
+                input_kind=LOG_DIRECTORIES,
+                reason=decision.reason,
+                file=kept.get(decision.check.id),
+                replay=replay_command() + one,
             )
         )
+    run.emit(Measured(metric=f"{name}: batches", value=found.batches))
+    return found
 
 
 def audited(

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from checkers.cli import completion
 from checkers.cli.run import Run, command
-from checkers.cli.system_options import broker_settings, system_options
+from checkers.cli.system_options import broker_settings, bug_option, system_options
 from checkers.events import Measured
 from model.faults import InputFault
 
@@ -111,13 +110,7 @@ class Subject:
     is_flag=True,
     help="Let Apache Kafka write TRACE logs into the run folder, for urteil trace.",
 )
-@click.option(
-    "--bug",
-    "bugs",
-    multiple=True,
-    shell_complete=completion.bugs,
-    help="Switch on a bug of the reference broker; repeatable. See: urteil list bugs.",
-)
+@bug_option
 @command(decides=False)
 def record_command(
     run: Run,

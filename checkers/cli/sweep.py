@@ -14,7 +14,8 @@ import click
 
 from checkers.cli import completion, selection
 from checkers.cli.run import Run, command
-from checkers.events import AnomalyDecided, Measured, PropertyDecided
+from checkers.cli.system_options import bug_option
+from checkers.events import Measured, PropertyDecided
 from checkers.progress import Progress
 from model.faults import InputFault
 
@@ -32,13 +33,7 @@ NAMED: Final = 8  # seeds that a reason lists
 @click.option(
     "--seeds", default="0..99", show_default=True, help="Seeds: first..last, or a single one."
 )
-@click.option(
-    "--bug",
-    "bugs",
-    multiple=True,
-    shell_complete=completion.bugs,
-    help="Switch on a bug of the reference broker; repeatable. See: urteil list bugs.",
-)
+@bug_option
 @click.option(
     "--liveness",
     is_flag=True,
@@ -159,6 +154,7 @@ def emit_progress(run: Run, swept: Swept, found: Sequence[Judged], judged: str) 
 
 def emit_anomalies(run: Run, swept: Swept, found: Sequence[Judged], judged: str) -> None:
     """Emits the verdict on each anomaly that at least one simulated history could have shown."""
+    from checkers.report.anomaly_events import decided
     from properties.anomalies.catalogue import CATALOGUE
 
     occurs, observations = Counter[str](), Counter[str]()
@@ -171,12 +167,8 @@ def emit_anomalies(run: Run, swept: Swept, found: Sequence[Judged], judged: str)
         seeds = sorted(it.seed for it in found if anomaly.id in it.occurs)
         shown = ", ".join(map(str, seeds[:NAMED])) + (", ..." if len(seeds) > NAMED else "")
         run.emit(
-            AnomalyDecided(
-                anomaly=anomaly.id,
-                statement=anomaly.statement,
-                rule=anomaly.rule,
-                explanation=anomaly.explanation,
-                source=anomaly.source,
+            decided(
+                anomaly,
                 verdict="violated" if seeds else "holds",
                 count=occurs[anomaly.id],
                 permitted=False,

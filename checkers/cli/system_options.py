@@ -1,10 +1,10 @@
-"""Options that several commands share: the system under test, and the settings of its brokers."""
+"""Options that several commands share: the system under test, its settings and its bugs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -13,6 +13,14 @@ from model.faults import InputFault
 
 if TYPE_CHECKING:
     from checkers.systems.system import Settings
+
+bug_option: Final = click.option(
+    "--bug",
+    "bugs",
+    multiple=True,
+    shell_complete=completion.bugs,
+    help="Switch on a bug of the reference broker; repeatable. See: urteil list bugs.",
+)
 
 
 def system_options(

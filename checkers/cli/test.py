@@ -13,7 +13,7 @@ import click
 
 from checkers.cli import completion
 from checkers.cli.run import Run, command
-from checkers.cli.system_options import broker_settings, system_options
+from checkers.cli.system_options import broker_settings, bug_option, system_options
 from checkers.cli.trials import decide_on
 from checkers.events import Measured, PropertyDecided
 from checkers.verdicts import Verdict
@@ -32,13 +32,7 @@ STORES: Final = "delivery"  # the only suite whose applications use a database
 
 @click.command("test")
 @click.argument("suites", nargs=-1, metavar="[SUITE]...", shell_complete=completion.suites)
-@click.option(
-    "--bug",
-    "bugs",
-    multiple=True,
-    shell_complete=completion.bugs,
-    help="Switch on a bug of the reference broker; repeatable. See: urteil list bugs.",
-)
+@bug_option
 @click.option(
     "--outside", is_flag=True, help="Check each claim outside its condition, where it must fail."
 )

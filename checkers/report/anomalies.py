@@ -1,4 +1,4 @@
-"""The analysis of a history as text for a terminal, and its rows as Parquet files.
+"""The analysis of a history as text for a terminal.
 
 The text contains the worst rows of each anomaly that occurs, an explanation of each row, and the
 number of rows that the text leaves out. The terminal prints the table of verdicts after this text.
@@ -11,15 +11,12 @@ import textwrap
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-import pyarrow.parquet as pq
-
 from checkers.report.decisions import MARKS, many
 from checkers.report.rows_shown import since_start
 from properties.delivery import breaking, explain, strongest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from checkers.histories.analysis import Analysis, BrokenAssumption, Decision
 
@@ -90,17 +87,3 @@ def _left_out(count: int, shown: int) -> Iterator[str]:
 
 def times(count: int) -> str:
     return "once" if count == 1 else f"{count:,} times"
-
-
-def keep_rows(analysis: Analysis, folder: Path, name: str) -> dict[str, str]:
-    """Writes all rows of each anomaly that occurs to the file `folder/name/ANOMALY.parquet`.
-
-    Returns the path of each file, relative to `folder`.
-    """
-    kept: dict[str, str] = {}
-    for decision in analysis.decisions:
-        if decision.count:
-            (folder / name).mkdir(parents=True, exist_ok=True)
-            kept[decision.anomaly.id] = f"{name}/{decision.anomaly.id}.parquet"
-            pq.write_table(decision.rows, folder / kept[decision.anomaly.id])
-    return kept

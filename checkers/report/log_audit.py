@@ -1,4 +1,4 @@
-"""The audit of log directories as text for a terminal, as events, and as Parquet files.
+"""The audit of log directories as text for a terminal, and its rows as events.
 
 For each check with findings, the text contains the rule, the first rows, and the number of rows
 left out. A row names its location: replica, topic partition, segment, byte position.
@@ -9,14 +9,11 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Final
 
-import pyarrow.parquet as pq
-
-from checkers.events import AnomalyDecided, RowShown
+from checkers.events import RowShown
 from checkers.report.decisions import MARKS, many
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
+    from collections.abc import Iterator
 
     from checkers.log_dirs.audit import Audit, Decision
 
@@ -61,38 +58,3 @@ def rows_shown(decision: Decision, name: str) -> Iterator[RowShown]:
     for number, row in enumerate(decision.first, 1):
         text = decision.check.explain(row)
         yield RowShown(anomaly=decision.check.id, history=name, number=number, text=text)
-
-
-def decided(decision: Decision, name: str, kept: Mapping[str, str], replay: str) -> AnomalyDecided:
-    check = decision.check
-    return AnomalyDecided(
-        anomaly=check.id,
-        statement=check.statement,
-        rule=check.rule,
-        explanation=check.explanation,
-        source=check.source,
-        verdict=decision.verdict,
-        count=decision.count,
-        permitted=decision.permitted,
-        observations=decision.observations,
-        observed=check.observes,
-        history=name,
-        input_kind="log directories",
-        reason=decision.reason,
-        file=kept.get(check.id),
-        replay=replay,
-    )
-
-
-def keep_rows(audit: Audit, folder: Path, name: str) -> dict[str, str]:
-    """Writes all rows of each check with findings to the file `folder/name/CHECK.parquet`.
-
-    Returns the path of each file, relative to `folder`.
-    """
-    kept: dict[str, str] = {}
-    for decision in audit.decisions:
-        if decision.count:
-            (folder / name).mkdir(parents=True, exist_ok=True)
-            kept[decision.check.id] = f"{name}/{decision.check.id}.parquet"
-            pq.write_table(decision.rows, folder / kept[decision.check.id])
-    return kept

@@ -5,11 +5,13 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
-from checkers.histories.analysis import analyze
+from checkers.histories.analysis import Analysis, analyze
 from checkers.histories.io.recorded import as_table
-from checkers.report.anomalies import explained, keep_rows
+from checkers.report.anomalies import explained
+from checkers.report.anomaly_events import keep_rows
 from model.history_notation import history
 
 if TYPE_CHECKING:
@@ -20,6 +22,10 @@ MANY_INVERSIONS = as_table(
         "\n".join(["p1 send k=z -> ok @99", *(f"p1 send k=v{n} -> ok @{n}" for n in range(40))])
     )
 )
+
+
+def tables_of(analysis: Analysis) -> dict[str, pa.Table]:
+    return {one.anomaly.id: one.rows for one in analysis.decisions}
 
 
 def wrapped(prose: str) -> list[str]:
@@ -60,7 +66,7 @@ def test_the_cap_is_stated() -> None:
 
 def test_every_row_is_kept_beside_it(tmp_path: Path) -> None:
     analysis = analyze(MANY_INVERSIONS, anomalies=("offset-order-inversion",))
-    kept = keep_rows(analysis, tmp_path, "anomalies")
+    kept = keep_rows(tables_of(analysis), tmp_path, "anomalies")
     assert kept == {"offset-order-inversion": "anomalies/offset-order-inversion.parquet"}
     rows = pq.read_table(tmp_path / kept["offset-order-inversion"])
     assert rows.num_rows == 40
@@ -69,7 +75,7 @@ def test_every_row_is_kept_beside_it(tmp_path: Path) -> None:
 
 def test_a_history_without_anomalies_writes_no_rows(tmp_path: Path) -> None:
     analysis = analyze(as_table(history("p1 send k=a -> ok @0\nc1 poll -> ok k=a@0")))
-    assert keep_rows(analysis, tmp_path, "anomalies") == {}
+    assert keep_rows(tables_of(analysis), tmp_path, "anomalies") == {}
     assert not (tmp_path / "anomalies").exists()
 
 

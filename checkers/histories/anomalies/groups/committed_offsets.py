@@ -39,9 +39,8 @@ COLUMNS: Final = (
     "key",
     "offset",
     "group",
-    "isolation",
 )
-_OF_COMMIT: Final = tuple(name for name in COLUMNS if name != "isolation")
+FETCH_COLUMNS: Final = (*COLUMNS, "isolation")
 FETCHES: Final = int64_schema(
     "register", "group", "key", "offset", "op", "stable", "invoked_ns", "completed_ns"
 )
@@ -60,7 +59,7 @@ def fetched(isolation: Isolation, batch: Batch) -> pa.Table:
     `isolation` is the isolation level of readers for which the history has none.
     """
     observed = batch.is_in("kind", "fetch_offset") & batch.is_in("outcome", "ok")
-    few = batch.where(observed & batch.is_valid("group"), COLUMNS)
+    few = batch.where(observed & batch.is_valid("group"), FETCH_COLUMNS)
     few = few.where(few.is_valid("completed_ns"))
     group, key = few.fingerprints("group"), few.fingerprints("key")
     return table_from(
@@ -92,7 +91,7 @@ def commits(batch: Batch) -> Batch:
 
 
 def _commits(batch: Batch) -> Batch:
-    few = batch.where(batch.is_in("kind", "commit_offset") & batch.is_valid("group"), _OF_COMMIT)
+    few = batch.where(batch.is_in("kind", "commit_offset") & batch.is_valid("group"), COLUMNS)
     outcome = np.where(few.is_in("outcome", "ok"), OK, INFO)
     outcome[few.is_in("outcome", "fail")] = FAIL
     ended = few.ints("completed_ns", null=NEVER_NS)

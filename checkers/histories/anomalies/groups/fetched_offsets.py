@@ -25,10 +25,10 @@ import pyarrow as pa
 
 from checkers.histories.anomalies.findings import Context, Finding
 from checkers.histories.anomalies.groups.committed_offsets import (
-    COLUMNS,
     COMMITS,
     COUNT,
     FAIL,
+    FETCH_COLUMNS,
     FETCHES,
     FIRST,
     HIGHER,
@@ -117,7 +117,7 @@ def fetched_offsets(context: Context) -> Plan[tuple[FetchedOffsets, tuple[Findin
 
 
 def _stage(title: str, schema: pa.Schema, run: object) -> Stage[pa.Table]:
-    return Stage(Source.OPERATIONS, Kernel(title, COLUMNS, schema, run))  # type: ignore[arg-type]
+    return Stage(Source.OPERATIONS, Kernel(title, FETCH_COLUMNS, schema, run))  # type: ignore[arg-type]
 
 
 def _explained(

@@ -24,17 +24,6 @@ from checkers.histories.facts.owner_offsets import packed_offsets
 from checkers.histories.plan.batch import NEVER_NS, Batch
 from properties.anomalies.groups.offsets import NONE
 
-COLUMNS: Final = (
-    "op",
-    "f",
-    "outcome",
-    "invoked_ns",
-    "completed_ns",
-    "kind",
-    "key",
-    "offset",
-    "group",
-)
 AT: Final = int64_schema("group", "key", "low", "jumped", "steps")
 UNREPORTED: Final = int64_schema("group", "invoked_ns")
 PROGRESS: Final = int64_schema("group", "key", "committed", "good")

@@ -22,10 +22,9 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.histories.anomalies.findings import AnomalyChecker, Context, Finding
-from checkers.histories.anomalies.groups.committed_offsets import FAIL, LONG_AGO, commits
+from checkers.histories.anomalies.groups.committed_offsets import COLUMNS, FAIL, LONG_AGO, commits
 from checkers.histories.anomalies.groups.pipeline_consumption import (
     AT,
-    COLUMNS,
     PROGRESS,
     UNREPORTED,
     commit_progress,

@@ -57,6 +57,7 @@ from checkers.histories.columnar.prefix_max import NOWHERE
 from checkers.histories.columnar.rows import schema_of
 from checkers.histories.columnar.sorting import Mask
 from checkers.histories.facts.observed_offsets import (
+    COLUMNS,
     KINDS,
     LOG_OF,
     SEND,
@@ -298,17 +299,6 @@ def _sending(checks: Batch) -> Kernel:
     )
 
 
-_COLUMNS_ALONE: Final = (
-    "op",
-    "outcome",
-    "invoked_ns",
-    "completed_ns",
-    "position",
-    "kind",
-    "key",
-    "offset",
-    "isolation",
-)
 CHECKERS: Final = (
     AnomalyChecker(
         ids=(INVERSION, STALE, FUTURE_READ),
@@ -317,7 +307,7 @@ CHECKERS: Final = (
             ids=(INVERSION, STALE),
             plan=offsets_without_shuffle,
             assumes=("time-goes-forward",),
-            columns=_COLUMNS_ALONE,
+            columns=COLUMNS,
             needs_shuffle=False,
         ),
     ),

@@ -1,0 +1,75 @@
+"""The verdict on an anomaly as an event, and its rows as a Parquet file.
+
+Anomalies are those of histories and of log directories.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from checkers.events import HISTORY, AnomalyDecided
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    import pyarrow as pa
+
+
+class Described(Protocol):
+    """An anomaly of histories, or a check of log directories, as its catalogue describes it."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def statement(self) -> str: ...
+    @property
+    def rule(self) -> str: ...
+    @property
+    def explanation(self) -> str: ...
+    @property
+    def source(self) -> str: ...
+
+
+def decided(anomaly: Described, **verdict: Any) -> AnomalyDecided:
+    """Returns the event with the verdict on an anomaly, and with its texts from the catalogue."""
+    return AnomalyDecided(
+        anomaly=anomaly.id,
+        statement=anomaly.statement,
+        rule=anomaly.rule,
+        explanation=anomaly.explanation,
+        source=anomaly.source,
+        **verdict,
+    )
+
+
+def undecided(
+    anomalies: Iterable[Described], history: str, reason: str, input_kind: str = HISTORY
+) -> Iterator[AnomalyDecided]:
+    """Yields the event with the verdict `undecided` for each anomaly."""
+    for anomaly in anomalies:
+        yield AnomalyDecided(
+            anomaly=anomaly.id,
+            verdict="undecided",
+            count=0,
+            permitted=False,
+            history=history,
+            input_kind=input_kind,
+            reason=reason,
+        )
+
+
+def keep_rows(tables: Mapping[str, pa.Table], folder: Path, name: str) -> dict[str, str]:
+    """Writes each table that has rows to the file `folder/name/ANOMALY.parquet`.
+
+    `tables` has the rows of each anomaly. Returns the path of each file, relative to `folder`.
+    """
+    import pyarrow.parquet as pq
+
+    kept: dict[str, str] = {}
+    for anomaly, table in tables.items():
+        if table.num_rows:
+            (folder / name).mkdir(parents=True, exist_ok=True)
+            kept[anomaly] = f"{name}/{anomaly}.parquet"
+            pq.write_table(table, folder / kept[anomaly])
+    return kept
