@@ -161,7 +161,7 @@ def _row(same: Sequence[Decided]) -> tuple[str, ...]:
         ", ".join(sorted(row.claim for row in same)),
         where,
         verdict,
-        one.why,
+        one.why + (f": [finding](findings/{one.finding}.md)" if one.finding else ""),
         f"{one.trials} in {one.seconds:.0f} s",
         one.again,
     )

@@ -135,9 +135,9 @@ def decide(
             alone.append(side)
     for shared in together.values():
         for judged in trying.inside(shared):
-            yield trying.with_faults(judged, together=effort.together)
+            yield trying.with_faults(judged)
     for side in alone:
-        yield trying.with_faults(trying.show(side), together=1)
+        yield trying.with_faults(trying.show(side))
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ class Trying:
         setting = sides[0].setting
         tally = _Tally(self.progress)
         broken: dict[str, Ran] = {}
-        for plans in _batched(self._plans(setting), self.effort.together):
+        for plans in self._batches(setting):
             rules = self.effort.rules
             for ran in self.trials.together(self.suite, setting, plans, rules):
                 tally.add(ran, f"{self.suite.name}, {setting}")
@@ -175,6 +175,17 @@ class Trying:
         ]
         seeds = (self._seed(setting, number) for number in range(self.effort.drawn))
         return [*fragile[: self.effort.fragile], *seeds]
+
+    def _batches(self, setting: str) -> Iterator[Sequence[Program | str]]:
+        """Yields the plans of trials at the same time.
+
+        The last trial is alone if rules need a fault that only one trial at a time may have.
+        """
+        plans, size = self._plans(setting), self.effort.together
+        yield from (plans[at : at + size] for at in range(0, len(plans), size))
+        needed = {*self.suite.machine.NEEDS.values()}
+        if size > 1 and self.effort.drawn and needed & self.trials.powers & ONE_AT_A_TIME:
+            yield (self._seed(setting, self.effort.drawn),)
 
     def _seed(self, setting: str, number: int) -> str:
         return f"{self.seed} {setting} {number}"
@@ -263,11 +274,11 @@ class Trying:
                 for _ in range(self.effort.tries):
                     yield self.trials.replay(self.suite, side.setting, program)
 
-    def with_faults(self, judged: Judged, *, together: int) -> Judged:
+    def with_faults(self, judged: Judged) -> Judged:
         """Returns the verdict with the kinds of faults that its trials could have."""
         if not judged.trials:
             return judged
-        powers = self.trials.powers - (ONE_AT_A_TIME if together > 1 else frozenset())
+        powers = self.trials.powers
         needed = {*self.suite.machine.NEEDS.values()}
         return replace(
             judged,
@@ -320,11 +331,6 @@ def _smaller(ran: Ran) -> Iterator[Trial]:
         yield ran.calls, *ran.beside[:at], *ran.beside[at + 1 :]
     for at in reversed(range(len(ran.calls))):
         yield ran.calls[:at] + ran.calls[at + 1 :], *ran.beside
-
-
-def _batched(plans: Sequence[Program | str], size: int) -> Iterator[Sequence[Program | str]]:
-    """Yields the plans in batches of this size; the last one may be smaller."""
-    return (plans[at : at + size] for at in range(0, len(plans), size))
 
 
 def _needed(suite: Suite, side: Side) -> set[Power]:

@@ -44,6 +44,7 @@ class Decided:
     tried: tuple[str, ...] = ()
     untried: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()  # of brokers, beside those of the layout of trials
+    finding: str = ""  # the page of docs/findings that explains an unexpected verdict
 
     @property
     def key(self) -> tuple[str, str, str, Place, str]:
@@ -112,6 +113,8 @@ def merged(old: Iterable[Decided], new: Iterable[Decided]) -> tuple[Decided, ...
 def _merged(old: Decided, new: Decided) -> Decided:
     if new.verdict == "undecided" and old.verdict != "undecided":
         return old
+    if new.verdict == old.verdict == "violated":
+        return replace(new, finding=old.finding)
     if (old.verdict, old.tried, old.settings) != (new.verdict, new.tried, new.settings):
         return new
     if new.verdict != "holds" or new.program or old.program:

@@ -87,6 +87,16 @@ def test_trials_that_broke_nothing_add_up_if_they_had_the_same_faults() -> None:
     assert merged((row,), (replace(row, verdict="undecided"),)) == (row,)
 
 
+def test_an_unexpected_verdict_links_to_its_finding_and_keeps_the_link() -> None:
+    found = replace(ROW, finding="stale-elr-member")
+    assert "a\\|b: [finding](findings/stale-elr-member.md)" in page((found,))
+    (again,) = merged((found,), (replace(ROW, trials=9),))
+    assert (again.finding, again.trials) == ("stale-elr-member", 9)
+    for row in kept():
+        page_of = PAGE.parent / "findings" / f"{row.finding}.md"
+        assert not row.finding or page_of.exists()
+
+
 def test_only_sides_without_a_row_and_without_a_bug_are_decided() -> None:
     suite = SUITES["log"]
     system = "none such"

@@ -30,6 +30,7 @@ from reference_impl.protocol.groups import (
     SyncedGroup,
     SyncGroup,
 )
+from reference_impl.protocol.messages import ErrorCode
 from reference_impl.wire.adapter import span
 from reference_impl.wire.clients.dialogue import (
     Names,
@@ -106,8 +107,12 @@ def fetch_offsets(request: FetchOffsets, writer: Writer, names: Names) -> Values
     }
 
 
-def fetched_offsets(_request: FetchOffsets, body: Any, names: Names) -> FetchedOffsets:
-    offsets = tuple(
+def fetched_offsets(request: FetchOffsets, body: Any, names: Names) -> FetchedOffsets:
+    """Reads the response; a topic partition that a broker leaves out has no committed offset.
+
+    Kafka leaves none out. The Java client reads the response in the same way.
+    """
+    found = tuple(
         (
             TopicPartition(names.received(topic.name), one.partition_index),
             _committed(one),
@@ -116,7 +121,12 @@ def fetched_offsets(_request: FetchOffsets, body: Any, names: Names) -> FetchedO
         for topic in body.topics
         for one in topic.partitions
     )
-    return FetchedOffsets(error=error_code(getattr(body, "error_code", 0)), offsets=offsets)
+    error = error_code(getattr(body, "error_code", 0))
+    if error is not ErrorCode.NONE:
+        return FetchedOffsets(error=error, offsets=found)
+    there = {place for place, _, _ in found}
+    missing = [place for place in request.topic_partitions or () if place not in there]
+    return FetchedOffsets(offsets=(*found, *((place, None, error) for place in missing)))
 
 
 def _committed(one: Any) -> CommittedOffset | None:

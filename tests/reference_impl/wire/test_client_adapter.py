@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -85,6 +86,8 @@ from reference_impl.wire.clients.adapter import DIALOGUES, request_frame, respon
 from reference_impl.wire.clients.dialogue import Names, UnknownError, error_code
 from reference_impl.wire.clients.frames import NoCommonVersion, api_versions_request
 from reference_impl.wire.clients.frames import offered_versions as offered_in
+from reference_impl.wire.clients.groups import fetched_offsets
+from reference_impl.wire.clients.topics import described_metadata
 from reference_impl.wire.server import ANSWERS
 from reference_impl.wire.versions import VERSIONS
 
@@ -448,6 +451,31 @@ def test_each_version_can_be_written_and_its_response_read(api: Api, version: in
 @cache
 def _one(kind: str) -> tuple[Any, Any]:
     return find(st.tuples(*EXCHANGES[kind]), lambda _: True)
+
+
+def test_a_topic_partition_that_a_broker_leaves_out_has_no_committed_offset() -> None:
+    request = FetchOffsets(group="g", topic_partitions=(PLACE,))
+    for error, offsets in (
+        (ErrorCode.NONE, ((PLACE, None, ErrorCode.NONE),)),
+        (ErrorCode.NOT_COORDINATOR, ()),
+    ):
+        body = SimpleNamespace(error_code=error.value, topics=())
+        assert fetched_offsets(request, body, Names()) == FetchedOffsets(
+            error=error, offsets=offsets
+        )
+
+
+def test_metadata_of_a_topic_with_more_partitions_shows_those_of_the_trial() -> None:
+    known = known_names()
+    known.partitions["orders"] = 1
+    partitions = tuple(
+        SimpleNamespace(partition_index=at, replica_nodes=(1,), isr_nodes=(1,), leader_id=1)
+        for at in range(4)
+    )
+    topic = SimpleNamespace(name="orders", error_code=0, partitions=partitions)
+    body = SimpleNamespace(topics=(topic,), brokers=())
+    image = described_metadata(Metadata(), body, known).image
+    assert [place for place, _ in image.topic_partitions] == [TopicPartition("orders", 0)]
 
 
 def test_metadata_has_the_topics_of_the_trial_and_the_addresses_of_the_brokers() -> None:
