@@ -17,7 +17,14 @@ from model.histories import EndOffset, Isolation, Poll
 from model.vocabulary import Offset, TopicPartition
 from reference_impl.log.record_batch import batches, decode, header
 from reference_impl.log.transaction_marker import read
-from reference_impl.protocol.messages import ErrorCode, Fetch, Fetched, ListedOffsets, ListOffsets
+from reference_impl.protocol.messages import (
+    EARLIEST_TIMESTAMP,
+    ErrorCode,
+    Fetch,
+    Fetched,
+    ListedOffsets,
+    ListOffsets,
+)
 from reference_impl.protocol.transactions import TxnResult
 from reference_impl.simulation.broker_client import BrokerClient, error_of
 from reference_impl.simulation.programs import Application, Steps
@@ -53,7 +60,7 @@ class Reader:
         if answer.error is ErrorCode.OFFSET_OUT_OF_RANGE:
             self.app.begin("assign")
             self.app.end("fail", error=answer.error.name)
-            self.position = Offset(max(0, answer.log_start_offset))
+            self.position = yield from self._log_start(answer)
         elif answer.error is not ErrorCode.NONE:
             yield from self.brokers.refresh_leader()
         return polled
@@ -81,6 +88,19 @@ class Reader:
         if isinstance(answer, Fetched):
             return answer
         return Fetched(topic_partition=self.topic_partition, error=error_of(answer))
+
+    def _log_start(self, answer: Fetched) -> Steps[Offset]:
+        """Returns the log start offset, which Kafka does not send with an error.
+
+        Without an answer to ListOffsets, returns the position.
+        """
+        if answer.log_start_offset >= 0:
+            return answer.log_start_offset
+        request = ListOffsets(topic_partition=self.topic_partition, timestamp=EARLIEST_TIMESTAMP)
+        listed = yield from self.brokers.call_leader(self.topic_partition, request)
+        if isinstance(listed, ListedOffsets) and listed.error is ErrorCode.NONE:
+            return listed.offset
+        return self.position
 
     def end_offset(self) -> Steps[Offset]:
         """Returns the end offset for the reader's isolation level; -1 after an error."""

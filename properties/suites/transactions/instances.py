@@ -15,13 +15,14 @@ from model.histories import FetchOffset, Isolation, Outcome, Poll
 from model.vocabulary import TopicPartition
 from properties.claims.transactions import Ends
 from reference_impl.protocol.groups import FetchedOffsets, FetchOffsets
-from reference_impl.protocol.messages import ErrorCode
+from reference_impl.protocol.messages import RETRIABLE, ErrorCode
 from reference_impl.protocol.transactions import TransactionVersion
 from reference_impl.simulation.broker_client import BACKOFF_MS, BrokerClient, error_of
 from reference_impl.simulation.programs import Application, Pause, Program, ProgramFactory, Steps
 from reference_impl.simulation.reader import Reader
 from reference_impl.simulation.sender import Sender
 from reference_impl.simulation.transactional_producer import TransactionalProducer
+from reference_impl.simulation.world import NoProgress
 
 IDLE_MS: Final = 10
 SEND_ATTEMPTS: Final = 2
@@ -170,7 +171,9 @@ def fetches_offset(place: TopicPartition, isolation: Isolation) -> ProgramFactor
         while True:
             answer = yield from brokers.call_coordinator(GROUP, request)
             assert isinstance(answer, FetchedOffsets), error_of(answer)
-            ((_, kept, error),) = answer.offsets
+            if answer.error is not ErrorCode.NONE and answer.error not in RETRIABLE:
+                raise NoProgress(f"the offsets of {GROUP} are not answered: {answer.error.name}")
+            kept, error = next(((it, error) for _, it, error in answer.offsets), (None, None))
             if error is ErrorCode.NONE:
                 break
             yield Pause(BACKOFF_MS)

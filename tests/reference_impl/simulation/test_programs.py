@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import pytest
+
 from model.histories import EndOffset, Poll, Send
-from model.vocabulary import TopicPartition
-from reference_impl.protocol.controller import CreateTopic
+from model.vocabulary import BrokerId, LeaderEpoch, Offset, PartitionEpoch, TopicPartition
+from reference_impl.protocol.controller import CreateTopic, MetadataImage, PartitionState
+from reference_impl.protocol.messages import (
+    ErrorCode,
+    Fetch,
+    Fetched,
+    ListedOffsets,
+    ListOffsets,
+    NodeId,
+)
 from reference_impl.simulation.broker_client import BrokerClient
 from reference_impl.simulation.cluster import TOPIC_PARTITION, Cluster
-from reference_impl.simulation.programs import Application, Pause, Program
+from reference_impl.simulation.programs import Application, Call, Pause, Program
 from reference_impl.simulation.reader import Reader
 from reference_impl.simulation.sender import Sender
 
@@ -106,3 +116,34 @@ def test_equal_seeds_give_equal_runs() -> None:
 
     assert digest(1) == digest(1)
     assert digest(1) != digest(2)
+
+
+def test_a_reader_lists_the_log_start_if_an_error_does_not_have_it() -> None:
+    app = Application(client_id=NodeId(1_000_001), process=1, brokers=(BrokerId(1),))
+    brokers = BrokerClient(app=app)
+    brokers.image = MetadataImage(
+        topic_partitions=(
+            (
+                TOPIC_PARTITION,
+                PartitionState(
+                    replicas=(BrokerId(1),),
+                    isr=(BrokerId(1),),
+                    leader=BrokerId(1),
+                    leader_epoch=LeaderEpoch(0),
+                    partition_epoch=PartitionEpoch(0),
+                ),
+            ),
+        )
+    )
+    reader = Reader(app=app, brokers=brokers, topic_partition=TOPIC_PARTITION)
+    poll = reader.poll()
+    fetch = next(poll)
+    assert isinstance(fetch, Call)
+    assert isinstance(fetch.request, Fetch)
+    error = ErrorCode.OFFSET_OUT_OF_RANGE
+    lists = poll.send(Fetched(topic_partition=TOPIC_PARTITION, error=error))
+    assert isinstance(lists, Call)
+    assert isinstance(lists.request, ListOffsets)
+    with pytest.raises(StopIteration):
+        poll.send(ListedOffsets(offset=Offset(3)))
+    assert reader.position == 3
