@@ -107,7 +107,7 @@ def run(options: argparse.Namespace) -> None:
                     new = row(system.name, suite, judged, today, tuple(options.broker_config))
                     note(f"{new.claim} ({new.setting}): {new.verdict}, {new.why}, {new.again}")
                     with writing:
-                        evidence.kept(folder, suite, judged, system)
+                        evidence.kept(folder, suite, judged, system, settings)
                     add(new)
 
         beside, alone = Queue[Sides](), Queue[Sides]()

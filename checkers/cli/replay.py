@@ -1,22 +1,37 @@
-"""`urteil replay`: repeats the steps of a recorded trace on its spec or on another variant."""
+"""`urteil replay`: repeats a trace of a model, or a kept trial on a running system."""
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from checkers.cli import selection
-from checkers.cli.run import FILE, Run, command
+from checkers.cli.replay_trials import TIMES, replay_trials
+from checkers.cli.run import Run, command
+from checkers.cli.system_options import system_options
 from checkers.events import Evidence, PropertyDecided
 from model.faults import InputFault, UnknownName
 
 if TYPE_CHECKING:
     from checkers.explicit.replay import Replayed
     from model.language.spec import Spec
+
+
+def _or_trials(function: Callable[..., None]) -> Callable[..., None]:
+    """Makes the command run kept trials again if it gets a folder or a file of a trial."""
+
+    @functools.wraps(function)
+    def either(**options: Any) -> None:
+        from checkers.trials.replaying import is_of_trial
+
+        (replay_trials if is_of_trial(options["file"]) else function)(**options)
+
+    return either
 
 
 @click.command("replay")
@@ -34,7 +49,18 @@ if TYPE_CHECKING:
 @click.option(
     "--spec", help="Use this spec, a name or a .py file, instead of the one in the trace."
 )
-@click.argument("file", type=FILE)
+@system_options(
+    None, "System to run a kept trial on. Default: where it was found. See: urteil test --help."
+)
+@click.option(
+    "--times",
+    type=click.IntRange(1),
+    default=TIMES,
+    show_default=True,
+    help="How often to run a kept trial.",
+)
+@click.argument("file", metavar="PATH", type=click.Path(path_type=Path))
+@_or_trials
 @command(folder=False)
 def replay_command(
     run: Run,
@@ -43,12 +69,20 @@ def replay_command(
     variant: str | None,
     assignments: Sequence[str],
     name: str | None,
+    on: str | None,
+    **_of_trials: object,
 ) -> None:
-    """Repeat the steps of FILE, a trace in ITF: is it still a counterexample?
+    """Repeat PATH: a counterexample of a model, or a trial that a suite kept of a real system.
 
     \b
     urteil replay runs/2026-11-21T0142-c3f1/replication-kip-101-strong_isr.itf.json
     urteil replay trace.itf.json --variant kip-320
+    urteil replay runs/2026-11-23T0435-1cfb/log-order_is_per_partition --times 10
+    urteil replay runs/2026-11-23T0435-1cfb --on apache-kafka:4.1.0
+
+    A trace in ITF is repeated on its spec: is it still a counterexample? The folder of a trial, or
+    a run folder with trials, is run again on the system where it was found, or on --on. The verdict
+    says how many of the runs showed the violation again.
     """
     from checkers.explicit.replay import replay
     from checkers.report.itf import recorded
@@ -56,6 +90,8 @@ def replay_command(
 
     read = _read(file)
     meta: Mapping[str, Any] = read.get("#meta", {})
+    if on is not None:
+        raise InputFault(_on_real_brokers(file, on, meta))
     spec_name = spec or meta.get("spec")
     if spec_name is None:
         raise InputFault(f"{file}: the trace does not name its spec: name it with --spec")
@@ -87,6 +123,21 @@ def replay_command(
             reason=None if found.broken is not None else f"along this trace: {ending(found)}",
         )
     )
+
+
+def _on_real_brokers(file: Path, on: str, meta: Mapping[str, Any]) -> str:
+    """Returns why a trace of a model does not run on brokers, and which reproduction does."""
+    from checkers.reproduce.catalogue import REPRODUCTIONS
+
+    found = [
+        one.name
+        for one in REPRODUCTIONS.values()
+        for instance in one.model
+        if (instance.spec, instance.variant) == (meta.get("spec"), meta.get("variant"))
+    ]
+    move = f"urteil reproduce {found[0]} --on {on}" if found else "`urteil reproduce` lists those"
+    why = f"{file}: a trace of a model has no schedule for real brokers"
+    return f"{why}; this bug has one: {move}" if found else f"{why}: {move} that have one"
 
 
 def _read(file: Path) -> Mapping[str, Any]:

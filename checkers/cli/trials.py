@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -55,7 +56,7 @@ def decide_on(
                 effort=effort,
                 progress=run.progress,
             ):
-                emit(run, suite, system, judged)
+                emit(run, suite, system, judged, settings)
         run.emit(Measured(metric=f"{system.name}: trials", value=trials.number))
 
 
@@ -63,18 +64,19 @@ def _sides(suite: Suite, *, outside: bool) -> tuple[Side, ...]:
     return tuple(side for side in suite.outside if not side.bugs) if outside else suite.inside
 
 
-def emit(run: Run, suite: Suite, system: System, judged: Judged) -> None:
+def emit(run: Run, suite: Suite, system: System, judged: Judged, settings: Settings) -> None:
     """Writes the trial's evidence to the run folder, and emits the evidence and the verdict."""
     from checkers.trials import evidence
     from properties.claims.catalogue import BY_ID
 
     assert run.folder is not None
     side, reason = judged.side, judged.reason
-    kept = evidence.kept(run.folder.path, suite, judged, system)
+    kept = evidence.kept(run.folder.path, suite, judged, system, settings)
     if kept is not None and judged.evidence is not None and judged.verdict == "violated":
         title = f"✗ {side.claim}  {judged.verdict}  ({suite.name}, {side.setting}, {system.name})"
         program = evidence.program(suite, judged.evidence)
         text = f"{title}\n  {reason}\n\n{program}\n\nfaults and history: {kept.name}/"
+        text += f"\n\nreplay  {shlex.join(['urteil', 'replay', str(kept)])}"
         file = f"{suite.name}-{side.claim}.txt"
         run.keep(side.claim, text, file, verdict_expected=side.expected == "violated")
     run.emit(

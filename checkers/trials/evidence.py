@@ -1,6 +1,7 @@
 """Keeps the evidence of a trial.
 
     program.txt         the verdict, the repetitions, and the calls of rules
+    trial.json          the same calls and where they ran, for `urteil replay`
     faults.ndjson       each fault, with its time on the real clock
     history.parquet     what the clients observed
     node-1.log.gz       the log of each node, up to the end of the repetitions
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -21,15 +22,26 @@ import pyarrow.parquet as pq
 
 from checkers.histories.io.recorded import as_table
 from checkers.systems.apache_kafka.cluster import Cluster
-from checkers.systems.system import System
+from checkers.systems.system import Settings, System
 from checkers.trials.deciding import Judged
+from checkers.trials.layout import NO_SETTINGS
 from checkers.trials.trial import Ran
 from properties.suites.machines.driven import TOPIC_PARTITION
 from properties.suites.suite import Suite
 
 PROGRAM: Final = "program.txt"
+TRIAL: Final = "trial.json"
 FAULTS: Final = "faults.ndjson"
 HISTORY: Final = "history.parquet"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Where a trial ran: the system, the settings that the user gave it, and its proxies."""
+
+    system: str
+    settings: Settings = field(default_factory=dict[str, str], hash=False)
+    proxied: bool = False
 
 
 def program(suite: Suite, ran: Ran) -> str:
@@ -50,10 +62,12 @@ def program(suite: Suite, ran: Ran) -> str:
     return "\n".join(lines)
 
 
-def kept(folder: Path, suite: Suite, judged: Judged, system: System) -> Path | None:
+def kept(
+    folder: Path, suite: Suite, judged: Judged, system: System, settings: Settings = NO_SETTINGS
+) -> Path | None:
     """Writes the evidence of a trial to a new folder below `folder`; returns the new folder.
 
-    Returns None if there is no evidence.
+    `settings` are those that the user gave the brokers. Returns None if there is no evidence.
     """
     if judged.evidence is None:
         return None
@@ -61,6 +75,15 @@ def kept(folder: Path, suite: Suite, judged: Judged, system: System) -> Path | N
     own = _new(folder, f"{suite.name}-{judged.side.claim}")
     head = f"# {judged.side}: {judged.verdict}; {judged.reason}"
     (own / PROGRAM).write_text(f"{head}\n{program(suite, ran)}\n", encoding="utf-8")
+    origin = Origin(system=system.name, settings={**settings}, proxied=system.proxies is not None)
+    described = {
+        "suite": suite.name,
+        "claim": judged.side.claim,
+        "setting": ran.setting,
+        "origin": asdict(origin),
+        "programs": [[str(call) for call in calls] for calls in (ran.calls, *ran.beside)],
+    }
+    (own / TRIAL).write_text(json.dumps(described, indent=1) + "\n", encoding="utf-8")
     began_ns = min((one.invoked_ns for one in ran.history), default=0)
     lines = (
         json.dumps({**asdict(fault), "after_s": round((fault.at_ns - began_ns) / 1e9, 3)})

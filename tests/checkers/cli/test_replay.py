@@ -84,6 +84,24 @@ def test_a_behaviour_that_loops_forever(call: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("spec", "variant", "message"),
+    [
+        ("replication", "kip-101", "`urteil reproduce` lists those that have one"),
+        ("election", "elects-anybody", "urteil reproduce unclean-election --on apache-kafka:4.3.0"),
+    ],
+)
+def test_a_trace_of_a_model_names_the_schedule_for_real_brokers(
+    call: Any, tmp_path: Path, spec: str, variant: str, message: str
+) -> None:
+    file = tmp_path / "trace.itf.json"
+    file.write_text(json.dumps({"#meta": {"spec": spec, "variant": variant}, "states": []}))
+    output = call("replay", str(file), "--on", "apache-kafka:4.3.0")
+    assert output.exit_code == 2
+    assert "a trace of a model has no schedule for real brokers" in output.stderr
+    assert message in output.stderr
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("[]", "not a trace"),

@@ -24,7 +24,17 @@ def test_a_suite_is_decided_on_the_served_broker_and_leaves_its_evidence(
         "faults.ndjson",
         "history.parquet",
         "program.txt",
+        "trial.json",
     ]
+    again = call("replay", str(program.parent), "--times", "2")
+    assert again.exit_code == 0
+    (decided,) = again.named("property_decided")
+    assert decided["variant"] == "two partitions, served"
+    assert decided["reason"].startswith("shown in 2 of 2 runs: ")
+    assert call("replay", str(program.parent.parent), "--on", "serve").exit_code == 2
+    other = call("replay", str(program.parent), "--variant", "kip-320")
+    assert other.exit_code == 2
+    assert "--variant: " in other.stderr
 
 
 def test_claims_that_the_system_cannot_decide_give_exit_3(call: Any) -> None:

@@ -19,6 +19,7 @@ from checkers.trials import evidence, known
 from checkers.trials.connections import discovered
 from checkers.trials.deciding import Effort, decide
 from checkers.trials.layout import REFERENCE
+from checkers.trials.replaying import kept_trials
 from checkers.trials.trial import Ran, Trials
 from model.faults import InputFault
 from model.histories import Send
@@ -98,6 +99,19 @@ def test_a_broker_that_forgets_sequence_numbers_is_caught_and_the_program_is_red
     kept = tuple(as_operations(pq.read_table(folder / evidence.HISTORY)))
     assert judged.evidence is not None
     assert len(kept) == len(judged.evidence.history)
+    (again,) = kept_trials(folder / evidence.PROGRAM)
+    assert again.programs == (judged.evidence.calls, *judged.evidence.beside)
+    assert again.origin.system == on.system.name
+    assert again.shown_by(judged.evidence) == judged.evidence.shown["exactly_once_publish"]
+    assert again.shown_by(replace(judged.evidence, shown={})) is None
+
+
+def test_a_folder_that_kept_no_trial_is_named_with_the_next_move(tmp_path: Path) -> None:
+    with pytest.raises(InputFault, match=r"no trial.json: name the run folder of `urteil test"):
+        kept_trials(tmp_path)
+    (tmp_path / "trial.json").write_text("{}")
+    with pytest.raises(InputFault, match="not a kept trial: 'suite'; run the suite again"):
+        kept_trials(tmp_path)
 
 
 def test_outside_its_condition_a_claim_is_broken_by_the_program_of_the_simulation() -> None:

@@ -1,0 +1,93 @@
+"""Trials that a run kept, read from its folder and run again.
+
+The folder of a trial has `trial.json`: suite, claim, setting, where the trial ran, its calls, and
+those of the trials at the same time. The same calls do not always have the same result, so a trial
+is repeated.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from checkers.trials.evidence import PROGRAM, TRIAL, Origin
+from checkers.trials.known import Program
+from checkers.trials.trial import Ran, Trials
+from model.faults import InputFault
+from properties.suites.machines.driven import Power
+from properties.suites.registry import suite_named
+from properties.suites.search.programs import calls_in
+from properties.suites.suite import Suite
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptTrial:
+    """A trial that a run kept: its program, the claim that it is about, and where it ran.
+
+    The first program is that of the trial; the others ran at the same time.
+    """
+
+    folder: Path
+    suite: Suite
+    claim: str
+    setting: str
+    programs: tuple[Program, ...]
+    origin: Origin
+
+    @property
+    def needs(self) -> frozenset[Power]:
+        """The kinds of faults that the programs need."""
+        calls = chain.from_iterable(self.programs)
+        needed = (self.suite.machine.NEEDS.get(call.rule) for call in calls)
+        return frozenset(power for power in needed if power is not None)
+
+    def shown_by(self, ran: Ran) -> str | None:
+        """Returns what a trial showed of the claim, or of one of its goals; None if nothing."""
+        found = (how for name, how in ran.shown.items() if name.partition(": ")[0] == self.claim)
+        return next(found, None)
+
+    def again(self, trials: Trials, times: int) -> Iterator[Ran]:
+        """Runs the programs this often, one run after the other."""
+        for _ in range(times):
+            yield trials.together(self.suite, self.setting, self.programs)[0]
+
+
+def is_of_trial(path: Path) -> bool:
+    """Returns whether the path is a folder, or a file of a kept trial."""
+    return path.is_dir() or path.name in (PROGRAM, TRIAL)
+
+
+def kept_trials(path: Path) -> tuple[KeptTrial, ...]:
+    """Returns the trial that the path keeps, or all trials of a run folder, by name.
+
+    Raises InputFault if there is none, or if its files are unreadable.
+    """
+    folder = path if path.is_dir() else path.parent
+    files = [folder / TRIAL] if (folder / TRIAL).exists() else sorted(folder.glob(f"*/{TRIAL}"))
+    if not files:
+        raise InputFault(
+            f"{path}: no {TRIAL}: name the run folder of `urteil test SUITE --on SYSTEM` that kept"
+            " a trial, or a trace in ITF"
+        )
+    return tuple(_read(file) for file in files)
+
+
+def _read(file: Path) -> KeptTrial:
+    try:
+        read: Any = json.loads(file.read_text(encoding="utf-8"))
+        return KeptTrial(
+            folder=file.parent,
+            suite=suite_named(read["suite"]),
+            claim=read["claim"],
+            setting=read["setting"],
+            programs=tuple(calls_in("\n".join(calls)) for calls in read["programs"]),
+            origin=Origin(**read["origin"]),
+        )
+    except OSError as why:
+        raise InputFault(f"{why.filename}: {why.strerror}; name a folder of a trial") from why
+    except (ValueError, KeyError, TypeError) as why:
+        raise InputFault(f"{file}: not a kept trial: {why}; run the suite again") from why
