@@ -1,4 +1,4 @@
-"""A leader partition: messages from its followers and its clients, one at a time."""
+"""A leader partition: messages from its producers and its followers, one at a time."""
 
 from __future__ import annotations
 
@@ -11,141 +11,40 @@ from model.vocabulary import (
     BrokerId,
     LeaderEpoch,
     Offset,
-    PartitionEpoch,
-    ProducerEpoch,
-    ProducerId,
-    Sequence,
-    TopicPartition,
 )
-from reference_impl.log.partition_log import PartitionLog
-from reference_impl.log.producer_state import ProducerStates
-from reference_impl.log.record_batch import Record, encode
-from reference_impl.log.segment import Batch
-from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
-from reference_impl.node.context import Context, Requester
-from reference_impl.node.step import Effects, Reply, Send
-from reference_impl.node.timeouts import Timeouts
+from reference_impl.node.bugs import Bug
+from reference_impl.node.context import Context
+from reference_impl.node.step import Send
 from reference_impl.partition.appends import produce
 from reference_impl.partition.isr_proposals import on_altered, on_lag_timer, on_state, propose
-from reference_impl.partition.leader import Leader, become_leader, on_waits_timer, resign
-from reference_impl.partition.reads import fetch, list_offsets, offset_for_leader_epoch
+from reference_impl.partition.leader import Leader, on_waits_timer, resign
+from reference_impl.partition.reads import fetch
 from reference_impl.protocol.controller import (
     AlteredPartition,
     AlterPartition,
-    BrokerState,
-    PartitionState,
 )
 from reference_impl.protocol.messages import (
-    ACKS_ALL,
     ACKS_LEADER,
     ACKS_NONE,
-    EARLIEST_LOCAL_TIMESTAMP,
-    EARLIEST_PENDING_UPLOAD_TIMESTAMP,
-    EARLIEST_TIMESTAMP,
-    FIRST_CLIENT,
-    LATEST_TIERED_TIMESTAMP,
-    MAX_TIMESTAMP,
     EpochEndOffset,
     ErrorCode,
     Fetch,
     Fetched,
-    ListedOffsets,
-    ListOffsets,
-    OffsetForLeaderEpoch,
-    OffsetOfLeaderEpoch,
-    Produce,
     Produced,
 )
-
-TP = TopicPartition("orders", 0)
-CLIENT = Requester(FIRST_CLIENT, 7)
-TIMEOUTS = Timeouts()
-
-
-def context(
-    now_ms: int = 0, *, bugs: Bugs = NO_BUGS, fenced: tuple[int, ...] = (), correlation: int = 1
-) -> Context:
-    return Context(
-        now_ms=now_ms,
-        broker_id=BrokerId(1),
-        broker_epoch=BrokerEpoch(11),
-        brokers={
-            BrokerId(n): BrokerState(
-                broker_id=BrokerId(n), broker_epoch=BrokerEpoch(10 + n), fenced=n in fenced
-            )
-            for n in (1, 2, 3)
-        },
-        correlation=correlation,
-        timeouts=TIMEOUTS,
-        bugs=bugs,
-    )
-
-
-def state(isr: tuple[int, ...] = (1, 2, 3), min_isr: int = 2, version: int = 0) -> PartitionState:
-    return PartitionState(
-        replicas=tuple(map(BrokerId, (1, 2, 3))),
-        isr=tuple(map(BrokerId, isr)),
-        leader=BrokerId(1),
-        leader_epoch=LeaderEpoch(5),
-        partition_epoch=PartitionEpoch(version),
-        min_insync_replicas=min_isr,
-    )
-
-
-def stored(records: int, *, leader_epoch: int = 4, high_watermark: int = 0) -> PartitionLog:
-    log = PartitionLog()
-    for offset in range(records):
-        data = encode(
-            [Record(value=b"old")],
-            base_offset=Offset(offset),
-            leader_epoch=LeaderEpoch(leader_epoch),
-        )
-        log = log.append(Batch.of(data))
-    return log.with_high_watermark(Offset(high_watermark))
-
-
-def leading(log: PartitionLog | None = None, given: PartitionState | None = None) -> Leader:
-    return become_leader(TP, log or PartitionLog(), ProducerStates(), given or state(), context())[
-        0
-    ]
-
-
-def record(sequence: int = -1, *, acks: int = ACKS_ALL, value: bytes = b"v") -> Produce:
-    pid, producer_epoch = (
-        (ProducerId(7), ProducerEpoch(0)) if sequence >= 0 else (ProducerId(-1), ProducerEpoch(-1))
-    )
-    data = encode(
-        [Record(value=value)],
-        producer_id=pid,
-        producer_epoch=producer_epoch,
-        base_sequence=Sequence(sequence),
-    )
-    return Produce(topic_partition=TP, batches=data, acks=acks, timeout_ms=100)
-
-
-def follower(broker: int, offset: int, *, last_epoch: int = 5, wait_ms: int = 0) -> Fetch:
-    return Fetch(
-        topic_partition=TP,
-        fetch_offset=Offset(offset),
-        replica_id=BrokerId(broker),
-        replica_epoch=BrokerEpoch(10 + broker),
-        current_leader_epoch=LeaderEpoch(5),
-        last_fetched_epoch=LeaderEpoch(last_epoch),
-        max_wait_ms=wait_ms,
-    )
-
-
-def replies(effects: Effects) -> list[object]:
-    return [effect.response for effect in effects if isinstance(effect, Reply)]
-
-
-def proposals(effects: Effects) -> list[tuple[int, ...]]:
-    return [
-        tuple(broker for broker, _ in effect.request.isr)
-        for effect in effects
-        if isinstance(effect, Send) and isinstance(effect.request, AlterPartition)
-    ]
-
+from tests.reference_impl.partition.led import (
+    CLIENT,
+    TIMEOUTS,
+    TP,
+    context,
+    follower,
+    leading,
+    proposals,
+    record,
+    replies,
+    state,
+    stored,
+)
 
 # ---------------------------------------------------------------- producing
 
@@ -418,92 +317,6 @@ def test_a_lower_minimum_advances_the_high_watermark_and_responds_to_waiting_req
     assert leader.log.high_watermark == 1
 
 
-# ---------------------------------------------------------------- consumers
-
-
-def consumer(offset: int) -> Fetch:
-    return Fetch(topic_partition=TP, fetch_offset=Offset(offset))
-
-
-def test_a_consumer_reads_below_the_high_watermark() -> None:
-    leader = leading(stored(3, high_watermark=2))
-    (fetched,) = replies(fetch(leader, context(), CLIENT, consumer(0))[1])
-    assert isinstance(fetched, Fetched)
-    assert fetched.batches == leader.log.read(Offset(0), below=Offset(2), max_bytes=10_000)
-    for offset, error in (
-        (2, ErrorCode.NONE),
-        (3, ErrorCode.NONE),
-        (4, ErrorCode.OFFSET_OUT_OF_RANGE),
-    ):
-        (fetched,) = replies(fetch(leader, context(), CLIENT, consumer(offset))[1])
-        assert isinstance(fetched, Fetched)
-        assert (fetched.error, fetched.batches) == (error, b"")
-
-
-def test_the_end_offset_is_unavailable_until_the_high_watermark_reaches_the_epoch_start() -> None:
-    leader = leading(stored(2, high_watermark=1))
-    _, effects = list_offsets(leader, context(), CLIENT, ListOffsets(topic_partition=TP))
-    assert replies(effects) == [ListedOffsets(error=ErrorCode.OFFSET_NOT_AVAILABLE)]
-    for broker in (2, 3):
-        leader, _ = fetch(leader, context(), CLIENT, follower(broker, 2, last_epoch=4))
-    _, effects = list_offsets(leader, context(), CLIENT, ListOffsets(topic_partition=TP))
-    assert replies(effects) == [ListedOffsets(offset=Offset(2), leader_epoch=LeaderEpoch(5))]
-
-
-@pytest.mark.parametrize(("timestamp", "offset"), [(-2, 0), (0, 0), (150, 1), (200, 2), (201, -1)])
-def test_an_offset_by_time_is_that_of_the_first_record_since_then(
-    timestamp: int, offset: int
-) -> None:
-    records = [Record(value=b"v", timestamp_ms=ms) for ms in (100, 150, 200)]
-    log = PartitionLog().append(Batch.of(encode(records, leader_epoch=LeaderEpoch(0))))
-    leader = leading(log.with_high_watermark(Offset(3)))
-    request = ListOffsets(topic_partition=TP, timestamp=timestamp)
-    (listed,) = replies(list_offsets(leader, context(), CLIENT, request)[1])
-    assert isinstance(listed, ListedOffsets)
-    assert listed.offset == offset
-
-
-def test_an_offset_by_time_is_unavailable_while_the_high_watermark_lags() -> None:
-    old = Record(value=b"v", timestamp_ms=100)
-    log = PartitionLog().append(Batch.of(encode([old], leader_epoch=LeaderEpoch(0))))
-    request = ListOffsets(topic_partition=TP, timestamp=100)
-    assert replies(list_offsets(leading(log), context(), CLIENT, request)[1]) == [
-        ListedOffsets(error=ErrorCode.OFFSET_NOT_AVAILABLE)
-    ]
-
-
-def test_the_earliest_offset_has_the_leader_epoch_of_its_record() -> None:
-    request = ListOffsets(topic_partition=TP, timestamp=EARLIEST_TIMESTAMP)
-    for log, leader_epoch in ((stored(2, leader_epoch=3), 3), (PartitionLog(), 5)):
-        assert replies(list_offsets(leading(log), context(), CLIENT, request)[1]) == [
-            ListedOffsets(offset=Offset(0), leader_epoch=LeaderEpoch(leader_epoch))
-        ]
-
-
-@pytest.mark.parametrize(
-    ("log", "asked", "expected"),
-    [
-        (stored(2, leader_epoch=3), 3, (3, 2)),
-        (stored(2, leader_epoch=3), 4, (3, 2)),
-        (stored(2, leader_epoch=3), 2, (2, 0)),
-        (stored(2, leader_epoch=3), 5, (5, 2)),  # the leader's own, nothing appended in it yet
-        (stored(2, leader_epoch=3), 6, (-1, -1)),
-        (stored(2, leader_epoch=3), -1, (-1, -1)),
-        (PartitionLog(), 4, (4, 0)),  # not unknown: a consumer at offset 0 has lost nothing
-        (PartitionLog(), 5, (5, 0)),
-    ],
-)
-def test_each_leader_epoch_has_its_end_offset(
-    log: PartitionLog, asked: int, expected: tuple[int, int]
-) -> None:
-    request = OffsetForLeaderEpoch(topic_partition=TP, leader_epoch=LeaderEpoch(asked))
-    leader_epoch, end_offset = expected
-    end = EpochEndOffset(leader_epoch=LeaderEpoch(leader_epoch), end_offset=Offset(end_offset))
-    assert replies(offset_for_leader_epoch(leading(log), context(), CLIENT, request)[1]) == [
-        OffsetOfLeaderEpoch(topic_partition=TP, end=end)
-    ]
-
-
 # ---------------------------------------------------------------- seeded bugs
 
 
@@ -528,79 +341,3 @@ def test_bug_lost_append_acknowledges_and_leaves_a_gap() -> None:
             leader, context(bugs=frozenset({Bug.LOST_APPEND})), CLIENT, record(number)
         )
     assert [batch.header.base_offset for batch in leader.log.batches()] == [0, 1, 2, 3, 4, 5, 7]
-
-
-def test_bug_stale_end_offset_affects_every_third_response() -> None:
-    leader, offsets = leading(stored(2, high_watermark=2), state(isr=(1,), min_isr=1)), list[int]()
-    for _ in range(4):
-        bugs = frozenset({Bug.STALE_END_OFFSET})
-        leader, effects = list_offsets(
-            leader, context(bugs=bugs), CLIENT, ListOffsets(topic_partition=TP)
-        )
-        offsets += [r.offset for r in replies(effects) if isinstance(r, ListedOffsets)]
-    assert offsets == [2, 2, 1, 2]
-
-
-# ---------------------------------------------------------------- consumers
-
-
-def test_a_consumer_with_a_diverging_position_gets_the_end_of_its_epoch() -> None:
-    """A consumer's fetch gets the diverging epoch and its end offset if its position diverges.
-
-    Kafka: Partition.readRecords compares the last fetched epoch of consumers too.
-    """
-    leader = leading(stored(4, leader_epoch=3, high_watermark=4))
-    request = Fetch(
-        topic_partition=TP, fetch_offset=Offset(4), last_fetched_epoch=LeaderEpoch(4),
-        max_wait_ms=500,
-    )  # fmt: skip
-    (fetched,) = replies(fetch(leader, context(), CLIENT, request)[1])
-    assert isinstance(fetched, Fetched)
-    end = EpochEndOffset(leader_epoch=LeaderEpoch(3), end_offset=Offset(4))
-    assert (fetched.error, fetched.diverging_epoch) == (ErrorCode.NONE, end)
-    assert (fetched.high_watermark, fetched.last_stable_offset) == (4, 4)
-    agreeing = replace(request, last_fetched_epoch=LeaderEpoch(3), max_wait_ms=0)
-    (fetched,) = replies(fetch(leader, context(), CLIENT, agreeing)[1])
-    assert isinstance(fetched, Fetched)
-    assert fetched.diverging_epoch is None
-
-
-@pytest.mark.parametrize(
-    ("timestamp", "expected"),
-    [
-        (MAX_TIMESTAMP, (1, 30, 4)),
-        (EARLIEST_LOCAL_TIMESTAMP, (0, -1, 4)),
-        (LATEST_TIERED_TIMESTAMP, (-1, -1, -1)),
-        (EARLIEST_PENDING_UPLOAD_TIMESTAMP, (-1, -1, -1)),
-    ],
-)
-def test_the_newer_queries_of_list_offsets(timestamp: int, expected: tuple[int, int, int]) -> None:
-    """ListOffsets finds the largest timestamp and the earliest local offset.
-
-    The queries of tiered storage find no offset, because the broker has no tiered storage.
-
-    Kafka: UnifiedLog.fetchOffsetByTimestamp.
-    """
-    log = PartitionLog()
-    for offset, timestamp_ms in enumerate((20, 30, 30, 10)):
-        data = encode(
-            [Record(value=b"v", timestamp_ms=timestamp_ms)],
-            base_offset=Offset(offset), leader_epoch=LeaderEpoch(4),
-        )  # fmt: skip
-        log = log.append(Batch.of(data))
-    leader = leading(log.with_high_watermark(Offset(4)))
-    request = ListOffsets(topic_partition=TP, timestamp=timestamp)
-    (listed,) = replies(list_offsets(leader, context(), CLIENT, request)[1])
-    assert isinstance(listed, ListedOffsets)
-    assert (listed.offset, listed.timestamp, listed.leader_epoch) == expected
-
-
-def test_the_largest_timestamp_of_an_empty_log_or_above_the_high_watermark_has_no_offset() -> None:
-    """ListOffsets for the largest timestamp finds no record above the high watermark.
-
-    The response then has no offset, as for an empty log. Kafka: ReplicaManager.fetchOffset.
-    """
-    request = ListOffsets(topic_partition=TP, timestamp=MAX_TIMESTAMP)
-    assert replies(list_offsets(leading(), context(), CLIENT, request)[1]) == [ListedOffsets()]
-    leader, _ = produce(leading(), context(), CLIENT, record())
-    assert replies(list_offsets(leader, context(), CLIENT, request)[1]) == [ListedOffsets()]
