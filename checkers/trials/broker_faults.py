@@ -91,6 +91,13 @@ class BrokerFaults:
             self._note(broker, "loses its disk")
             self.system.do(Ability.WIPE, broker)
 
+    def lose_power(self, broker: BrokerId) -> None:
+        """Kills the broker unless it is down, and removes every record that was not flushed."""
+        self.kill(broker)
+        with self._lock:
+            self._note(broker, "loses power, and all that was not flushed")
+            self.system.do(Ability.LOSE_POWER, broker)
+
     def _start(self, broker: BrokerId) -> None:
         self._note(broker, "is started")
         self._down.discard(broker)

@@ -86,6 +86,8 @@ class RealTimeCluster(WatchedTopics):
         match fault:
             case faults.Crash(broker):
                 self.crash(broker)
+            case faults.PowerLoss(broker):  # nothing is left of what was not flushed
+                self.lose_power(broker)
             case faults.Restart(broker):
                 self.restart(broker)
             case faults.ReplaceDisk(broker):
@@ -130,6 +132,12 @@ class RealTimeCluster(WatchedTopics):
         if broker in self.broker_ids:
             self._await_move(broker)
             self._brokers.wipe(broker)
+
+    def lose_power(self, broker: BrokerId) -> None:
+        if broker in self.broker_ids:
+            self._await_move(broker)
+            self._look_inside()
+            self._brokers.lose_power(broker)
 
     def isolate(self, broker: BrokerId) -> None:
         if broker in self.broker_ids:

@@ -1,4 +1,4 @@
-"""Cuts of links between nodes, through the proxies of a system."""
+"""Cuts of links between nodes, through the proxies of a system, and losses of power."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from checkers.trials.pace import Pace
 from checkers.trials.powers import powers_of
 from model.vocabulary import BrokerId
 from properties.suites.machines.driven import Power
+from reference_impl.simulation import faults
 
 
 @dataclass(frozen=True)
@@ -66,4 +67,25 @@ def test_an_isolated_broker_loses_its_links_to_all_nodes_until_they_are_healed()
         cluster.heal()
         assert not cluster.is_split()
         assert cluster.inflicted[-1].fault == "all links are restored"
+        cluster.close()
+
+
+def test_a_broker_loses_power_with_all_that_it_did_not_flush() -> None:
+    with running(replace(REFERENCE, brokers=1)) as served:
+        cluster = RealTimeCluster(
+            BrokerFaults(served), discovered(served.bootstrap_servers), pace=Pace(3), prefix="t-"
+        )
+        producer = cluster.add_producer()
+        cluster.send(producer, "a")
+        cluster.run_for(1_000)
+        assert cluster.end_offset() == 1
+        cluster.apply(faults.PowerLoss(BrokerId(1)))
+        assert not cluster.is_up(BrokerId(1))
+        cluster.recover()
+        assert cluster.end_offset() == 0
+        assert [one.fault for one in cluster.inflicted] == [
+            "broker 1 is killed",
+            "broker 1 loses power, and all that was not flushed",
+            "broker 1 is started",
+        ]
         cluster.close()
