@@ -101,7 +101,8 @@ class Subject:
     multiple=True,
     metavar="FAULT",
     help="Fault to inject; repeatable. kill, stop (cleanly), pause, power-loss (of one broker),"
-    " blackout (power loss of all), last-standing: rounds of faults on brokers, drawn from --seed."
+    " blackout (power loss of all), reassign, last-standing: rounds of faults on brokers, drawn"
+    " from --seed."
     " Others, for served: see urteil broker --help."
     f" Default: {DROPPING} for served, else none.",
 )

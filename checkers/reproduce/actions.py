@@ -4,28 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
 
 from checkers.record.client_config import Acks
 from checkers.reproduce.stage import Stage
 from checkers.reproduce.transactions import RawTransactions
-from checkers.reproduce.wire import connected
+from checkers.systems.administration import BROKER_RESOURCE, accept
 from checkers.systems.proxies.rules import Rule
+from checkers.systems.requests import connected
 from checkers.systems.system import Ability
 from reference_impl.wire.apis import Api
 
 Do = Callable[[Stage], None]
-TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
-SET = 0
-PREFERRED = 0
 ALL = -1  # acks=all
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 FETCHED_BYTES = 1_000_000
 TIMEOUT_MS = 5_000
-
-
-class Refused(RuntimeError):
-    """Raised if a broker refuses a request of a schedule; the message has the error."""
 
 
 def nothing(_: Stage) -> None:
@@ -165,13 +158,7 @@ def reassign(*replicas: int, partition: int | None = None) -> Do:
 
     def do(stage: Stage) -> None:
         index = stage.index if partition is None else partition
-        moved = {"partition_index": index, "replicas": replicas}
-        topics = [{"name": stage.topic.name, "partitions": [moved]}]
-        answer = stage.call(
-            Api.ALTER_PARTITION_REASSIGNMENTS, 0, {"timeout": TIMEOUT_MS, "topics": topics}
-        )
-        accept(answer)
-        accept(answer["responses"][0]["partitions"][0])
+        stage.administration().reassign({(stage.topic.name, index): replicas})
 
     return do
 
@@ -180,32 +167,13 @@ def set_config(kind: int, resource: str, name: str, value: str) -> Do:
     """Sets one configuration of a topic or of a broker; a broker's is set by a request to it."""
     at = int(resource) if kind == BROKER_RESOURCE else None
 
-    def do(stage: Stage) -> None:
-        changed = {
-            "resource_type": kind,
-            "resource_name": resource,
-            "configs": [{"name": name, "config_operation": SET, "value": value}],
-        }
-        answer = stage.call(
-            Api.INCREMENTAL_ALTER_CONFIGS, 1, {"resources": [changed], "validate_only": False}, at
-        )
-        accept(answer["responses"][0])
-
-    return do
+    return lambda stage: stage.administration(at).configure(kind, resource, name, value)
 
 
 def elect_preferred(at: int) -> Do:
     """Requests from broker `at` the election of the partition's first replica."""
 
-    def do(stage: Stage) -> None:
-        body = {
-            "election_type": PREFERRED,
-            "topic_partitions": [{"topic": stage.topic.name, "partitions": (stage.index,)}],
-            "timeout": TIMEOUT_MS,
-        }
-        accept(stage.call(Api.ELECT_LEADERS, 2, body, at))
-
-    return do
+    return lambda stage: stage.administration(at).elect([stage.place])
 
 
 def delete_topic(stage: Stage) -> None:
@@ -250,21 +218,7 @@ def delete_records(before: int, at: int) -> Do:
     The leader deletes at once, and answers when its followers have deleted too.
     """
 
-    def do(stage: Stage) -> None:
-        body = {
-            "topics": [
-                {
-                    "name": stage.topic.name,
-                    "partitions": [{"partition_index": stage.index, "offset": before}],
-                }
-            ],
-            "timeout": 1_500,
-        }
-        answer = stage.call(Api.DELETE_RECORDS, 2, body, at)["topics"][0]["partitions"][0]
-        if answer["error_code"] not in ("NONE", "REQUEST_TIMED_OUT"):
-            accept(answer)
-
-    return do
+    return lambda stage: stage.administration(at).delete_records(stage.place, before)
 
 
 def delete_all(before: int, at: int) -> Do:
@@ -351,8 +305,3 @@ def all_of(*actions: Do) -> Do:
             action(stage)
 
     return do
-
-
-def accept(answer: dict[str, Any]) -> None:
-    if answer["error_code"] != "NONE":
-        raise Refused(f"{answer['error_code']}: {answer.get('error_message') or ''}".rstrip(": "))

@@ -16,9 +16,9 @@ from checkers.histories.io.faults import write_faults
 from checkers.record.clients import LIBRARIES
 from checkers.record.processes import Shared, Topic
 from checkers.record.store import Described, HistoryWriter
-from checkers.reproduce.actions import Refused
 from checkers.reproduce.reproduction import Case, Seen, Step
 from checkers.reproduce.stage import TOPIC, Stage
+from checkers.systems.administration import Refused
 from checkers.systems.apache_kafka.cluster import running
 from checkers.systems.apache_kafka.jars import Jars
 from checkers.systems.opening import CLUSTER

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from checkers.reproduce.wire import Address, call
+from checkers.systems.requests import Address, call
 from reference_impl.wire.apis import Api
 from reference_impl.wire.plain_messages import ConnectionClosed
 

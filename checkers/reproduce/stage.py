@@ -27,11 +27,12 @@ from checkers.reproduce.java_producer import JavaProducer, JavaSends
 from checkers.reproduce.partition_state import PartitionState, partition_state
 from checkers.reproduce.transactional_client import TransactionalClient
 from checkers.reproduce.transactions import TRANSACTIONAL_ID, RawTransactions
-from checkers.reproduce.wire import call
+from checkers.systems.administration import Administration
 from checkers.systems.apache_kafka.cluster import Cluster
 from checkers.systems.proxies.active_rules import ActiveRule
 from checkers.systems.proxies.proxies import Proxies
 from checkers.systems.proxies.rules import Rule
+from checkers.systems.requests import call
 from checkers.systems.system import Ability
 from model.histories import Isolation, Outcome, Send
 from reference_impl.log.record_batch import Record, encode
@@ -112,6 +113,11 @@ class Stage:
         return self.topic.partitions - 1
 
     @property
+    def place(self) -> tuple[str, int]:
+        """The topic partition that the schedule is about."""
+        return self.topic.name, self.index
+
+    @property
     def key(self) -> str:
         """The key of the schedule's partition in the history, such as `orders-0`."""
         return self.topic.key(self.index)
@@ -121,6 +127,10 @@ class Stage:
 
     def call(self, api: Api, version: int, body: Mapping[str, Any], at: int | None = None) -> Any:
         return call(self.cluster.address(self.up()[0] if at is None else at), api, version, body)
+
+    def administration(self, at: int | None = None) -> Administration:
+        """Returns the requests of an administrator to broker `at`, or to the first that is up."""
+        return Administration(lambda api, version, body: self.call(api, version, body, at))
 
     def log_of(self, node: int) -> Path:
         return self.cluster.log(node)

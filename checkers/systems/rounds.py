@@ -10,6 +10,8 @@ turns; the brokers and the times are random:
     power-loss      one machine loses power, and with it every record that was not flushed
     blackout        all machines lose power at once. With Kafka's default settings, which leave it
                     to the operating system to flush, acknowledged records are lost
+    reassign        one broker becomes the first replica of every partition, then the leader where
+                    it is in sync: leaders and replicas move without a failure
     last-standing   all brokers but one are paused until the last is alone in every ISR; then the
                     last is killed, the others resume, and the last starts again. Here an unclean
                     election can happen: the others lack the records that the last acknowledged
@@ -28,6 +30,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from checkers.histories.io.faults import Step
+from checkers.systems.administration import perform
 from checkers.systems.system import Ability, System
 
 CALM_S: Final = 2.0  # between two rounds
@@ -100,6 +103,14 @@ def _blackout(draw: Draw) -> Round:
     )
 
 
+def _reassign(draw: Draw) -> Round:
+    node = draw.rng.choice(draw.brokers)
+    return (
+        Planned(after_s=CALM_S, do=Ability.REASSIGN, node=node),
+        Planned(after_s=draw.rng.uniform(*DOWN_S), do=Ability.ELECT, node=node),
+    )
+
+
 def _last_standing(draw: Draw) -> Round:
     last, *others = draw.rng.sample(list(draw.brokers), len(draw.brokers))
     return (
@@ -115,6 +126,7 @@ KINDS: Final[Mapping[str, Callable[[Draw], Round]]] = {
     "pause": _pause,
     "power-loss": _power_loss,
     "blackout": _blackout,
+    "reassign": _reassign,
     "last-standing": _last_standing,
     "stop": _stop,
 }
@@ -123,6 +135,7 @@ NEEDS: Final[Mapping[str, frozenset[Ability]]] = {  # the abilities that a kind 
     "pause": frozenset({Ability.PAUSE, Ability.RESUME}),
     "power-loss": frozenset({Ability.LOSE_POWER, Ability.START}),
     "blackout": frozenset({Ability.LOSE_POWER, Ability.START}),
+    "reassign": frozenset({Ability.REASSIGN, Ability.ELECT}),
     "last-standing": frozenset({Ability.KILL, Ability.START, Ability.PAUSE, Ability.RESUME}),
     "stop": frozenset({Ability.STOP, Ability.START}),
 }
@@ -150,6 +163,6 @@ def inflict(
             return
         for step in steps:  # a round is always finished: it ends with every broker running
             time.sleep(step.after_s)
-            system.do(step.do, step.node)
+            perform(system, step.do, step.node)
             done.append(Step(at_ns=time.monotonic_ns(), do=step.do.value, node=step.node))
         system.await_brokers(*system.brokers)

@@ -56,7 +56,7 @@ _ACTIONS: Final[Mapping[Ability, Callable[[Served, BrokerId], None]]] = {
     Ability.START: Served.start,
     Ability.LOSE_POWER: Served.lose_power,
 }
-ABILITIES: Final = frozenset(_ACTIONS)
+ABILITIES: Final = frozenset(_ACTIONS) | {Ability.CONFIGURE, Ability.DELETE_RECORDS}
 
 
 # Broker settings of Kafka that the reference broker has too.

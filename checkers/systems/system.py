@@ -25,7 +25,10 @@ SESSION_MS: Final = 4_000  # a broker that a busy machine stalls for two seconds
 
 
 class Ability(StrEnum):
-    """An action on one broker of which a system may be capable, such as `kill`."""
+    """What a system may be able to do: an action on one of its brokers, or a request to them.
+
+    `System.do` performs the actions on brokers, `administration` sends the requests.
+    """
 
     KILL = "kill"  # SIGKILL: no clean shutdown; what the process wrote survives
     STOP = "stop"  # SIGTERM: a controlled shutdown, until the process has ended
@@ -34,6 +37,10 @@ class Ability(StrEnum):
     RESUME = "resume"  # SIGCONT
     WIPE = "wipe"  # deletes every replica of a broker that is down
     LOSE_POWER = "power-loss"  # SIGKILL if it is up; every record that was not flushed is gone
+    ELECT = "elect"  # requests from here on: the preferred leaders, or unclean ones
+    REASSIGN = "reassign"
+    CONFIGURE = "configure"
+    DELETE_RECORDS = "delete-records"
 
 
 class System(Protocol):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from checkers.reproduce.wire import Address, call
+from checkers.systems.requests import Address, call
 from reference_impl.wire.apis import Api
 
 EVERY_S: Final = (2.0, 6.0)  # between two changes

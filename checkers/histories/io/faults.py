@@ -20,6 +20,7 @@ from typing import Final
 from checkers.histories.io.recorded import UnreadableHistory
 
 FILE: Final = "faults.ndjson"
+MOMENTARY: Final = ("elect", "reassign", "wipe")  # faults that end at once
 DOWN: Final = ("kill", "stop", "power-loss")
 ENDS: Final = {"start": DOWN, "restart": DOWN, "resume": ("pause",), "heal": ("isolate",)}
 
@@ -69,7 +70,9 @@ def paired(steps: Iterable[Step]) -> tuple[Fault, ...]:
     found: list[Fault] = []
     lasting: dict[tuple[str, int], int] = {}  # index in `found` of each fault that has not ended
     for step in sorted(steps, key=lambda one: one.at_ns):
-        if step.do not in ENDS and (step.do, step.node) not in lasting:
+        if step.do in MOMENTARY:
+            found.append(Fault(do=step.do, node=step.node, from_ns=step.at_ns, until_ns=step.at_ns))
+        elif step.do not in ENDS and (step.do, step.node) not in lasting:
             lasting[step.do, step.node] = len(found)
             found.append(Fault(do=step.do, node=step.node, from_ns=step.at_ns))
         for ended in ENDS.get(step.do, ()):

@@ -14,7 +14,6 @@ from __future__ import annotations
 from typing import Final
 
 from checkers.reproduce.actions import (
-    TOPIC_RESOURCE,
     all_of,
     create_topic,
     delete_topic,
@@ -25,6 +24,7 @@ from checkers.reproduce.actions import (
 )
 from checkers.reproduce.checks import deleted, done, logged, partition, registered
 from checkers.reproduce.reproduction import Case, Reproduction, Step
+from checkers.systems.administration import TOPIC_RESOURCE
 from checkers.systems.apache_kafka.addresses import CONTROLLER
 from checkers.systems.system import Ability, Layout
 

@@ -12,8 +12,6 @@ from __future__ import annotations
 from typing import Final
 
 from checkers.reproduce.actions import (
-    BROKER_RESOURCE,
-    TOPIC_RESOURCE,
     all_of,
     create_topic,
     nothing,
@@ -27,6 +25,7 @@ from checkers.reproduce.actions import (
 from checkers.reproduce.checks import acknowledged, done, folders, partition, was_read
 from checkers.reproduce.partition_state import NO_LEADER
 from checkers.reproduce.reproduction import Case, Reproduction, Step
+from checkers.systems.administration import BROKER_RESOURCE, TOPIC_RESOURCE
 from checkers.systems.system import Ability, Layout
 
 VALUES: Final = tuple(f"v{number}" for number in range(30))

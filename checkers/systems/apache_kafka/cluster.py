@@ -36,6 +36,9 @@ STARTS_WITHIN_S: Final = 120.0
 STOPS_WITHIN_S: Final = 30.0
 LISTENERS: Final = "CONTROLLER:PLAINTEXT,INTERNAL:PLAINTEXT,CLIENT:PLAINTEXT"
 READY: Final = b"Kafka Server started"  # KafkaRaftServer.startup
+REQUESTS: Final = frozenset(
+    {Ability.ELECT, Ability.REASSIGN, Ability.CONFIGURE, Ability.DELETE_RECORDS}
+)
 JAVA_OPTIONS: Final = ("-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
@@ -61,7 +64,7 @@ class Cluster:
     @property
     def abilities(self) -> frozenset[Ability]:
         lacking = frozenset[Ability]() if self.jars.logs_flushes else {Ability.LOSE_POWER}
-        return frozenset(_ACTIONS) - lacking
+        return (frozenset(_ACTIONS) | REQUESTS) - lacking
 
     @property
     def brokers(self) -> tuple[int, ...]:
@@ -99,7 +102,7 @@ class Cluster:
         return tuple(self._lost.get(broker, ()))
 
     def do(self, action: Ability, broker: int) -> None:
-        if action not in self.abilities:
+        if action not in self.abilities - REQUESTS:
             raise Unable(self, action)
         _ACTIONS[action](self, broker)
 
@@ -189,7 +192,9 @@ class Cluster:
     def lose_power(self, broker: int) -> None:
         if broker in self._running:
             self.kill(broker)
-        lost = power_loss.lose_unflushed(self.log_dir(broker), self._flushes(broker))
+        disks = (disk for disk in self.log_dirs(broker) if disk.exists())
+        flushes = self._flushes(broker)
+        lost = [one for disk in disks for one in power_loss.lose_unflushed(disk, flushes)]
         self._lost.setdefault(broker, []).extend(lost)
         with (self._home(broker) / "lost.txt").open("a") as file:
             file.writelines(f"{one}\n" for one in lost)

@@ -9,9 +9,10 @@ from typing import Any, cast
 import pytest
 
 from checkers.record.processes import Shared, Topic
-from checkers.reproduce.actions import Refused, fail_disk, lose_disk, prefer_disk
+from checkers.reproduce.actions import fail_disk, lose_disk, prefer_disk
 from checkers.reproduce.checks import folders
 from checkers.reproduce.stage import Stage
+from checkers.systems.administration import Refused
 from checkers.systems.apache_kafka import storage
 from checkers.systems.apache_kafka.addresses import CONTROLLER, Addresses
 from checkers.systems.apache_kafka.cluster import Cluster

@@ -12,8 +12,6 @@ from checkers.histories.analysis import analyze
 from checkers.record.processes import Topic
 from checkers.reproduce import conducting
 from checkers.reproduce.actions import (
-    Refused,
-    accept,
     begin_send,
     delete_all,
     delete_records,
@@ -43,6 +41,7 @@ from checkers.reproduce.checks import (
 )
 from checkers.reproduce.reproduction import Seen, Step
 from checkers.reproduce.stage import Stage
+from checkers.systems.administration import Refused, accept
 from checkers.systems.system import Ability
 from reference_impl.wire.apis import Api
 

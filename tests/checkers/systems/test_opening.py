@@ -128,7 +128,13 @@ def test_a_proxied_reference_broker_loses_a_response(tmp_path: Path) -> None:
 
 def test_a_served_broker_is_killed_and_starts_again(tmp_path: Path) -> None:
     with opened(named("served"), tmp_path, Layout(brokers=2)) as system:
-        assert system.abilities == {Ability.KILL, Ability.START, Ability.LOSE_POWER}
+        assert system.abilities == {
+            Ability.KILL,
+            Ability.START,
+            Ability.LOSE_POWER,
+            Ability.CONFIGURE,
+            Ability.DELETE_RECORDS,
+        }
         address = system.bootstrap_servers
         system.do(Ability.KILL, 2)
         system.do(Ability.START, 2)

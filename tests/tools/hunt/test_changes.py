@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from checkers.reproduce.wire import Address, call
+from checkers.systems.requests import Address, call
 from reference_impl.wire.apis import Api
 from reference_impl.wire.serve import ServeOptions, serving
 from tools.hunt import changes

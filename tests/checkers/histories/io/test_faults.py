@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkers.histories.io.faults import Fault, Step, faults, paired, write_faults
+from checkers.histories.io.faults import MOMENTARY, Fault, Step, faults, paired, write_faults
 from checkers.histories.io.recorded import UnreadableHistory
 
 
@@ -43,6 +43,14 @@ def test_a_repeated_kill_and_a_start_without_a_kill_are_ignored() -> None:
 def test_a_start_ends_every_way_to_be_down(down: str) -> None:
     assert paired([step(2, down), step(4, "start")]) == (
         Fault(do=down, node=1, from_ns=2, until_ns=4),
+    )
+
+
+@pytest.mark.parametrize("do", MOMENTARY)
+def test_some_faults_end_at_once(do: str) -> None:
+    assert paired([step(2, do), step(3, do), step(4, "start")]) == (
+        Fault(do=do, node=1, from_ns=2, until_ns=2),
+        Fault(do=do, node=1, from_ns=3, until_ns=3),
     )
 
 

@@ -1,0 +1,149 @@
+"""The requests of an administrator: elect leaders, reassign, configure, and delete records.
+
+    administration = Administration(partial(call, ("127.0.0.1", 9092)))
+    administration.reassign({("orders", 0): (2, 3)})
+    administration.elect([("orders", 0)])
+
+Two of them are also actions on a broker, for rounds of faults on a cluster that Urteil started:
+`prefer` makes a broker the first replica of every partition, which moves data where it has no
+replica, and `elect_preferred` makes every first replica the leader that is in sync.
+
+Source: KIP-460 (elections), KIP-455 (reassignments), KIP-339 (configurations), KIP-107 (deletion).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, Literal
+
+from checkers.systems.ports import HOST
+from checkers.systems.requests import call
+from checkers.systems.system import Ability, System
+from reference_impl.wire.apis import Api
+
+Place = tuple[str, int]  # a topic and the number of a partition
+Call = Callable[[Api, int, Mapping[str, Any]], Any]
+TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
+SET: Final = 0
+ELECTIONS: Final = {"preferred": 0, "unclean": 1}
+TIMEOUT_MS: Final = 5_000
+DELETES_WITHIN_MS: Final = 1_500
+NONE: Final = "NONE"
+# A partition may have the leader already, and the first replica may be out of sync.
+NOT_ELECTED: Final = {"ELECTION_NOT_NEEDED", "PREFERRED_LEADER_NOT_AVAILABLE"}
+
+
+class Refused(RuntimeError):
+    """Raised if a broker refuses a request; the message has the error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Administration:
+    """Sends the requests of an administrator to one broker, by a function that sends a request."""
+
+    call: Call
+
+    def elect(
+        self,
+        places: Collection[Place] | None = None,
+        kind: Literal["preferred", "unclean"] = "preferred",
+    ) -> None:
+        """Elects leaders of these partitions, or of all; does nothing where none can be elected."""
+        topics = None if places is None else [{"topic": t, "partitions": (i,)} for t, i in places]
+        body = {"election_type": ELECTIONS[kind], "topic_partitions": topics, "timeout": TIMEOUT_MS}
+        answer = self.call(Api.ELECT_LEADERS, 2, body)
+        accept(answer)
+        for topic in answer["replica_election_results"]:
+            for each in topic["partition_result"]:
+                accept(each, *NOT_ELECTED)
+
+    def reassign(self, replicas: Mapping[Place, Collection[int]]) -> None:
+        """Begins to move each of these partitions to the brokers, of which the first leads."""
+        moved = [
+            {"name": topic, "partitions": [{"partition_index": index, "replicas": [*brokers]}]}
+            for (topic, index), brokers in replicas.items()
+        ]
+        body = {"timeout": TIMEOUT_MS, "topics": moved}
+        answer = self.call(Api.ALTER_PARTITION_REASSIGNMENTS, 0, body)
+        accept(answer)
+        for topic in answer["responses"]:
+            for each in topic["partitions"]:
+                accept(each)
+
+    def configure(self, kind: int, resource: str, name: str, value: str) -> None:
+        """Sets one configuration of a topic or of a broker, which must get the request itself."""
+        changed = {
+            "resource_type": kind,
+            "resource_name": resource,
+            "configs": [{"name": name, "config_operation": SET, "value": value}],
+        }
+        body = {"resources": [changed], "validate_only": False}
+        accept(self.call(Api.INCREMENTAL_ALTER_CONFIGS, 1, body)["responses"][0])
+
+    def delete_records(self, place: Place, before: int) -> None:
+        """Deletes the records before an offset; the leader of the partition must get the request.
+
+        The leader deletes at once and answers when its followers have deleted too, so a timeout is
+        no error.
+        """
+        topic, index = place
+        partitions = [{"partition_index": index, "offset": before}]
+        topics = [{"name": topic, "partitions": partitions}]
+        answer = self.call(Api.DELETE_RECORDS, 2, {"topics": topics, "timeout": DELETES_WITHIN_MS})
+        accept(answer["topics"][0]["partitions"][0], "REQUEST_TIMED_OUT")
+
+    def replicas(self) -> dict[Place, tuple[int, ...]]:
+        """Returns the replicas of every partition, the preferred leader first."""
+        topics = self.call(Api.METADATA, 9, {"topics": None})["topics"]
+        return {
+            (topic["name"], each["partition_index"]): tuple(each["replica_nodes"])
+            for topic in topics
+            for each in topic["partitions"]
+        }
+
+
+def accept(answer: Mapping[str, Any], *errors: str) -> None:
+    """Raises Refused if the answer has another error than these."""
+    error = answer["error_code"]
+    if error not in (NONE, *errors):
+        raise Refused(f"{error}: {answer.get('error_message') or ''}".rstrip(": "))
+
+
+def prefer(system: System, broker: int) -> None:
+    """Makes the broker the first replica of every partition; their numbers of replicas stay."""
+    administration = _of(system)
+    moved = {
+        place: (broker, *(one for one in brokers if one != broker))[: len(brokers)]
+        for place, brokers in administration.replicas().items()
+        if brokers[0] != broker
+    }
+    if moved:
+        administration.reassign(moved)
+
+
+def elect_preferred(system: System, broker: int) -> None:
+    """Makes the first replica of every partition its leader, where it is in sync."""
+    del broker  # any broker passes the request on to the controller
+    _of(system).elect()
+
+
+# The abilities that are requests, as actions on a broker; the others are actions of the system.
+ACTIONS: Final[Mapping[Ability, Callable[[System, int], None]]] = {
+    Ability.REASSIGN: prefer,
+    Ability.ELECT: elect_preferred,
+}
+
+
+def perform(system: System, action: Ability, broker: int) -> None:
+    """Performs any action on a broker of the system; raises Unable if it has no such ability."""
+    if action in ACTIONS and action in system.abilities:
+        ACTIONS[action](system, broker)
+    else:
+        system.do(action, broker)
+
+
+def _of(system: System) -> Administration:
+    port = system.bootstrap_servers.partition(",")[0].rpartition(":")[2]
+    return Administration(partial(call, (HOST, int(port))))
