@@ -5,10 +5,13 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+from uuid import UUID
 
 import pytest
 
-from checkers.systems.proxies.frames import NotKafka
+from checkers.systems.proxies.frames import LENGTH, NotKafka
 from checkers.systems.proxies.proxies import CannotListen, Proxies
 from checkers.systems.proxies.rules import (
     Cut,
@@ -18,9 +21,12 @@ from checkers.systems.proxies.rules import (
     Match,
     SwapRequests,
 )
+from reference_impl.wire.apis import Api
+from reference_impl.wire.plain_messages import encode
 from tests.checkers.systems.proxies.conftest import SILENT, Echo, Peer
 
 Connect = Callable[..., Peer]
+ORDERS_ID: Final = UUID("4ac2c2a5-4ac2-4ac2-8ac2-4ac2c2a54ac2")
 
 
 def test_without_rules_everything_passes_in_order(connect: Connect, proxies: Proxies) -> None:
@@ -203,3 +209,38 @@ def test_bytes_that_are_not_kafkas_are_raised_when_the_proxies_close(echo: Echo)
 
     with pytest.raises(NotKafka, match="a frame of 1195725856 bytes"):
         proxies.__exit__(None, None, None)
+
+
+def fetch(epoch: int, *partitions: int) -> bytes:
+    """Returns the frame of a Fetch that names these partitions of the topic by its id."""
+    named = [{"topic_id": ORDERS_ID, "partitions": [{"partition": one} for one in partitions]}]
+    body = {"session_id": 5, "session_epoch": epoch, "topics": named if partitions else []}
+    return encode(Api.FETCH, 17, epoch, body)[LENGTH.size :]
+
+
+def test_a_rule_finds_the_partition_of_a_session_in_a_fetch_that_does_not_name_it(
+    connect: Connect, proxies: Proxies
+) -> None:
+    client = connect()
+    client.send(fetch(0, 0, 1))
+    assert client.answer() is not None
+    fetches = Match(api=Api.FETCH, topic_id=ORDERS_ID)
+    other = proxies.add(DropResponse(of=replace(fetches, partition=2)))
+    lost = proxies.add(DropResponse(of=replace(fetches, partition=1, first=2)))
+    client.send(fetch(1))
+    assert client.answer() is not None
+    client.send(fetch(2, 0))
+
+    assert client.answer() is None
+    assert (lost.seen, lost.acted, lost.undecided) == (2, 1, 0)
+    assert (other.seen, other.acted, other.undecided) == (0, 0, 0)
+
+
+def test_a_rule_never_acts_on_a_request_that_it_cannot_decide(
+    connect: Connect, proxies: Proxies
+) -> None:
+    named = proxies.add(DropResponse(of=Match(api=Api.FETCH, topic="orders")))
+    client = connect()
+    client.send(fetch(0, 0))
+    assert client.answer() is not None
+    assert (named.seen, named.acted, named.undecided) == (0, 0, 1)
