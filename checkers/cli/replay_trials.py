@@ -57,7 +57,6 @@ def replay_trials(
 
 
 def _again(run: Run, trials: Trials, kept: KeptTrial, times: int) -> PropertyDecided:
-    """Runs the trial's program this often, and returns the verdict."""
     from properties.claims.catalogue import BY_ID
 
     lacking = sorted(power.value for power in kept.needs - trials.powers)

@@ -253,9 +253,7 @@ def list_offsets(timestamp: int, at: int, *, isolation: int = READ_UNCOMMITTED) 
 
 
 def fetch_state(at: int, offset: int = 0) -> Do:
-    """Fetches from this offset at read_committed; the stage notes the high watermark and the last
-    stable offset.
-    """
+    """Fetches at read_committed; the stage notes the high watermark and last stable offset."""
 
     def do(stage: Stage) -> None:
         partition = {

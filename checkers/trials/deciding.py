@@ -177,7 +177,7 @@ class Trying:
         return [*fragile[: self.effort.fragile], *seeds]
 
     def _batches(self, setting: str) -> Iterator[Sequence[Program | str]]:
-        """Yields the plans of trials at the same time.
+        """Yields plans in batches; the trials of one batch run at the same time.
 
         The last trial is alone if rules need a fault that only one trial at a time may have.
         """
@@ -312,7 +312,7 @@ class Trying:
         return smallest, Again(shown=sum(name in ran.shown for ran in runs), runs=len(runs))
 
     def _repeated(self, setting: str, trial: Trial) -> list[Ran]:
-        """Repeats a trial; at the same time if it has no fault of brokers."""
+        """Repeats a trial; all at the same time, unless it has faults of brokers."""
         is_calm = not any(call.rule in self.suite.machine.NEEDS for call in trial[0])
         if is_calm and len(trial) == 1:
             return self.trials.together(self.suite, setting, list(trial) * self.effort.repeats)
@@ -323,7 +323,7 @@ class Trying:
 
 
 def _smaller(ran: Ran) -> Iterator[Trial]:
-    """Yields the trial without those beside it, without one of them, and without each call."""
+    """Yields smaller trials: without the trials at the same time, and without each call."""
     others = len(ran.beside)
     if others:
         yield (ran.calls,)

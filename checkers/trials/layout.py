@@ -70,7 +70,7 @@ def started(
     proxied: bool = False,
     traced: bool = False,
 ) -> Generator[System]:
-    """Starts the system with the layout of trials and these settings of brokers.
+    """Starts the system with the layout of trials, and with the broker settings `settings`.
 
     If it is proxied, links between its nodes can be cut. If it is traced, and is Apache Kafka, its
     trace shows the states of replicas. Raises InputFault if the system does not have one of the
