@@ -1,6 +1,6 @@
 """The lines of replication: which line of Kafka's logs is which step of a partition, or nothing.
 
-The first row that fits decides. A line of one of these loggers that no row fits is *unknown*;
+The first row that fits decides. A line of a logger in the table that no row fits is *unknown*;
 `urteil trace` counts unknown lines, because a new release of Kafka may write new ones. Messages of
 Kafka 4.3.0. The state change logger has the short name `logger`.
 

@@ -1,4 +1,4 @@
-"""C5: the controller takes min.insync.replicas for a topic from the replicas of partition 0.
+"""The controller takes min.insync.replicas for a topic from the replicas of partition 0.
 
 Partition 0 has one replica, partition 1 has two. The controller uses the minimum 1 for both, so
 partition 1 gets no eligible leader replicas. The brokers use the minimum 2 for partition 1. When

@@ -1,4 +1,4 @@
-"""F1: an election without "unclean" in its name chooses a replica whose log was deleted.
+"""An election without "unclean" in its name chooses a replica whose log was deleted.
 
 A reassignment removes broker 1 from the replicas but not from the ELR. A second reassignment brings
 it back, still in the ELR, with an empty log. When the only other replica stops, the controller

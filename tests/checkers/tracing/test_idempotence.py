@@ -1,4 +1,4 @@
-"""The batches of idempotent producers are followed through idempotence-abstract."""
+"""The appends of idempotent producers are steps of `idempotence-abstract`, or forbidden."""
 
 from __future__ import annotations
 
