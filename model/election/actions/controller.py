@@ -144,7 +144,6 @@ class Controller(Brokers):
     def first_of(
         s, test: Callable[[Replica], Bool], default: Replica | Nothing
     ) -> Replica | Nothing:
-        """Returns the first replica for which `test` is true, or the default."""
         found: Replica | Nothing = first(Replica, test, default=Replica.least())
         return ite(exists(test(r) for r in Replica), found, default)
 
