@@ -57,9 +57,9 @@ WRITTEN_AFTER: Final = frozenset({
 _OF_LOG: Final = r"\[UnifiedLog partition=(?P<subject>\S+),.*?"
 _OF_BROKER: Final = r"\[Partition (?P<subject>\S+) broker=\d+\] .*?"
 _EPOCHS: Final = r"leader epoch (?P<leader_epoch>\d+) from offset (?P<offset>\d+)"
-_REGISTERED: Final = (
-    r" (?P<subject>\S+) with .*?isr=\[(?P<isr>[\d, ]*)\].*?"
-    r"leaderEpoch=(?P<leader_epoch>\d+), partitionEpoch=(?P<partition_epoch>\d+)"
+_REGISTERED: Final = (  # Kafka 3 writes the fields in another order
+    r" (?P<subject>\S+) with (?=.*?isr=\[(?P<isr>[\d, ]*)\])"
+    r"(?=.*?leaderEpoch=(?P<leader_epoch>\d+))(?=.*?partitionEpoch=(?P<partition_epoch>\d+))"
     r".*since it is already"
 )
 
@@ -70,7 +70,7 @@ _ROWS: Final[Sequence[Row]] = (
         "Replayed PartitionRecord for new partition",
         Step.CREATE,
         r"new partition (?P<subject>\S+) with .*?replicas=\[(?P<replicas>[\d, ]*)\].*?"
-        r" isr=\[(?P<isr>[\d, ]*)\].*?elr=\[(?P<elr>[\d, ]*)\].*? leader=(?P<leader>-?\d+),.*?"
+        r" isr=\[(?P<isr>[\d, ]*)\](?:.*?elr=\[(?P<elr>[\d, ]*)\])?.*? leader=(?P<leader>-?\d+),.*?"
         r"leaderEpoch=(?P<leader_epoch>\d+), partitionEpoch=(?P<partition_epoch>\d+)",
     ),
     *(

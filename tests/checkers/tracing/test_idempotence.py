@@ -91,6 +91,13 @@ def test_markers_and_batches_without_producer_are_records_too(tmp_path: Path) ->
     assert found.accepted, found.forbidden
 
 
+def test_a_leader_with_another_log_is_outside_of_the_spec(tmp_path: Path) -> None:
+    """Only an unclean election chooses a leader with records that the last leader lacks."""
+    found = run(tmp_path, *BEGUN, ELECTED[0], (2, leads(1, end=9, node=2))).forbidden
+    assert found is not None
+    assert found.is_outside
+
+
 def test_a_leader_that_was_deposed_is_not_followed(tmp_path: Path) -> None:
     late = ((1, names(5, 0, 9)), (1, appends(5, 5)))
     assert run(tmp_path, *BEGUN, *ELECTED, *late).accepted

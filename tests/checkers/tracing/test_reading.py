@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from checkers.tracing.log_lines import LogLine, log_lines
-from checkers.tracing.reading import TABLE, events_of, read
+from checkers.tracing.reading import TABLE, Reading, events_of, read
 from checkers.tracing.replication_lines import Step
 from model.faults import InputFault
 from tests.checkers.tracing.logs import (
@@ -19,6 +19,7 @@ from tests.checkers.tracing.logs import (
     created,
     fetches,
     leads,
+    names,
     reading,
     trace,
 )
@@ -103,6 +104,17 @@ def test_a_line_that_no_row_fits_is_unknown_if_it_names_a_partition(tmp_path: Pa
 
 def test_a_partition_that_was_created_before_the_trace_has_no_events(tmp_path: Path) -> None:
     assert reading(tmp_path, (1, leads(0)), (1, advances(0, 1))).partitions == {}
+
+
+def test_idempotence_leaves_out_the_offset_commits_of_groups(tmp_path: Path) -> None:
+    """The group coordinator numbers the batches of its transactional commits from 0 each."""
+    found = Reading(
+        partitions={
+            name: trace(tmp_path, (0, created()), (1, names(5, 0, 0)))
+            for name in ("t-0", "__consumer_offsets-0")
+        }
+    )
+    assert [*found.with_producers] == ["t-0"]
 
 
 def test_gzip_and_plain_files_are_read_and_stack_traces_are_skipped(tmp_path: Path) -> None:
