@@ -5,7 +5,7 @@ for `nothing`. The elements of a sort are the integers of its range.
 
 *Terms* read the state before the action. Integers are unbounded: `end - 1` at end 0 is -1, and a
 comparison with -1 is defined. Only an integer that is *kept* (as a key, as an assigned value, or
-beside `nothing`) must be in its sort. If not, the term is *undefined*.
+where `nothing` is allowed too) must be in its sort. If not, the term is *undefined*.
 
 *Evaluation order* decides which undefined terms are reached. Conjuncts of a guard and members of
 `&`, `|`, `=>` and `ite` are evaluated from left to right, quantifiers from the least element

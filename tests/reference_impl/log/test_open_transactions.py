@@ -374,7 +374,9 @@ def test_a_batch_that_fails_verification_is_not_appended(
         (replace(batch("a"), adds_partition=True), ErrorCode.TRANSACTION_ABORTABLE),
     ],
 )
-def test_a_newer_producer_is_told_to_abort(request_: Produce, expected: ErrorCode) -> None:
+def test_a_newer_producer_must_abort_after_a_failed_verification(
+    request_: Produce, expected: ErrorCode
+) -> None:
     """After a failed verification a newer producer gets TRANSACTION_ABORTABLE.
 
     A producer before Produce version 11 does not know this error and gets INVALID_TXN_STATE.
