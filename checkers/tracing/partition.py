@@ -31,7 +31,7 @@ _OFFSETS: Final = frozenset({"offset", "last", "mark"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What the trace has shown so far, as far as the state of the spec does not have it."""
+    """Facts that the trace has shown and that the state of the spec does not have."""
 
     registrations: Registrations
     loaded: frozenset[int] = frozenset()  # brokers that have loaded the log at least once

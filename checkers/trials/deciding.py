@@ -340,7 +340,7 @@ def _needed(suite: Suite, side: Side) -> set[Power]:
 
 
 def _cannot(powers: Collection[Power], needed: Collection[Power]) -> str:
-    """Returns why a system with these powers decides no side that needs the others; else ""."""
+    """Returns why a system with some powers cannot decide a side; empty if it can."""
     lacking = sorted(power for power in needed if power not in powers)
     if lacking:
         options = filter(None, map(how_to_get, lacking))
