@@ -24,7 +24,7 @@ from checkers.reproduce.actions import (
 )
 from checkers.reproduce.checks import acknowledged, done, folders, partition, was_read
 from checkers.reproduce.partition_state import NO_LEADER
-from checkers.reproduce.reproduction import Case, Reproduction, Step
+from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
 from checkers.systems.administration import BROKER_RESOURCE, TOPIC_RESOURCE
 from checkers.systems.system import Ability, Layout
 
@@ -114,6 +114,14 @@ REPRODUCTION: Final = Reproduction(
         steps=_steps(elr=False),
     ),
     anomalies=("lost-write", "unseen"),
+    model=(
+        Instance(
+            spec="reassignment",
+            variant="kafka-4.3",
+            settings=("replicas=3", "changes_factor=false"),
+            claim="leader_completeness",
+        ),
+    ),
     since=(4, 3),  # before, a reassignment waited for every target replica to join the ISR
     page="stale-elr-member",
 )
