@@ -8,8 +8,7 @@ Source: KIP-966; Vanlightly's kip-966 specification.
 
 from __future__ import annotations
 
-from typing import Self
-
+from model.election.claims import ElectionClaims
 from model.election.state import RecordId, Replica
 from model.language import (
     Bool,
@@ -42,7 +41,7 @@ class ReassignmentClaims(Reassignments):
         return s.is_enough(Map(Replica, lambda r: s.has_record(r, record)))
 
     @action_property
-    def committed_by_enough(s, after: Self) -> Bool:
+    def committed_by_enough(s, after: ElectionClaims) -> Bool:
         """A record that a leader with the newest metadata commits is on at least
         min.insync.replicas brokers, or on all replicas, if no broker has ever lost records.
         """
@@ -63,7 +62,7 @@ class ReassignmentClaims(Reassignments):
         )
 
     @action_property
-    def acknowledged_within_isr(s, after: Self) -> Bool:
+    def acknowledged_within_isr(s, after: ElectionClaims) -> Bool:
         """A leader raises its high watermark only while its ISR has at least min.insync.replicas
         members, or all replicas that it knows.
         """
