@@ -19,7 +19,7 @@ from typing import Final
 
 from checkers.trials import known
 from checkers.trials.known import Program
-from checkers.trials.powers import WEAKENED, how_to_get
+from checkers.trials.powers import WEAKENED, how_to_get, impossible
 from checkers.trials.trial import ONE_AT_A_TIME, RULES, Ran, Trials
 from checkers.verdicts import Verdict
 from properties.suites.machines.driven import Power
@@ -127,7 +127,9 @@ def decide(
     together: dict[str, list[Side]] = {}
     alone: list[Side] = []
     for side in sides:
-        if why := _cannot(trials.powers, _needed(suite, side)):
+        if why := impossible(trials.system.name, suite.name, side.setting) or _cannot(
+            trials.powers, _needed(suite, side)
+        ):
             yield _undecided(side, why)
         elif side.expected == "holds" and side.claim in suite.always:
             together.setdefault(side.setting, []).append(side)
