@@ -82,6 +82,14 @@ class ReplicationState(NamedTuple):
                 return newer
         return None
 
+    def is_elected_again(self, epoch: int) -> bool:
+        """Returns whether the epoch's leader also led in the epoch before."""
+        names = ("leader", "vacant")
+        before, now = (
+            [self.state[name, (e,)] for name in names] for e in (max(epoch - 1, 0), epoch)
+        )
+        return epoch > 0 and before == now
+
     def losses(self, steps: Sequence[LossyStep]) -> Iterator[Loss]:
         """Yields the committed records that each leader epoch lost; `steps` may have lost them."""
         if not steps:

@@ -176,6 +176,22 @@ def test_what_the_spec_does_not_have_is_outside_and_not_forbidden(tmp_path: Path
     assert found.why == "the replicas of the partition change: a reassignment"
 
 
+def test_a_leader_that_is_elected_again_keeps_its_fetches_outside_of_the_spec(
+    tmp_path: Path,
+) -> None:
+    """In Kafka 3.5.2 a smaller ISR begins a leader epoch with the same leader."""
+    found = run(
+        tmp_path,
+        *ONE_RECORD[:8],
+        (0, changes("leaderEpoch: 0 -> 1, partitionEpoch: 0 -> 1")),
+        (1, leads(1, end=1)),
+        (1, advances(0, 1)),
+    ).forbidden
+    assert found is not None
+    assert (found.number, found.is_outside) == (10, True)
+    assert found.why.startswith("the leader was elected again")
+
+
 # ---------------------------------------------------------------- late lines
 
 

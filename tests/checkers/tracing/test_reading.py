@@ -106,6 +106,39 @@ def test_a_partition_that_was_created_before_the_trace_has_no_events(tmp_path: P
     assert reading(tmp_path, (1, leads(0)), (1, advances(0, 1))).partitions == {}
 
 
+@pytest.mark.parametrize(
+    ("message", "fields"),
+    [
+        (
+            "[UnifiedLog partition=t-0, dir=d] Appended message set with last offset: 3, first "
+            "offset: Optional[(offset=2segment=[0:0])], next offset: 4, and messages: M",
+            {"last": 3, "first": 2},
+        ),
+        (
+            "[QuorumController id=0] Created partition t-0 with topic ID A and "
+            "PartitionRegistration(replicas=[3, 1], isr=[3, 1], removingReplicas=[], "
+            "addingReplicas=[], leader=3, leaderRecoveryState=RECOVERED, leaderEpoch=0, "
+            "partitionEpoch=0).",
+            {"replicas": {1, 3}, "isr": {1, 3}, "leader": 3, "leader_epoch": 0,
+             "partition_epoch": 0},
+        ),
+        (
+            "[Broker id=1] Skipped the become-leader state change for t-0 with topic id Some(A) and"
+            " partition state LeaderAndIsrPartitionState(leader=1, leaderEpoch=1, isr=[1, 3], "
+            "partitionEpoch=2, replicas=[1, 3]) since it is already the leader with leader epoch 1",
+            {"isr": {1, 3}, "leader_epoch": 1, "partition_epoch": 2},
+        ),
+    ],
+)  # fmt: skip
+def test_lines_of_kafka_3_5_are_the_same_events(message: str, fields: dict[str, object]) -> None:
+    logger = {"U": "UnifiedLog", "Q": "ReplicationControlManager", "B": "logger"}[message[1]]
+    line = LogLine(at_ns=1, node=1, logger=logger, thread="x", message=message, file="f", number=1)
+    found = events_of(line)
+    assert found is not None
+    (event,) = found
+    assert dict(event.fields) == fields
+
+
 def test_idempotence_leaves_out_the_offset_commits_of_groups(tmp_path: Path) -> None:
     """The group coordinator numbers the batches of its transactional commits from 0 each."""
     found = Reading(
