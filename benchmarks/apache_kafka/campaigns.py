@@ -30,6 +30,7 @@ from checkers.systems.apache_kafka.settings import EVERY_NODE, SAFE, UNSAFE
 from checkers.systems.system import SESSION, Layout, Settings
 
 OUTCOME: Final = "campaign.json"
+FAULTS: Final = ("kill", "pause", "last-standing")  # those of the recorded campaigns
 QUICK: Final[Settings] = {  # a fault takes effect within two seconds, and a campaign takes minutes
     "broker.heartbeat.interval.ms": "300",
     SESSION: "1500",
@@ -64,8 +65,7 @@ def conduct(campaign: Campaign, folder: Path) -> None:
     with cluster.running(folder.with_name(f"{folder.name}-cluster"), found, layout) as system:
 
         def faults(sent: threading.Event) -> None:
-            kinds, brokers = list(rounds.KINDS), system.brokers
-            drawn = rounds.rounds(campaign.seed, kinds, brokers, layout.session_s)
+            drawn = rounds.rounds(campaign.seed, FAULTS, system.brokers, layout.session_s)
             rounds.inflict(system, drawn, sent, done)
 
         recorded = record(
