@@ -15,7 +15,6 @@ from model import (
     group_offsets,
     idempotence,
     idempotence_abstract,
-    reassignment,
     replication,
     replication_abstract,
     retention,
@@ -29,7 +28,6 @@ from model.variants import Variant
 VARIANTS: tuple[Variant, ...] = (
     *replication.VARIANTS,
     *election.VARIANTS,
-    *reassignment.VARIANTS,
     *group_offsets.VARIANTS,
     *classic_group.VARIANTS,
     *consumer_group.VARIANTS,

@@ -27,7 +27,7 @@ REPEATED_AFTER_S: Final = 0.1
 
 
 class Side(Protocol):
-    """One side of a comparison, a cluster or a recording, while one sequence runs."""
+    """One cluster or recording of a comparison, as it answers one sequence."""
 
     @property
     def is_running(self) -> bool:

@@ -8,8 +8,10 @@ from checkers.reproduce.reproduction import Reproduction
 from checkers.reproduce.schedules import (
     acknowledged_by_leader_alone,
     broker_cannot_return,
+    cleared_elr,
     delayed_end,
     deleted_record_returns,
+    deleted_records_return,
     duplicate_after_restart,
     failed_disk_is_refused,
     fenced_instance_returns,
@@ -20,8 +22,8 @@ from checkers.reproduce.schedules import (
     min_isr_of_partition_0,
     only_copy_lost,
     removed_disk,
-    removed_replica_elected,
     reordered_batches,
+    stale_elr_blocks_election,
     stale_elr_member,
     unclean_election,
     unflushed_records,
@@ -32,7 +34,6 @@ REPRODUCTIONS: Final[dict[str, Reproduction]] = {
     one.REPRODUCTION.name: one.REPRODUCTION
     for one in (
         stale_elr_member,
-        removed_replica_elected,
         duplicate_after_restart,
         deleted_record_returns,
         last_known_leader,
@@ -40,6 +41,9 @@ REPRODUCTIONS: Final[dict[str, Reproduction]] = {
         removed_disk,
         broker_cannot_return,
         failed_disk_is_refused,
+        cleared_elr,
+        stale_elr_blocks_election,
+        deleted_records_return,
         fenced_instance_returns,
         unclean_election,
         acknowledged_by_leader_alone,

@@ -13,7 +13,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
-import zlib
 from collections.abc import Callable, Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -39,8 +38,7 @@ def kfake(layout: Layout) -> Generator[Remote]:
 
     Raises InputFault if `go` is missing or fails, SystemFailed if kfake does not start.
     """
-    settings = (f"{name}={value}" for name, value in layout.settings.items())
-    call = [str(_built()), str(layout.brokers), *settings]
+    call = [str(_built()), str(layout.brokers)]
     with subprocess.Popen(
         call, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -97,5 +95,4 @@ def _built() -> Path:
 
 def _version() -> str:
     lines = (_SOURCES / "go.mod").read_text().splitlines()
-    version = next(line.split()[-1] for line in lines if "pkg/kfake " in line)
-    return f"{version}-{zlib.crc32((_SOURCES / 'main.go').read_bytes()):08x}"
+    return next(line.split()[-1] for line in lines if "pkg/kfake " in line)

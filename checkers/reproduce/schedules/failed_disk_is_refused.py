@@ -19,6 +19,7 @@ from checkers.reproduce.actions import (
     delete_topic,
     fail_disk,
     nothing,
+    pause_for,
     prefer_disk,
     to,
 )
@@ -76,7 +77,17 @@ def _steps(*, stopped: bool) -> tuple[Step, ...]:
             fail_disk(1),
             partition(leader=2, isr=(2,)),
         ),
-        *((Step("broker 1 still leads", nothing, partition(leader=1, at=3)),) if stopped else ()),
+        *(
+            (
+                Step(
+                    f"after {WAITED_S:.0f} s more, broker 1 still leads",
+                    pause_for(WAITED_S),
+                    partition(leader=1, isr=(1, 2), at=3),
+                ),
+            )
+            if stopped
+            else ()
+        ),
     )
 
 

@@ -1,5 +1,4 @@
 // Serves a cluster of kfake until its standard input ends; prints the addresses of its brokers.
-// Arguments: the number of brokers, then settings of brokers as name=value.
 package main
 
 import (
@@ -17,12 +16,7 @@ func main() {
 	if err != nil {
 		panic(err)
 	}
-	settings := make(map[string]string)
-	for _, setting := range os.Args[2:] {
-		name, value, _ := strings.Cut(setting, "=")
-		settings[name] = value
-	}
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(brokers), kfake.BrokerConfigs(settings))
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(brokers))
 	if err != nil {
 		panic(err)
 	}
