@@ -104,7 +104,7 @@ class ReplicationWithLosses(AbstractReplication):
         s.elect_alone(leader, newer)
 
     def is_last_leader(s, r: Replica) -> Bool:
-        """True if the newest epoch that has a leader has this one."""
+        """True if the replica is the leader of the newest epoch that has one."""
         return exists(
             all_of(
                 s.elected[e],
@@ -142,7 +142,9 @@ class ReplicationWithLosses(AbstractReplication):
         """Changes nothing: only the proof reads `departure`."""
 
     def is_replaced(s, e: LeaderEpoch) -> Bool:
-        """True if a lossy epoch that is newer has begun."""
+        """True if a newer epoch has begun whose leader may have lacked committed records
+        (`lossy`).
+        """
         return exists((e < f) & s.lossy[f] & s.led[f].begun for f in LeaderEpoch)
 
     def may_lack(s, e: LeaderEpoch) -> Bool:
@@ -194,7 +196,7 @@ class ReplicationWithLosses(AbstractReplication):
         s.flushed[r] = ite(end < s.flushed[r], end, s.flushed[r])
 
     def mark_after(s, r: Replica, end: Offset) -> Offset:
-        """Returns the high watermark of a log that now ends there: not beyond the end."""
+        """Returns the replica's high watermark after a truncation of its log to `end`."""
         mark = s.replica[r].high_watermark
         return ite(end < mark, end, mark)
 
@@ -263,7 +265,7 @@ class ReplicationWithLosses(AbstractReplication):
         s.restart_with(r, Offset.least())
 
     def restart_with(s, r: Replica, end: Offset) -> None:
-        """A replica restarts, does not lead, and its log ends there."""
+        """A replica restarts with a log that ends at `end`, and does not lead."""
         is_member, has_begun = s.isr[s.newest][r], s.led[s.newest].begun
         own, mark = s.replica[r].leader_epoch, s.mark_after(r, end)
         s.leads_from[r] = s.newest
@@ -278,8 +280,8 @@ class ReplicationWithLosses(AbstractReplication):
     def forget_proposals(s, r: Replica) -> None:
         """The controller refuses proposals that have an old broker epoch of the replica (KIP-903).
 
-        These are proposals to add it, and its own. Without this rule, the variant
-        `old-broker-epoch` breaks the claim `isr_has_what_is_committed`.
+        These are the proposals to add the replica, and the replica's own proposals. Without this
+        rule, the variant `old-broker-epoch` breaks the claim `isr_has_what_is_committed`.
         """
         for f in Replica:
             is_kept = (f != r) & ~s.leads_in(r, s.newest)
