@@ -19,6 +19,7 @@ from model.faults import InputFault
 
 if TYPE_CHECKING:
     from checkers.conform.campaign import Compared
+    from checkers.conform.reason import Reason
     from checkers.conform.recording import Recorder
     from checkers.conform.steps import Steps
     from checkers.conform.trial import Found, Shown
@@ -85,7 +86,7 @@ def conform_command(
     ids are new; nothing else on the system is touched.
     """
     from checkers.conform import recording, trial
-    from checkers.conform.reasons import REASONS
+    from checkers.conform.peer_reasons import reasons_of
 
     if (on is None) == (against is None):
         raise InputFault("name the system with --on, or a recording with --against, not both")
@@ -93,15 +94,17 @@ def conform_command(
         if record is not None or only or families:
             raise InputFault("--against compares a whole recording: leave out the other options")
         read = recording.read(against)
-        _decide(run, trial.with_recording(read, REASONS, workers=workers), None, None)
+        rows = reasons_of(read.system)
+        _decide(run, trial.with_recording(read, rows, workers=workers), rows)
         return
     assert on is not None
     with _opened(run, on, kafka_home) as (name, servers):
         recorder = None if record is None else recording.Recorder(record, name)
+        rows = reasons_of(name)
         found = trial.with_system(
-            name, servers, _sequences(run.seed, families, only), REASONS, workers=workers
+            name, servers, _sequences(run.seed, families, only), rows, workers=workers
         )
-        _decide(run, found, None if only else pairs, recorder)
+        _decide(run, found, rows, None if only else pairs, recorder)
 
 
 @contextmanager
@@ -133,7 +136,11 @@ def _sequences(seed: int, families: Sequence[str], only: Sequence[str]) -> Itera
 
 
 def _decide(
-    run: Run, sequences: Iterable[Compared], pairs: int | None, recorder: Recorder | None
+    run: Run,
+    sequences: Iterable[Compared],
+    rows: Sequence[Reason],
+    pairs: int | None = None,
+    recorder: Recorder | None = None,
 ) -> None:
     """Emits the verdict on each family of requests, after the wanted number of compared answers."""
     from checkers.conform.trial import Found, answers_of_system
@@ -151,18 +158,17 @@ def _decide(
     finally:
         if recorder is not None:
             recorder.write()
-        _report(run, found)
+        _report(run, found, rows)
 
 
-def _report(run: Run, found: Found) -> None:
+def _report(run: Run, found: Found, rows: Sequence[Reason]) -> None:
     from checkers.conform.families import FAMILIES
-    from checkers.conform.reasons import REASONS
 
     for shown in itertools.islice(found.unexplained.values(), SHOWN):
         family = shown.compared.sequence.family
         run.emit(Evidence(about=_property(family), text="\n".join(_lines(shown))))
     for name, shown in found.findings.items():
-        sentence = next(row.sentence for row in REASONS if row.name == name)
+        sentence = next(row.sentence for row in rows if row.name == name)
         text = "\n".join((f"finding {name}: {sentence}", *_lines(shown)))
         run.emit(Evidence(about=_property(shown.compared.sequence.family), text=text))
     for family in found.sent:
@@ -182,10 +188,10 @@ def _report(run: Run, found: Found) -> None:
         )
     run.emit(Measured(metric="pairs sent", value=found.sent.total()))
     run.emit(Measured(metric="pairs compared", value=found.compared.total()))
-    for verdict, count in found.by_verdict(REASONS).items():
+    for verdict, count in found.by_verdict(rows).items():
         run.emit(Measured(metric=f"pairs that differ: {verdict}", value=count))
-    run.written("differences.tsv", "".join(_table(found)))
-    stale = found.stale(REASONS)
+    run.written("differences.tsv", "".join(_table(found, rows)))
+    stale = found.stale(rows)
     if stale and set(found.sent) == set(FAMILIES):
         run.note(f"{len(stale)} rows of the table explained nothing: {', '.join(stale)}")
 
@@ -194,12 +200,10 @@ def _property(family: str) -> str:
     return f"conform-{family}"
 
 
-def _table(found: Found) -> Iterator[str]:
+def _table(found: Found, rows: Sequence[Reason]) -> Iterator[str]:
     """Yields the lines of a table of reasons: the verdict of each, and how often it applied."""
-    from checkers.conform.reasons import REASONS
-
     yield "pairs\tverdict\treason\tsentence\n"
-    for row in REASONS:
+    for row in rows:
         yield f"{found.explained[row.name]}\t{row.verdict}\t{row.name}\t{row.sentence}\n"
 
 

@@ -148,7 +148,8 @@ def _answers(
             settled = theirs in (ours, before)
         else:
             found = differences(step, theirs, ours)
-            settled = all(reason_of(difference, rows) is not None for difference in found)
+            reasons = [reason_of(difference, rows) for difference in found]
+            settled = all(reason is not None and not reason.general for reason in reasons)
         if settled:
             break
         time.sleep(REPEATED_AFTER_S)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from checkers.conform.requests import of_topic
+from checkers.conform.requests import commit_of, in_topic, of_topic
 from checkers.conform.steps import Begin, Send, bound, if_same, raw
 from reference_impl.wire.apis import Api
 
@@ -18,9 +18,12 @@ REBALANCE_MS: Final = 20_000
 Protocols = Sequence[tuple[str, bytes]]
 
 
-def member_of(letter: str) -> dict[str, Any]:
-    """Returns the symbol for the member's id; the id is empty before the first join."""
-    return bound(f"{letter}.member", otherwise="")
+def member_of(letter: str, member: Any = None, *, otherwise: str = "") -> Any:
+    """Returns the symbol for the member's id, which is `otherwise` before the first join.
+
+    If `member` is not None, returns it instead: the id of another member, or a wrong one.
+    """
+    return bound(f"{letter}.member", otherwise=otherwise) if member is None else member
 
 
 def generation(plus: int = 0) -> dict[str, Any]:
@@ -48,7 +51,7 @@ def join(
             "group_id": group,
             "session_timeout": session_ms,
             "rebalance_timeout": rebalance_ms,
-            "member_id": member_of(letter) if member is None else member,
+            "member_id": member_of(letter, member),
             "group_instance_id": instance,
             "protocol_type": protocol_type,
             "protocols": [{"name": name, "metadata": raw(data)} for name, data in protocols],
@@ -92,7 +95,7 @@ def sync(
         body={
             "group_id": group,
             "generation_id": generation(plus),
-            "member_id": member_of(letter) if member is None else member,
+            "member_id": member_of(letter, member),
             "group_instance_id": instance,
             "protocol_type": protocol_type,
             "protocol_name": protocol,
@@ -120,7 +123,7 @@ def heartbeat(
         body={
             "group_id": group,
             "generation_id": generation(plus),
-            "member_id": member_of(letter) if member is None else member,
+            "member_id": member_of(letter, member),
             "group_instance_id": instance,
         },
         to=f"group {group}",
@@ -168,12 +171,6 @@ def commit(
     metadata: str | None = "m",
 ) -> Send:
     """Returns an OffsetCommit request; `epoch` is a generation or a member epoch."""
-    part = {
-        "partition_index": partition,
-        "committed_offset": offset,
-        "committed_leader_epoch": -1,
-        "committed_metadata": metadata,
-    }
     return Send(
         api=Api.OFFSET_COMMIT,
         version=version,
@@ -183,7 +180,7 @@ def commit(
             "member_id": member,
             "group_instance_id": instance,
             "retention_time": -1,
-            "topics": [{**of_topic(topic), "partitions": [part]}],
+            "topics": in_topic(topic, commit_of(partition, offset, metadata)),
         },
         to=f"group {group}",
         note=note,
@@ -247,9 +244,7 @@ def consumer_heartbeat(
     """
     body: dict[str, Any] = {
         "group_id": group,
-        "member_id": bound(f"{letter}.member", otherwise=f"~{letter}")
-        if member is None
-        else member,
+        "member_id": member_of(letter, member, otherwise=f"~{letter}"),
         "member_epoch": bound(f"{letter}.epoch") if epoch is None else epoch,
         "instance_id": instance,
         "rack_id": None,

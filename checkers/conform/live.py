@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from checkers.conform.left_out import is_left_out
 from checkers.conform.normal import Normal
 from checkers.conform.session import PENDING, Session
 from checkers.conform.steps import Begin, Collect, Send, Steps
@@ -31,7 +32,8 @@ class Live:
         return True
 
     def has(self, send: Send) -> bool:
-        return self.session.target.has(send.api, send.version)
+        target = self.session.target
+        return target.has(send.api, send.version) and not is_left_out(target.name, send)
 
     def send(self, index: int, step: Send) -> Any:
         del index

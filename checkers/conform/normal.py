@@ -68,6 +68,7 @@ _IDENTITY: Final = (
 _MEMBERS: Final = frozenset({"member_id", "leader"})
 _OLDEST_TIME_MS: Final = 10**12  # larger numbers in a time field are clock times
 _SHOWN_CHARACTERS: Final = 24
+CUT_BATCH: Final = "a cut batch"
 
 
 @dataclass(slots=True)
@@ -158,7 +159,7 @@ class Normal:
         found: list[Any] = []
         while data:
             size = int.from_bytes(data[8:12], "big") + 12
-            found.append(self._batch(data[:size]) if size <= len(data) else "a cut batch")
+            found.append(self._batch(data[:size]) if size <= len(data) else CUT_BATCH)
             data = data[size:]
         return found
 

@@ -6,7 +6,8 @@ is a choice that the protocol leaves to a broker, or a simplification that no cl
 
 A reason applies to one field of some requests, for some values of both sides. `ANY` stands for
 every value. `when` adds a condition on the other fields. `ends` says that the two sides are in
-different states from then on, so the rest of the sequence is not compared.
+different states from then on, so the rest of the sequence is not compared. `general` marks a row
+for all that no other row explains: it applies only after a read was repeated.
 """
 
 from __future__ import annotations
@@ -70,6 +71,7 @@ class Reason:
     notes: str = "*"
     when: Callable[[Difference], bool] = always
     ends: bool = False
+    general: bool = False
 
     def explains(self, difference: Difference) -> bool:
         return (

@@ -25,6 +25,21 @@ def of_topic(topic: str) -> dict[str, Any]:
     return {"topic": topic, "name": topic, "topic_id": topic_id(topic)}
 
 
+def in_topic(topic: str, part: Body) -> list[dict[str, Any]]:
+    """Returns the field of a request that names this part of the topic, a partition or more."""
+    return [{**of_topic(topic), "partitions": [part]}]
+
+
+def commit_of(partition: int, offset: int, metadata: str | None = "m") -> dict[str, Any]:
+    """Returns the part of a request that commits this offset of a topic partition."""
+    return {
+        "partition_index": partition,
+        "committed_offset": offset,
+        "committed_leader_epoch": -1,
+        "committed_metadata": metadata,
+    }
+
+
 def producer(name: str, *, epoch: int = 0, producer_id: int = 0) -> dict[str, Any]:
     """Returns the symbols for the id and epoch of a producer that `init` created.
 
@@ -102,11 +117,10 @@ def fetch(
     }
     part |= {name: value for name, value in fields.items() if name in part}
     whole |= {name: value for name, value in fields.items() if name in whole}
-    topics = [{**of_topic(topic), "partitions": [part]}]
     return Send(
         api=Api.FETCH,
         version=version,
-        body={**whole, "topics": topics},
+        body={**whole, "topics": in_topic(topic, part)},
         to=to or f"leader {topic} {partition}",
         note=note,
     )
@@ -137,7 +151,7 @@ def list_offsets(
             "replica_id": replica,
             "isolation_level": isolation,
             "timeout": TIMEOUT_MS,
-            "topics": [{"name": topic, "partitions": [part]}],
+            "topics": in_topic(topic, part),
         },
         to=to or f"leader {topic} {partition}",
         note=note,
@@ -163,7 +177,7 @@ def epoch_end(
     return Send(
         api=Api.OFFSET_FOR_LEADER_EPOCH,
         version=version,
-        body={"replica_id": -1, "topics": [{"topic": topic, "partitions": [part]}]},
+        body={"replica_id": -1, "topics": in_topic(topic, part)},
         to=to or f"leader {topic} {partition}",
         note=note,
     )
@@ -183,7 +197,7 @@ def delete_records(
     return Send(
         api=Api.DELETE_RECORDS,
         version=version,
-        body={"topics": [{"name": topic, "partitions": [part]}], "timeout": TIMEOUT_MS},
+        body={"topics": in_topic(topic, part), "timeout": TIMEOUT_MS},
         to=to or f"leader {topic} {partition}",
         note=note,
     )
@@ -303,12 +317,6 @@ def txn_commit_offsets(
     retries: bool = True,
 ) -> Send:
     """Returns a TxnOffsetCommit request of the producer `name`, for one topic partition."""
-    part = {
-        "partition_index": partition,
-        "committed_offset": offset,
-        "committed_leader_epoch": -1,
-        "committed_metadata": "m",
-    }
     return Send(
         api=Api.TXN_OFFSET_COMMIT,
         version=version,
@@ -319,7 +327,7 @@ def txn_commit_offsets(
             "generation_id": generation,
             "member_id": member,
             "group_instance_id": None,
-            "topics": [{"name": topic, "partitions": [part]}],
+            "topics": in_topic(topic, commit_of(partition, offset)),
         },
         to=f"group {group}",
         note=note,

@@ -16,7 +16,7 @@ from uuid import UUID
 from checkers.conform.batches import batch
 from checkers.conform.connection import CLOSED, Answer, Connection
 from checkers.conform.steps import Begin, Collect, Send, Steps
-from checkers.conform.target import AGAIN_AFTER_S, READY_WITHIN_S, NotReady, Target, fields_of
+from checkers.conform.target import AGAIN_AFTER_S, READY_WITHIN_S, NotReady, Target
 from reference_impl.wire.apis import Api
 
 PENDING: Final = "no answer yet"
@@ -160,7 +160,7 @@ class Session:
             found = self._coordinator(key_type, self.real_name(rest[0]))
             others = [node for node in nodes if node != found]
             return others[0] if kind.startswith("not-") and others else found
-        return nodes[0]
+        return self.target.controller if kind == "controller" else nodes[0]
 
     def _leader(self, topic: str, index: int) -> int:
         partitions = self.topics.get(topic, {"partitions": []})["partitions"]
@@ -174,7 +174,9 @@ class Session:
         body = {"key": key, "key_type": key_type}
         while (key_type, key) not in self._coordinators:
             connection = self._connection(min(self.target.brokers))
-            answer = fields_of(connection.send(Api.FIND_COORDINATOR, 3, body))
+            answer = connection.send(Api.FIND_COORDINATOR, 3, body)
+            if isinstance(answer, str):
+                return min(self.target.brokers)  # the request of the step shows what is wrong
             if answer["error_code"] == "NONE" and self._is_loaded(key_type, key, answer):
                 self._coordinators[key_type, key] = answer["node_id"]
             elif answer["error_code"] not in ("NONE", *RETRIED):

@@ -9,7 +9,8 @@ text that begins with `^` is a name that all sequences of a run share. The funct
 others: a value from an earlier answer, a topic id, record batches, a time, bytes.
 
 `to` names the receiver: `leader ~t 0`, `follower ~t 0`, `group ~g`, `transaction ~x`, `not-group
-~g`, `not-transaction ~x`, `node 1` (the broker with the lowest id) or `any`.
+~g`, `not-transaction ~x`, `controller` (the broker that the metadata name so), `node 1` (the broker
+with the lowest id) or `any`.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ AGAIN_AFTER_S: Final = 0.03
 REPLICAS: Final = 3
 MIN_INSYNC_REPLICAS: Final = 2
 SHARED: Final = (Topic(name="^two", partitions=2), Topic(name="^four", partitions=4))
+SOME_PARTITIONS: Final = 1_000  # more than a system gives a topic by itself
 TOPIC_EXISTS: Final = "TOPIC_ALREADY_EXISTS"
 
 
@@ -35,6 +36,7 @@ class Target:
     run: str
     begun_ms: int
     brokers: dict[int, tuple[str, int]] = field(default_factory=dict[int, tuple[str, int]])
+    controller: int = -1  # receives the requests of administrators
     versions: dict[Api, range] = field(default_factory=dict[Api, range])
     shared: dict[str, Any] = field(default_factory=dict[str, Any])  # metadata of shared topics
 
@@ -66,6 +68,8 @@ class Target:
                 )
         metadata = fields_of(first.send(Api.METADATA, 9, {"topics": []}))
         self.brokers = {one["node_id"]: (one["host"], one["port"]) for one in metadata["brokers"]}
+        named: int = metadata["controller_id"]
+        self.controller = named if named in self.brokers else min(self.brokers)
 
     def has(self, api: Api, version: int) -> bool:
         return version in self.versions.get(api, ()) and has_schema(api, version)
@@ -73,12 +77,15 @@ class Target:
     def create(self, topics: Iterable[Topic], names: Mapping[str, str]) -> dict[str, Any]:
         """Creates topics and waits until every broker has them; returns their metadata.
 
-        `names` has the real name of each topic. Raises NotReady after a timeout.
+        `names` has the real name of each topic. Raises NotReady after a timeout. A system without
+        CreateTopics creates a topic upon the first request for its metadata, with partitions of its
+        own number.
         """
         topics = tuple(topics)
         connections = {node: Connection(*place) for node, place in self.brokers.items()}
         try:
-            self._create(connections[min(connections)], topics, names)
+            if self.creates_topics:
+                self._create(connections[self.controller], topics, names)
             return {
                 topic.name: self._known(connections.values(), topic, names[topic.name])
                 for topic in topics
@@ -86,6 +93,10 @@ class Target:
         finally:
             for connection in connections.values():
                 connection.close()
+
+    @property
+    def creates_topics(self) -> bool:
+        return Api.CREATE_TOPICS in self.versions
 
     def _create(
         self, connection: Connection, topics: tuple[Topic, ...], names: Mapping[str, str]
@@ -119,9 +130,13 @@ class Target:
         found: Any = None
         for connection in connections:
             while True:
-                body = {"topics": [{"name": name}]}
+                creates = not self.creates_topics
+                body = {"topics": [{"name": name}], "allow_auto_topic_creation": creates}
                 (found,) = fields_of(connection.send(Api.METADATA, 12, body))["topics"]
-                if _is_ready(found, topic.partitions, min(REPLICAS, len(self.brokers))):
+                partitions = range(topic.partitions, topic.partitions + 1)
+                if not self.creates_topics:
+                    partitions = range(1, SOME_PARTITIONS)
+                if _is_ready(found, partitions, min(REPLICAS, len(self.brokers))):
                     break
                 if time.monotonic() > until:
                     raise NotReady(
@@ -139,10 +154,10 @@ def fields_of(answer: Answer) -> dict[str, Any]:
     return answer
 
 
-def _is_ready(found: Mapping[str, Any], partitions: int, replicas: int) -> bool:
+def _is_ready(found: Mapping[str, Any], partitions: range, replicas: int) -> bool:
     known = found["partitions"]
     return (
         found["error_code"] == "NONE"
-        and len(known) == partitions
+        and len(known) in partitions
         and all(one["leader_id"] >= 0 and len(one["isr_nodes"]) == replicas for one in known)
     )

@@ -39,12 +39,14 @@ class Found:
     """The counts of a comparison, with one example of each finding and unexplained difference."""
 
     sent: Counter[str] = field(default_factory=Counter[str])  # by family
+    alike: int = 0  # compared pairs without a difference
     compared: Counter[str] = field(default_factory=Counter[str])
     explained: Counter[str] = field(default_factory=Counter[str])  # by the name of the reason
     unexplained: dict[tuple[object, ...], Shown] = field(
         default_factory=dict[tuple[object, ...], Shown]
     )
     findings: dict[str, Shown] = field(default_factory=dict[str, Shown])  # by reason
+    examples: dict[str, Shown] = field(default_factory=dict[str, Shown])  # by reason
     broken: Counter[str] = field(default_factory=Counter[str])  # unexplained, by family
 
     def add(self, compared: Compared) -> None:
@@ -52,16 +54,20 @@ class Found:
         for pair in compared.pairs:
             self.sent[family] += 1
             self.compared[family] += pair.compared
-            for reason in {reason for reason in pair.explained if reason is not None}:
-                self.explained[reason.name] += 1
+            self.alike += pair.compared and not pair.differences
+            for name in {reason.name for reason in pair.explained if reason is not None}:
+                self.explained[name] += 1
             self.broken[family] += bool(pair.unexplained)
             for one in pair.unexplained:
                 kind = (one.send.api, one.send.note, one.field, str(one.system), str(one.reference))
                 shown = Shown(difference=one, compared=compared, pair=pair)
                 self.unexplained.setdefault(kind, shown)
             for one, why in zip(pair.differences, pair.explained, strict=True):
-                if why is not None and why.verdict is Verdict.THEIRS:
-                    shown = Shown(difference=one, compared=compared, pair=pair)
+                if why is None:
+                    continue
+                shown = Shown(difference=one, compared=compared, pair=pair)
+                self.examples.setdefault(why.name, shown)
+                if why.verdict is Verdict.THEIRS:
                     self.findings.setdefault(why.name, shown)
 
     def stale(self, rows: Iterable[Reason]) -> list[str]:

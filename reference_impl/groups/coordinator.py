@@ -311,7 +311,10 @@ class GroupCoordinator:
         ]
         committed = CommittedOffsets(error=error, too_large=too_large)
         if error is not ErrorCode.NONE or not entries:
-            return self, (requester.reply(committed),)
+            known = self
+            if error is ErrorCode.NONE and too_large:  # such a commit creates the group too
+                known = replace(self, offsets=self.offsets.with_group(request.group))
+            return known, (requester.reply(committed),)
         member = group.members.get(request.member_id)
         heard = None if member is None else replace(member, last_heartbeat_ms=context.now_ms)
         coordinator = self if heard is None else self._with(group.with_member(heard))

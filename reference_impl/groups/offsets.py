@@ -107,6 +107,9 @@ class GroupOffsets:
         """
         return group in self.groups
 
+    def with_group(self, group: str) -> GroupOffsets:
+        return replace(self, groups=self.groups | {group})
+
     def with_groups_of_offsets(self) -> GroupOffsets:
         """Returns the offsets without the groups that have no committed or pending offset."""
         places = (*self.committed, *(place for known in self.pending.values() for place in known))

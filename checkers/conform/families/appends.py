@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from checkers.conform.batches import DAMAGES
 from checkers.conform.families.draw import Draw
-from checkers.conform.requests import fetch, init, list_offsets, of_topic, produce, producer
-from checkers.conform.steps import Send, Topic, batches, now
+from checkers.conform.requests import fetch, init, list_offsets, produce, producer
+from checkers.conform.steps import Send, Topic, now
 from reference_impl.wire.apis import Api
 
 TOPIC: Final = "~t"
@@ -180,17 +180,9 @@ class _Appends:
         self.send(note, self.plain(), **options)
 
     def unknown_topic(self) -> None:
-        data = {"index": 0, "records": batches(self.plain())}
-        topic = {**of_topic("~nowhere"), "partition_data": [data]}
-        body = {"acks": -1, "timeout": 5_000, "transactional_id": None, "topic_data": [topic]}
+        described, to = self.plain(), f"leader {TOPIC} 0"
         self.draw.add(
-            Send(
-                api=Api.PRODUCE,
-                version=self.version(),
-                body=body,
-                to=f"leader {TOPIC} 0",
-                note="unknown topic",
-            )
+            produce("unknown topic", "~nowhere", described, version=self.version(), to=to)
         )
 
     def read(self) -> None:

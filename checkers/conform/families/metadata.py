@@ -13,6 +13,9 @@ from reference_impl.wire.apis import Api
 TOPIC: Final = "~t"
 TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
 SET, DELETE, APPEND = 0, 1, 2
+ADMINISTRATION: Final = frozenset(
+    {Api.CREATE_TOPICS, Api.CREATE_PARTITIONS, Api.INCREMENTAL_ALTER_CONFIGS}
+)
 SETTINGS: Final = (
     ("min.insync.replicas", "2"),
     ("min.insync.replicas", "0"),
@@ -49,7 +52,8 @@ class _Metadata:
     made: int = 0
 
     def send(self, api: Api, version: int, note: str, body: Any, **options: Any) -> None:
-        self.draw.add(Send(api=api, version=version, body=body, to="node 1", note=note, **options))
+        to = "controller" if api in ADMINISTRATION else "node 1"
+        self.draw.add(Send(api=api, version=version, body=body, to=to, note=note, **options))
 
     # ------------------------------------------------------------ topics
 

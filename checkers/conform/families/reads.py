@@ -11,10 +11,9 @@ from checkers.conform.requests import (
     epoch_end,
     fetch,
     list_offsets,
-    of_topic,
     produce,
 )
-from checkers.conform.steps import Send, Topic, now
+from checkers.conform.steps import Topic, now
 from reference_impl.wire.apis import Api
 
 TOPIC: Final = "~t"
@@ -102,16 +101,9 @@ class _Reads:
         self.draw.add(fetch(note, TOPIC, 0, version=version, **session))
 
     def fetch_unknown(self) -> None:
-        part = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1_000}
-        body = {
-            "max_wait": 50,
-            "min_bytes": 1,
-            "topics": [{**of_topic("~nowhere"), "partitions": [part]}],
-        }
         version = self.draw.version(Api.FETCH, 4)
         to = f"leader {TOPIC} 0"
-        note = "unknown topic"
-        self.draw.add(Send(api=Api.FETCH, version=version, body=body, to=to, note=note))
+        self.draw.add(fetch("unknown topic", "~nowhere", 0, version=version, to=to))
 
     # ------------------------------------------------------------ offsets
 

@@ -105,6 +105,15 @@ def test_a_row_explains_and_the_comparison_goes_on_unless_the_row_ends_it() -> N
     assert [one.compared for one in ends] == [True, False]
 
 
+def test_a_general_row_applies_only_after_a_read_was_repeated() -> None:
+    late = Answers([OK, LATE])
+    (pair,) = compare(of(FETCH), late, Answers([LATE]), (row(field="offset", general=True),))
+    assert pair.differences == ()
+    (pair,) = pairs([OK], [LATE], FETCH, rows=(row(field="offset", general=True),))
+    assert pair.differences
+    assert not pair.unexplained
+
+
 def test_a_request_that_the_system_lacks_is_sent_to_neither() -> None:
     system, reference = Answers([OK], lacks=frozenset({Api.JOIN_GROUP})), Answers([OK])
     steps = (Begin(label="join a", send=JOIN), Collect(label="join a", within_ms=1), FETCH)
@@ -164,6 +173,7 @@ def test_counts_are_by_family_and_stale_rows_are_those_that_explained_nothing() 
     pair = pairs([OK], [LATE], PRODUCE, rows=rows)
     found.add(Compared(sequence=of(PRODUCE), pairs=tuple(pair)))
     assert (found.sent["appends"], found.compared["appends"], found.broken["appends"]) == (1, 1, 0)
+    assert (found.alike, found.examples["r"].difference.field) == (0, "offset")
     assert found.stale(rows) == ["other"]
     assert found.by_verdict(rows)[Verdict.PERMITTED] == 1
 

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -174,3 +175,11 @@ def test_receivers_are_leaders_coordinators_and_other_brokers(session: Session) 
     assert session.receiver("group ~g") != session.receiver("not-group ~g")
     assert session.receiver("transaction ~x") != session.receiver("not-transaction ~x")
     assert session.receiver("node 1") == 1
+    assert session.receiver("controller") == session.target.controller in session.target.brokers
+
+
+def test_a_system_without_create_topics_creates_them_by_metadata(target: Target) -> None:
+    """As the mock of librdkafka does; the reference broker never does, so the wait ends."""
+    without = replace(target, versions={Api.METADATA: range(13)})
+    assert not without.creates_topics
+    assert without.create([Topic(name="^two")], {"^two": f"{target.run}two"})["^two"]["partitions"]

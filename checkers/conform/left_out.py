@@ -1,0 +1,51 @@
+"""Requests that end the process of a system, so that no comparison can go on after them.
+
+The mock cluster of librdkafka is part of a client's process, and an assertion of the mock ends it.
+Each row is a defect of the system. The other requests of a sequence are still sent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Final
+
+from checkers.conform.steps import Send
+from reference_impl.wire.apis import Api
+
+LIBRDKAFKA_MOCK: Final = "librdkafka-mock"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """A kind of requests that are not sent to a system, and the sentence that says why."""
+
+    system: str
+    api: Api
+    notes: str = "*"
+    sentence: str
+
+
+LEFT_OUT: Final = (
+    LeftOut(
+        system=LIBRDKAFKA_MOCK,
+        api=Api.CONSUMER_GROUP_HEARTBEAT,
+        sentence="A subscription by names, without a regular expression, ends the process "
+        "(validate_subscription in rdkafka_mock_cgrp.c).",
+    ),
+    LeftOut(
+        system=LIBRDKAFKA_MOCK,
+        api=Api.PRODUCE,
+        notes="no batch",
+        sentence="A topic partition without a record batch ends the process "
+        "(rd_slice_init_full in rdbuf.c).",
+    ),
+)
+
+
+def is_left_out(system: str, send: Send) -> bool:
+    """Returns whether the request would end the process of the system."""
+    return any(
+        row.system == system and row.api is send.api and fnmatchcase(send.note, row.notes)
+        for row in LEFT_OUT
+    )

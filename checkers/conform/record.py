@@ -1,0 +1,93 @@
+"""The record of comparisons: how the answers of each system differ from those of Kafka.
+
+`record.json` has one row for each system. `python -m tools.conformance` writes the file, and the
+page docs/conformance.md from it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from checkers.conform.families import FAMILIES
+from checkers.conform.reason import Reason
+from checkers.conform.trial import Found
+
+KEPT: Final = Path(__file__).with_suffix(".json")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """A reason with the number of pairs that differ by it, and the first such difference."""
+
+    name: str
+    verdict: str
+    sentence: str
+    pairs: int
+    example: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """The comparison of one system with the reference broker, from one seed."""
+
+    system: str
+    seed: int
+    sent: int
+    compared: int
+    alike: int  # pairs without a difference
+    unexplained: int
+    reasons: tuple[Counted, ...]
+    day: str
+    families: tuple[str, ...] = ()  # empty for all
+
+
+def outcome(system: str, seed: int, found: Found, rows: Sequence[Reason], day: str) -> Outcome:
+    """Returns the row of a system; its reasons are in the order of the table."""
+    names = dict.fromkeys(row.name for row in rows if found.explained[row.name])
+    by_name = {row.name: row for row in reversed(rows)}
+    return Outcome(
+        system=system,
+        seed=seed,
+        sent=found.sent.total(),
+        compared=found.compared.total(),
+        alike=found.alike,
+        unexplained=found.broken.total(),
+        reasons=tuple(
+            Counted(
+                name=name,
+                verdict=str(by_name[name].verdict),
+                sentence=by_name[name].sentence,
+                pairs=found.explained[name],
+                example=str(found.examples[name].difference),
+            )
+            for name in names
+        ),
+        day=day,
+        families=() if set(found.sent) == set(FAMILIES) else tuple(found.sent),
+    )
+
+
+def kept() -> tuple[Outcome, ...]:
+    """Returns the rows of `record.json`; none if there is no such file."""
+    if not KEPT.exists():
+        return ()
+    rows: list[dict[str, Any]] = json.loads(KEPT.read_text(encoding="utf-8"))
+    return tuple(
+        replace(
+            Outcome(**row),
+            reasons=tuple(Counted(**one) for one in row["reasons"]),
+            families=tuple(row["families"]),
+        )
+        for row in rows
+    )
+
+
+def keep(rows: Iterable[Outcome]) -> None:
+    """Writes these rows to `record.json`; of two rows of a system the later one is kept."""
+    last = {row.system: asdict(row) for row in rows}
+    text = json.dumps([last[system] for system in sorted(last)], indent=1)
+    KEPT.write_text(f"{text}\n", encoding="utf-8")
