@@ -3,7 +3,7 @@
 The timing compares two ways: to read the lines of a log of 10,000 records and follow them, and only
 to read them. There are three other results: how many events are followed in a CPU second, for logs
 of several lengths; what an action costs in the interpreter (the oracle) at the same lengths; and
-how many mutants of the recorded trace in `tests/data/kafka_trace` are rejected.
+how many mutants of recorded traces are rejected.
 
 The long logs are made: three brokers and a controller write the lines that Kafka 4.3.0 writes for
 batches of four records, and half-way the leader changes.
@@ -22,10 +22,11 @@ from benchmarks.pairs import Pairing, paired
 from checkers.tracing.following import follow
 from checkers.tracing.log_lines import log_lines
 from checkers.tracing.logged_events import Event
-from checkers.tracing.mutants import judged, mutants
+from checkers.tracing.mutants import Begin, judged, mutants
 from checkers.tracing.outcomes import Refused
 from checkers.tracing.reading import read
 from checkers.tracing.replication import PartitionReplication
+from checkers.tracing.transactions import TransactionalId
 from model.language.interpreter import Interpreter
 
 RECORDS: Final = 10_000
@@ -54,7 +55,10 @@ def facts() -> Mapping[str, object]:
     return {
         "logs": {f"{records:,} records": of_length(records) for records in LENGTHS},
         "recorded trace": of_recorded(),
-        "mutants": of_mutants(),
+        "mutants of a partition": of_mutants(
+            [read_events(sorted(RECORDED.glob("*.gz")), "tt-0")], PartitionReplication.of
+        ),
+        "mutants of transactions": of_mutants(transactions(), TransactionalId.of),
     }
 
 
@@ -122,12 +126,18 @@ def of_recorded() -> Mapping[str, object]:
     }
 
 
-def of_mutants() -> Mapping[str, object]:
-    events = read_events(sorted(RECORDED.glob("*.gz")), "tt-0")
+def transactions() -> Sequence[Sequence[Event]]:
+    folders = RECORDED, RECORDED.with_name("kafka_trace_producers")
+    found = (read(log_lines(sorted(folder.glob("*.gz")))) for folder in folders)
+    return [one.transactional_ids["tx1"] for one in found]
+
+
+def of_mutants(traces: Sequence[Sequence[Event]], begin: Begin) -> Mapping[str, object]:
     made, rejected, equivalent = Counter[str](), Counter[str](), Counter[str]()
     survivors = Counter[str]()
     start = time.process_time()
-    for one in judged(events, mutants(events), PartitionReplication.of):
+    every = (one for events in traces for one in judged(events, mutants(events), begin))
+    for one in every:
         kind = one.mutant.kind
         if one.is_equivalent:
             equivalent[kind] += 1

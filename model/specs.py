@@ -15,6 +15,7 @@ from model import (
     group_offsets,
     idempotence,
     idempotence_abstract,
+    reassignment,
     replication,
     replication_abstract,
     retention,
@@ -28,6 +29,7 @@ from model.variants import Variant
 VARIANTS: tuple[Variant, ...] = (
     *replication.VARIANTS,
     *election.VARIANTS,
+    *reassignment.VARIANTS,
     *group_offsets.VARIANTS,
     *classic_group.VARIANTS,
     *consumer_group.VARIANTS,

@@ -1,4 +1,4 @@
-"""Small histories in notation, one for each anomaly; some show other anomalies too.
+"""Scenes: small histories in notation, one for each anomaly; some show other anomalies too.
 
 The scenes listed in `TIGHT` show a cycle that includes real-time order. They must be short, because
 any sound operation that falls between two operations of the cycle would become part of it.

@@ -29,7 +29,7 @@ def replay_trials(
     times: int,
     **of_a_model_trace: object,
 ) -> None:
-    """Runs each trial that the folder keeps again, on the system where it ran or on another."""
+    """Runs each kept trial in a folder again, on the system where it ran or on another one."""
     from checkers.systems.opening import CLUSTER, named
     from checkers.trials.layout import pace_for, started
     from checkers.trials.replaying import kept_trials
@@ -57,7 +57,6 @@ def replay_trials(
 
 
 def _again(run: Run, trials: Trials, kept: KeptTrial, times: int) -> PropertyDecided:
-    """Runs the trial's program this often, and returns the verdict."""
     from properties.claims.catalogue import BY_ID
 
     lacking = sorted(power.value for power in kept.needs - trials.powers)

@@ -27,7 +27,7 @@ REPEATED_AFTER_S: Final = 0.1
 
 
 class Side(Protocol):
-    """One cluster or recording of a comparison, as it answers one sequence."""
+    """One side of a comparison, a cluster or a recording, while one sequence runs."""
 
     @property
     def is_running(self) -> bool:

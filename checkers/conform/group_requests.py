@@ -1,7 +1,7 @@
 """Builds the requests of sequences on groups: classic ones, consumer groups and committed offsets.
 
-A member's id, its generation or epoch and its partitions are bound under the member's letter, such
-as `a.member`. The generation of a classic group is `generation`, its leader `leader`.
+Later requests use values of earlier answers by name. Those of member `a` are `a.member` (its id),
+`a.epoch` and `a.owned`. Those of a classic group are `generation` and `leader`.
 """
 
 from __future__ import annotations

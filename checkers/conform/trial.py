@@ -75,7 +75,7 @@ class Found:
         return [row.name for row in rows if not self.explained[row.name]]
 
     def by_verdict(self, rows: Iterable[Reason]) -> dict[Verdict, int]:
-        """Returns, for each verdict, the number of pairs with a difference of a reason with it."""
+        """Counts, for each verdict, the pairs whose difference has a reason with this verdict."""
         counts = Counter[Verdict]()
         for row in rows:
             counts[row.verdict] += self.explained[row.name]

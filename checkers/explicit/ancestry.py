@@ -12,7 +12,10 @@ Numbers = NDArray[np.int32]
 
 @dataclass
 class Ancestry:
-    """The predecessor of each state, and the transition from there; numbered as found."""
+    """The predecessor of each state, and the transition that leads from it to the state.
+
+    States are numbered in the order in which they were found.
+    """
 
     _parents: list[Numbers] = field(default_factory=list)
     _labels: list[Numbers] = field(default_factory=list)

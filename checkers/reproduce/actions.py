@@ -65,7 +65,7 @@ def to(action: Ability, *brokers: int) -> Do:
 
 
 def restart(action: Ability, broker: int) -> Do:
-    """Ends the broker by this action (kill or stop), and starts it again at once."""
+    """Ends a broker by `kill` or `stop`, and starts it again at once."""
 
     def do(stage: Stage) -> None:
         stage.do(action, broker)
@@ -164,7 +164,7 @@ def reassign(*replicas: int, partition: int | None = None) -> Do:
 
 
 def set_config(kind: int, resource: str, name: str, value: str) -> Do:
-    """Sets one configuration of a topic or of a broker; a broker's is set by a request to it."""
+    """Sets one configuration of a topic, or of a broker by a request to this broker."""
     at = int(resource) if kind == BROKER_RESOURCE else None
 
     return lambda stage: stage.administration(at).configure(kind, resource, name, value)
@@ -253,9 +253,7 @@ def list_offsets(timestamp: int, at: int, *, isolation: int = READ_UNCOMMITTED) 
 
 
 def fetch_state(at: int, offset: int = 0) -> Do:
-    """Fetches from this offset at read_committed; the stage notes the high watermark and the last
-    stable offset.
-    """
+    """Fetches at read_committed; the stage notes the high watermark and last stable offset."""
 
     def do(stage: Stage) -> None:
         partition = {

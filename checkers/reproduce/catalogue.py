@@ -22,6 +22,7 @@ from checkers.reproduce.schedules import (
     min_isr_of_partition_0,
     only_copy_lost,
     removed_disk,
+    removed_replica_elected,
     reordered_batches,
     stale_elr_blocks_election,
     stale_elr_member,
@@ -34,6 +35,7 @@ REPRODUCTIONS: Final[dict[str, Reproduction]] = {
     one.REPRODUCTION.name: one.REPRODUCTION
     for one in (
         stale_elr_member,
+        removed_replica_elected,
         duplicate_after_restart,
         deleted_record_returns,
         last_known_leader,

@@ -53,7 +53,7 @@ def deleted(stage: Stage) -> Seen:
 
 
 def registered(*brokers: int, at: int) -> Check:
-    """Checks that broker `at` lists exactly these brokers: they are registered and not fenced."""
+    """Checks that broker `at` lists exactly the named brokers: registered and not fenced."""
 
     def check(stage: Stage) -> Seen:
         answer = stage.call(Api.METADATA, 9, {"topics": []}, at)
@@ -142,7 +142,7 @@ def folders(node: int, pattern: str, *, disk: int = 1) -> Check:
 
 
 def lost(count: int, *nodes: int) -> Check:
-    """Checks how many of the partition's records each of these brokers lost with its power."""
+    """Checks how many records of the partition each named broker lost in a power loss."""
 
     def check(stage: Stage) -> Seen:
         found = {node: stage.lost_by(node) for node in nodes}

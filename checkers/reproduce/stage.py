@@ -139,7 +139,7 @@ class Stage:
         return self.cluster.log_dirs(node)
 
     def lost_by(self, node: int) -> int:
-        """Returns the number of the partition's records that the broker lost with its power."""
+        """Returns how many records of the partition the broker has lost in power losses."""
         place = f"{self.topic.name}-{self.index}"
         return sum(
             one.last + 1 - one.first for one in self.cluster.lost(node) if one.partition == place

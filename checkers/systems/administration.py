@@ -105,7 +105,7 @@ class Administration:
 
 
 def accept(answer: Mapping[str, Any], *errors: str) -> None:
-    """Raises Refused if the answer has another error than these."""
+    """Raises Refused if the answer has an error that is not among the accepted ones."""
     error = answer["error_code"]
     if error not in (NONE, *errors):
         raise Refused(f"{error}: {answer.get('error_message') or ''}".rstrip(": "))

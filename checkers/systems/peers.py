@@ -13,6 +13,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
+import zlib
 from collections.abc import Callable, Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -38,7 +39,8 @@ def kfake(layout: Layout) -> Generator[Remote]:
 
     Raises InputFault if `go` is missing or fails, SystemFailed if kfake does not start.
     """
-    call = [str(_built()), str(layout.brokers)]
+    settings = (f"{name}={value}" for name, value in layout.settings.items())
+    call = [str(_built()), str(layout.brokers), *settings]
     with subprocess.Popen(
         call, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -95,4 +97,5 @@ def _built() -> Path:
 
 def _version() -> str:
     lines = (_SOURCES / "go.mod").read_text().splitlines()
-    return next(line.split()[-1] for line in lines if "pkg/kfake " in line)
+    version = next(line.split()[-1] for line in lines if "pkg/kfake " in line)
+    return f"{version}-{zlib.crc32((_SOURCES / 'main.go').read_bytes()):08x}"

@@ -1,6 +1,7 @@
 """The steps of a follower: it fetches, and handles the response.
 
-Source: AbstractFetcherThread.processFetchRequest; ReplicaFetcherThread.processPartitionData.
+Source: AbstractFetcherThread.processFetchRequest; ReplicaFetcherThread.processPartitionData;
+UnifiedLog.assignEpochStartOffset.
 """
 
 from __future__ import annotations
@@ -21,16 +22,19 @@ def fetch(partition: Partition, event: Event) -> Outcome:
     r, now, epoch = partition.replicas[node], partition.now, event.number("leader_epoch")
     if epoch < now.epoch(r):
         return None  # sent before the fetcher heard of the new leader epoch
-    refused = (
-        compared("leader epoch", epoch, now.epoch(r))
-        or compared("fetch offset", offset, now.end(r))
-        or compared("last fetched epoch", event.fields.get("last_epoch"), now.last_epoch(r))
+    last, of_last = event.fields.get("last_epoch"), now.last_epoch(r)
+    refused = compared("leader epoch", epoch, now.epoch(r)) or compared(
+        "fetch offset", offset, now.end(r)
     )
+    # a former leader that appended nothing names its own epoch: the cache of epochs has it
+    led_last = isinstance(last, int) and now.led_without_append(r, last)
+    refused = refused or (None if led_last else compared("last fetched epoch", last, of_last))
     if refused is not None:
         return refused
     sent = partition.facts.sent
     partition.note(sent={**sent, node: {**sent.get(node, {}), epoch: offset}})
-    partition.do_if_allowed("fetch_request", r, last_offset(offset))  # not if logs diverge
+    if last == of_last:
+        partition.do_if_allowed("fetch_request", r, last_offset(offset))  # not if logs diverge
     return None
 
 

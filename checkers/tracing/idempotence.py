@@ -138,6 +138,8 @@ class PartitionIdempotence:
             return None if end == 0 else Refused(f"the log of the first leader ends at {end}")
         if end < as_int(self.behaviour.state["high_watermark", ()]):
             return Refused("the log of the new leader lacks committed records", is_outside=True)
+        if end > self._end:
+            return Refused("the new leader was elected with another log", is_outside=True)
         refused = self._do("change_leader", end)
         if refused is None and self._latest:
             self._latest = self._latest_below(end)

@@ -1,6 +1,8 @@
 """The steps of a leader: it records fetches, advances the high watermark, and proposes members.
 
 Source: Partition.updateFollowerFetchState, maybeIncrementLeaderHW and maybeExpandIsr.
+Simplified: a leader that is elected again keeps what it knows of its followers
+(Replica.resetReplicaState); the spec's leader forgets it, so the trace ends there undecided.
 """
 
 from __future__ import annotations
@@ -29,7 +31,11 @@ def advance(partition: Partition, event: Event) -> Outcome:
         if is_awaited and partition.now.fetched(epoch, f) < mark:
             partition.do_if_allowed("drop_member", r, f)
     is_replaced = partition.facts.lossy and partition.now.is_replaced(epoch)
-    return partition.do("commit_too_late" if is_replaced else "advance_high_watermark", r, mark)
+    refused = partition.do("commit_too_late" if is_replaced else "advance_high_watermark", r, mark)
+    if refused is not None and partition.now.is_elected_again(epoch):
+        why = "the leader was elected again, and counts the fetches of its last leader epoch"
+        return Refused(why, is_outside=True)
+    return refused
 
 
 def propose(partition: Partition, event: Event) -> Outcome:

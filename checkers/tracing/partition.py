@@ -31,7 +31,7 @@ _OFFSETS: Final = frozenset({"offset", "last", "mark"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What the trace has shown so far and the spec's state does not have."""
+    """Facts that the trace has shown and that the state of the spec does not have."""
 
     registrations: Registrations
     loaded: frozenset[int] = frozenset()  # brokers that have loaded the log at least once
@@ -109,7 +109,6 @@ class Partition:
         return ReplicationState(self.behaviour.state, self.replicas)
 
     def note(self, **facts: Any) -> None:
-        """Replaces these facts."""
         self.facts = replace(self.facts, **facts)
 
     def do(self, action: str, *arguments: int) -> Outcome:

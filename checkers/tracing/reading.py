@@ -13,6 +13,7 @@ from checkers.tracing.logged_events import Event, Row, event_of
 from checkers.tracing.replication_lines import Step, creates, names_producer
 
 TABLE: Final[Sequence[Row]] = (*replication_lines.TABLE, *transaction_lines.TABLE)
+OFFSETS: Final = "__consumer_offsets-"
 _ROWS: Final[Mapping[str, Sequence[Row]]] = {
     logger: [row for row in TABLE if row.logger == logger]
     for logger in dict.fromkeys(row.logger for row in TABLE)
@@ -30,11 +31,15 @@ class Reading:
 
     @property
     def with_producers(self) -> Mapping[str, list[Event]]:
-        """Returns the partitions for whose batches at least one line names the producer."""
+        """Returns the partitions for whose batches at least one line names the producer.
+
+        The group coordinator numbers the batches of transactional offset commits from 0 each, and
+        Kafka does not check them: partitions of `__consumer_offsets` are left out.
+        """
         return {
             partition: events
             for partition, events in self.partitions.items()
-            if any(map(names_producer, events))
+            if any(map(names_producer, events)) and not partition.startswith(OFFSETS)
         }
 
 

@@ -69,9 +69,7 @@ class PartitionReplication(Partition):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Returns the committed records that were lost so far, by the leader epoch that lost
-        them.
-        """
+        """Returns the committed records that were lost so far, by leader epoch."""
         return tuple(self.now.losses(self.facts.lossy))
 
     def _unknown_broker(self, event: Event) -> Outcome:

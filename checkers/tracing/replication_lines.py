@@ -1,8 +1,8 @@
 """The lines of replication: which line of Kafka's logs is which step of a partition, or nothing.
 
-The first row that fits decides. A line of one of these loggers that no row fits is *unknown*;
+The first row that fits decides. A line of a logger in the table that no row fits is *unknown*;
 `urteil trace` counts unknown lines, because a new release of Kafka may write new ones. Messages of
-Kafka 4.3.0. The state change logger has the short name `logger`.
+Kafka 3.5 to 4.3. The state change logger has the short name `logger`.
 
 Source: Partition.makeLeader; Partition.updateFollowerFetchState; UnifiedLog.truncateTo;
 ReplicaFetcherThread.processPartitionData; ReplicationControlManager.alterPartition.
@@ -55,23 +55,30 @@ WRITTEN_AFTER: Final = frozenset({
 
 
 _OF_LOG: Final = r"\[UnifiedLog partition=(?P<subject>\S+),.*?"
+_APPENDED: Final = (  # Kafka 3.5 writes `first offset: Optional[(offset=0segment=[0:0])]`
+    _OF_LOG + r"last offset: (?P<last>\d+), first offset: (?:Optional\[\(offset=)?(?P<first>\d+)"
+)
 _OF_BROKER: Final = r"\[Partition (?P<subject>\S+) broker=\d+\] .*?"
 _EPOCHS: Final = r"leader epoch (?P<leader_epoch>\d+) from offset (?P<offset>\d+)"
-_REGISTERED: Final = (
-    r" (?P<subject>\S+) with .*?isr=\[(?P<isr>[\d, ]*)\].*?"
-    r"leaderEpoch=(?P<leader_epoch>\d+), partitionEpoch=(?P<partition_epoch>\d+)"
+_REGISTERED: Final = (  # Kafka 3 writes the fields in another order
+    r" (?P<subject>\S+) with (?=.*?isr=\[(?P<isr>[\d, ]*)\])"
+    r"(?=.*?leaderEpoch=(?P<leader_epoch>\d+))(?=.*?partitionEpoch=(?P<partition_epoch>\d+))"
     r".*since it is already"
 )
 
 _ROWS: Final[Sequence[Row]] = (
     # ---- the controller
-    row(
-        "ReplicationControlManager",
-        "Replayed PartitionRecord for new partition",
-        Step.CREATE,
-        r"new partition (?P<subject>\S+) with .*?replicas=\[(?P<replicas>[\d, ]*)\].*?"
-        r" isr=\[(?P<isr>[\d, ]*)\].*?elr=\[(?P<elr>[\d, ]*)\].*? leader=(?P<leader>-?\d+),.*?"
-        r"leaderEpoch=(?P<leader_epoch>\d+), partitionEpoch=(?P<partition_epoch>\d+)",
+    *(
+        row(
+            "ReplicationControlManager",
+            begins,
+            Step.CREATE,
+            r"partition (?P<subject>\S+) with .*?replicas=\[(?P<replicas>[\d, ]*)\].*?"
+            r" isr=\[(?P<isr>[\d, ]*)\](?:.*?elr=\[(?P<elr>[\d, ]*)\])?.*?"
+            r" leader=(?P<leader>-?\d+),.*?"
+            r"leaderEpoch=(?P<leader_epoch>\d+), partitionEpoch=(?P<partition_epoch>\d+)",
+        )
+        for begins in ("Replayed PartitionRecord for new partition", "Created partition")
     ),
     *(
         row(
@@ -120,14 +127,14 @@ _ROWS: Final[Sequence[Row]] = (
         "UnifiedLog",
         "Appended message set",
         Step.COPY,
-        _OF_LOG + r"last offset: (?P<last>\d+), first offset: (?P<first>\d+)",
+        _APPENDED,
         r"ReplicaFetcherThread",
     ),
     row(
         "UnifiedLog",
         "Appended message set",
         Step.APPEND,
-        _OF_LOG + r"last offset: (?P<last>\d+), first offset: (?P<first>\d+)",
+        _APPENDED,
         r"^(?!ReplicaAlterLogDirs)",
     ),
     row(

@@ -45,6 +45,13 @@ class ReplicationState(NamedTuple):
         end = self.end(r)
         return as_int(self.state["replica.entry.leader_epoch", (r, end - 1)]) if end else None
 
+    def led_without_append(self, r: int, epoch: int) -> bool:
+        """Returns whether the replica led in the epoch, from where its log ends now."""
+        if not (0 <= epoch <= self.newest and self.state["led.begun", (epoch,)]):
+            return False
+        start, end = (as_int(self.state[f"led.{n}_offset", (epoch,)]) for n in ("start", "end"))
+        return as_int(self.state["leader", (epoch,)]) == r and start == end == self.end(r)
+
     def missing(self, r: int, end: int) -> str:
         """Describes the committed records that the replica lacks if its log ends at `end`."""
         committed = as_int(self.state["committed_end", ()])
@@ -74,6 +81,14 @@ class ReplicationState(NamedTuple):
             if self.state["lossy", (newer,)] and self.state["led.begun", (newer,)]:
                 return newer
         return None
+
+    def is_elected_again(self, epoch: int) -> bool:
+        """Returns whether the epoch's leader also led in the epoch before."""
+        names = ("leader", "vacant")
+        before, now = (
+            [self.state[name, (e,)] for name in names] for e in (max(epoch - 1, 0), epoch)
+        )
+        return epoch > 0 and before == now
 
     def losses(self, steps: Sequence[LossyStep]) -> Iterator[Loss]:
         """Yields the committed records that each leader epoch lost; `steps` may have lost them."""

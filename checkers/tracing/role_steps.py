@@ -57,9 +57,7 @@ def follow(partition: Partition, event: Event) -> Outcome:
 
 
 def _lose_end(partition: Partition, event: Event, r: int) -> Outcome:
-    """Takes the loss of a disk, or of what was not flushed, if a restarted broker's log shows
-    it.
-    """
+    """Takes the loss of a disk, or of unflushed records, if a restarted broker's log shows it."""
     node, end, now = event.line.node, event.number("offset"), partition.now
     if node not in partition.facts.restarted:
         return None

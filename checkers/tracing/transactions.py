@@ -67,6 +67,7 @@ class Position(NamedTuple):
     early: Metadata | None  # a change that was confirmed before the line of its append
     transaction: int  # the number of the last one that began; -1 before the first
     sent: frozenset[str]  # partitions that a marker of this transaction was sent to
+    coordinator: int  # the newest coordinator epoch that sent a marker
     taken: Counter[str]
 
 
@@ -81,6 +82,7 @@ class TransactionalId:
     _early: Metadata | None = None
     _transaction: int = -1
     _sent: frozenset[str] = frozenset()
+    _coordinator: int = -1
 
     @classmethod
     def of(cls, events: Sequence[Event]) -> Self | Refused:
@@ -111,6 +113,7 @@ class TransactionalId:
             self._early,
             self._transaction,
             self._sent,
+            self._coordinator,
             self.behaviour.taken,
         )
 
@@ -118,7 +121,7 @@ class TransactionalId:
         self.behaviour.state, self.behaviour.taken = position.state, position.taken
         self._metadata, self._appended = position.metadata, position.appended
         self._early, self._transaction = position.early, position.transaction
-        self._sent = position.sent
+        self._sent, self._coordinator = position.sent, position.coordinator
 
     def take(self, event: Event) -> Outcome:
         before = self.position
@@ -172,6 +175,8 @@ class TransactionalId:
         elif after != self._appended:
             return Refused("the change is not the one that the coordinator appended last")
         self._appended = None
+        if after.coordinator_epoch < self._coordinator:
+            return Refused(f"coordinator epoch {self._coordinator} has sent markers before")
         before = self._metadata
         if before is not None and after.is_complete and not before.is_decided:
             return Refused(f"the transaction is {before.state} and completes without a decision")
@@ -262,6 +267,7 @@ class TransactionalId:
             if t is None or not state["added", (x, t)]:
                 return Refused(f"a marker goes to {name}, which is not added to the transaction")
         self._sent |= event.names("partitions")
+        self._coordinator = max(self._coordinator, event.number("coordinator"))
         return None
 
     def _confirm_decision(self, event: Event) -> Outcome:

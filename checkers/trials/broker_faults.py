@@ -50,7 +50,7 @@ class BrokerFaults:
             self._restless.add(trial)
 
     def opened(self) -> None:
-        """Ends the opening of one of the trials that begin together."""
+        """Notes that one of the trials that begin together has opened its topics."""
         with self._lock:
             self.opening = max(0, self.opening - 1)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection
 from functools import partial
+from typing import Final
 
 from checkers.systems.proxies.active_rules import ActiveRule
 from checkers.systems.proxies.rules import Cut
@@ -31,6 +32,8 @@ from reference_impl.simulation import faults
 from reference_impl.simulation.cluster import QUICK
 from reference_impl.simulation.network import Link
 from reference_impl.simulation.producer import Producer
+
+STARTS_WITHIN_MS: Final = 3_000
 
 
 class RealTimeCluster(WatchedTopics):
@@ -60,6 +63,8 @@ class RealTimeCluster(WatchedTopics):
         self._inside = inside_of(self._system, f"{prefix}{TOPIC_PARTITION}")
         self._held: dict[Link, ActiveRule] = {}  # the links between nodes that are cut
         self._armed: list[ActiveRule] = []  # the rules on requests between brokers
+        self._has_processes = Ability.PAUSE in self._system.abilities
+        self._starting: dict[BrokerId, asyncio.Future[None]] = {}  # until they accept clients
         self._moving: dict[BrokerId, asyncio.Future[None]] = {}
         self._brokers.join(self._trial)
         try:
@@ -74,6 +79,19 @@ class RealTimeCluster(WatchedTopics):
         except BaseException:
             self.close()
             raise
+
+    def run_for(self, duration_ms: int) -> None:
+        """Runs the clients for this virtual time.
+
+        The time begins when the brokers that this trial has started accept clients: a process of
+        Kafka needs seconds for that.
+        """
+        starting, self._starting = self._starting, {}
+        self.run_until(
+            lambda: all(it.done() or not self.is_up(broker) for broker, it in starting.items()),
+            STARTS_WITHIN_MS,
+        )
+        super().run_for(duration_ms)
 
     # ------------------------------------------------------------ faults
 
@@ -127,6 +145,8 @@ class RealTimeCluster(WatchedTopics):
         if broker in self.broker_ids and not self.is_up(broker):
             self._look_inside()
             self._move(broker, partial(self._brokers.start, broker))
+            if self._has_processes:
+                self._starting[broker] = self._runtime.in_background(partial(self._ready, broker))
 
     def replace_disk(self, broker: BrokerId) -> None:
         if broker in self.broker_ids:
@@ -215,6 +235,10 @@ class RealTimeCluster(WatchedTopics):
             self._armed.clear()
         for broker in self.broker_ids:
             self.restart(broker)
+
+    def _ready(self, broker: BrokerId) -> None:
+        self._brokers.start(broker)
+        self._system.await_brokers(broker)
 
     def _await_brokers(self) -> None:
         self._system.await_brokers(*self._system.brokers)

@@ -19,7 +19,7 @@ from typing import Final
 
 from checkers.trials import known
 from checkers.trials.known import Program
-from checkers.trials.powers import WEAKENED, how_to_get
+from checkers.trials.powers import WEAKENED, how_to_get, impossible
 from checkers.trials.trial import ONE_AT_A_TIME, RULES, Ran, Trials
 from checkers.verdicts import Verdict
 from properties.suites.machines.driven import Power
@@ -127,7 +127,9 @@ def decide(
     together: dict[str, list[Side]] = {}
     alone: list[Side] = []
     for side in sides:
-        if why := _cannot(trials.powers, _needed(suite, side)):
+        if why := impossible(trials.system.name, suite.name, side.setting) or _cannot(
+            trials.powers, _needed(suite, side)
+        ):
             yield _undecided(side, why)
         elif side.expected == "holds" and side.claim in suite.always:
             together.setdefault(side.setting, []).append(side)
@@ -177,7 +179,7 @@ class Trying:
         return [*fragile[: self.effort.fragile], *seeds]
 
     def _batches(self, setting: str) -> Iterator[Sequence[Program | str]]:
-        """Yields the plans of trials at the same time.
+        """Yields plans in batches; the trials of one batch run at the same time.
 
         The last trial is alone if rules need a fault that only one trial at a time may have.
         """
@@ -312,7 +314,7 @@ class Trying:
         return smallest, Again(shown=sum(name in ran.shown for ran in runs), runs=len(runs))
 
     def _repeated(self, setting: str, trial: Trial) -> list[Ran]:
-        """Repeats a trial; at the same time if it has no fault of brokers."""
+        """Repeats a trial; all at the same time, unless it has faults of brokers."""
         is_calm = not any(call.rule in self.suite.machine.NEEDS for call in trial[0])
         if is_calm and len(trial) == 1:
             return self.trials.together(self.suite, setting, list(trial) * self.effort.repeats)
@@ -323,7 +325,7 @@ class Trying:
 
 
 def _smaller(ran: Ran) -> Iterator[Trial]:
-    """Yields the trial without those beside it, without one of them, and without each call."""
+    """Yields smaller trials: without the trials at the same time, and without each call."""
     others = len(ran.beside)
     if others:
         yield (ran.calls,)
@@ -340,7 +342,7 @@ def _needed(suite: Suite, side: Side) -> set[Power]:
 
 
 def _cannot(powers: Collection[Power], needed: Collection[Power]) -> str:
-    """Returns why a system with these powers decides no side that needs the others; else ""."""
+    """Returns why a system with some powers cannot decide a side; empty if it can."""
     lacking = sorted(power for power in needed if power not in powers)
     if lacking:
         options = filter(None, map(how_to_get, lacking))

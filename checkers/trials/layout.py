@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from checkers.systems.opening import KafkaSystem, ServedSystem, SystemName, opened
+from checkers.systems.opening import KafkaSystem, PeerSystem, ServedSystem, SystemName, opened
 from checkers.systems.system import Layout, Settings, System
 from checkers.trials.powers import RETENTION_CHECK
 from model.faults import InputFault
@@ -44,6 +44,7 @@ REFERENCE: Final = Layout(
         "group.consumer.heartbeat.interval.ms": "200",
     }
 )
+KFAKE: Final = Layout(settings={"group.min.session.timeout.ms": "500"})
 NO_SETTINGS: Final[Settings] = {}
 
 
@@ -57,6 +58,8 @@ def layout_for(name: SystemName) -> Layout:
             return KAFKA
         case ServedSystem():
             return REFERENCE
+        case PeerSystem(name="kfake"):
+            return KFAKE
         case _:
             return Layout()
 
@@ -70,7 +73,7 @@ def started(
     proxied: bool = False,
     traced: bool = False,
 ) -> Generator[System]:
-    """Starts the system with the layout of trials and these settings of brokers.
+    """Starts the system with the layout of trials, and with the broker settings `settings`.
 
     If it is proxied, links between its nodes can be cut. If it is traced, and is Apache Kafka, its
     trace shows the states of replicas. Raises InputFault if the system does not have one of the

@@ -62,15 +62,16 @@ class Contents:
                     self._epochs[broker, offset] = epoch
 
     def entry(self, broker: int, offset: int, epoch: int) -> Entry:
-        """Returns the record; if the broker's folder never showed it, as another broker has it.
+        """Returns the record that a broker has at an offset and leader epoch.
 
-        The value of a record that no folder showed is a text that names its offset.
+        If the broker's folder never showed the record, the value comes from another broker's
+        folder. If no folder showed it, the value is a text that names the offset.
         """
         anywhere = self._any.get((offset, epoch), f"offset {offset} of leader epoch {epoch}")
         return Entry(offset, epoch, self._of.get((broker, offset, epoch), anywhere))
 
     def epoch(self, broker: int, offset: int) -> int | None:
-        """Returns the leader epoch of the record that the broker's folder last had there."""
+        """Returns the leader epoch of the record that the broker's folder last had at an offset."""
         return self._epochs.get((broker, offset))
 
 

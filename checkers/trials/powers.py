@@ -23,6 +23,13 @@ WEAKENING: Final = {  # a setting of brokers -> what it makes of the cluster
     ("transaction.state.log.replication.factor", "1"): Power.ONE_REPLICA,
 }
 WEAKENED: Final = frozenset(WEAKENING.values())
+# (system, suite, beginning of a setting) -> why no trial is possible
+IMPOSSIBLE: Final = {
+    ("librdkafka-mock", "groups", "KIP-848"): (
+        "a heartbeat that changes nothing fails an assertion of the mock of librdkafka 2.16.0,"
+        " which ends the process (validate_subscription)"
+    )
+}
 RETENTION_CHECK: Final = "log.retention.check.interval.ms"
 OFTEN_MS: Final = 1_000
 
@@ -41,6 +48,14 @@ def powers_of(system: System) -> frozenset[Power]:
         if int(settings.get(RETENTION_CHECK, OFTEN_MS + 1)) <= OFTEN_MS:
             found.add(Power.RETAIN)
     return frozenset(found)
+
+
+def impossible(system: str, suite: str, setting: str) -> str:
+    """Returns why this system can run no trial in the setting; empty if it can."""
+    for (name, of, begins), why in IMPOSSIBLE.items():
+        if (name, of) == (system, suite) and setting.startswith(begins):
+            return why
+    return ""
 
 
 def how_to_get(power: Power) -> str:

@@ -51,7 +51,6 @@ class KeptTrial:
         return next(found, None)
 
     def again(self, trials: Trials, times: int) -> Iterator[Ran]:
-        """Runs the programs this often, one run after the other."""
         for _ in range(times):
             yield trials.together(self.suite, self.setting, self.programs)[0]
 

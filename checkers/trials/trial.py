@@ -138,7 +138,7 @@ class Trials:
         return all(power is None or power in self.powers for power in needed)
 
     def _with(self, allowed: frozenset[Power]) -> Trials:
-        """Returns these trials with fewer faults: the same brokers, names and numbers."""
+        """Returns a copy that allows fewer faults, on the same brokers and with the same names."""
         fewer = copy(self)
         fewer.allowed = allowed
         return fewer

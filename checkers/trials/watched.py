@@ -106,7 +106,8 @@ class WatchedTopics(RealTimeClients):
     def _log_config(self, request: CreateTopic) -> LogConfig:
         """Returns the settings of the log in real time.
 
-        Kafka has no segments of few bytes: a topic that needs such gets a new one with each append.
+        Kafka has no segments of a few bytes: a topic that needs them gets a new segment with each
+        append.
         """
         config = request.log_config
         if config == DEFAULT_LOG_CONFIG:

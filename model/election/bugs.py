@@ -244,6 +244,25 @@ class TrustsLastLeader(Election):
 
 
 @bug(
+    "min-isr-of-partition-0",
+    breaks="leader_completeness",
+    steps=9,
+    in_force=kafka("4.0", LATEST, "reproduced on real brokers of 4.3"),
+)
+class MinIsrOfPartition0(Election):
+    """The controller limits min.insync.replicas by the replicas of partition 0, which has one.
+
+    This partition has more replicas, and brokers use its own number. So the controller clears the
+    ELR while the ISR has one member, although that member commits nothing alone. Kafka:
+    ReplicationControlManager.getTopicEffectiveMinIsr. This bug breaks the claim
+    `leader_completeness`.
+    """
+
+    def ends_eligibility(s, isr: Set[Replica]) -> Bool:
+        return ~s.is_empty(isr)
+
+
+@bug(
     "eligible-for-ever",
     breaks="candidate_completeness",
     steps=6,

@@ -134,7 +134,6 @@ class Kip966(Election):
         return all_of(~s.is_enough(isr), was, ~isr[r], ~elr[r])
 
     def last_epoch(s, r: Replica) -> LeaderEpoch:
-        """Returns the leader epoch of the broker's last record, or -1 for an empty log."""
         log = s.broker[r]
         return ite(
             log.end_offset == 0, LeaderEpoch(-1), s.written_in[log.record[log.end_offset - 1]]

@@ -38,7 +38,6 @@ class AbstractIdempotenceActions(AbstractIdempotenceState):
         )
 
     def is_latest(s, offset: Offset, producer: Producer) -> Bool:
-        """True if the record at the offset is the producer's last one in the log."""
         return s.holds(offset, producer) & forall(
             implies(s.holds(o, producer), o <= offset) for o in Offset
         )

@@ -89,7 +89,6 @@ tracing: list[CodeType] = []  # the action being traced
 
 
 def line_in_action() -> int:
-    """Returns the line that the traced action is executing; 0 outside an action."""
     frame = sys._getframe(1) if tracing else None
     while frame is not None:
         if frame.f_code is tracing[-1]:
@@ -375,7 +374,6 @@ def least_of(left: I, right: I) -> I:
 
 
 def choose(test: Bool, then: T, other: T) -> T:
-    """Returns the term `then` if the test is true, else the term `other`."""
     if not (isinstance(then, Term) and isinstance(other, Term)):
         raise SpecError(
             f"ite chooses between a {type(then).__name__} and a {type(other).__name__}\n"

@@ -5,7 +5,7 @@ for `nothing`. The elements of a sort are the integers of its range.
 
 *Terms* read the state before the action. Integers are unbounded: `end - 1` at end 0 is -1, and a
 comparison with -1 is defined. Only an integer that is *kept* (as a key, as an assigned value, or
-beside `nothing`) must be in its sort. If not, the term is *undefined*.
+where `nothing` is allowed too) must be in its sort. If not, the term is *undefined*.
 
 *Evaluation order* decides which undefined terms are reached. Conjuncts of a guard and members of
 `&`, `|`, `=>` and `ite` are evaluated from left to right, quantifiers from the least element
@@ -182,7 +182,6 @@ class Interpreter:
         return None
 
     def step(self, action: Action, state: State, values: Sequence[int] = ()) -> State | None:
-        """Returns the state after the action; None if the action is disabled."""
         if self.why_disabled(action, state, values) is not None:
             return None
         params: Env = {p.uid: v for p, v in zip(action.params, values, strict=True)}
@@ -204,7 +203,6 @@ class Interpreter:
         return list(product(*(self.elements(p.sort) for p in action.params)))
 
     def steps(self, spec: Spec, state: State) -> Iterator[tuple[Action, tuple[int, ...], State]]:
-        """Yields every enabled action with its arguments and the state after the action."""
         for action in spec.actions:
             for values in self.calls(action):
                 after = self.step(action, state, values)

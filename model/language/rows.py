@@ -110,7 +110,6 @@ class RowState(Mapping[Cell, Value]):
     def blank(
         cls, variables: Mapping[str, Variable], ranges: Ranges, least: Callable[[SortInfo], Value]
     ) -> Self:
-        """Returns the state in which every variable has the least value of its sort."""
         held: dict[str, Held] = {}
         for name, variable in variables.items():
             filled: Held = least(variable.value)
@@ -121,7 +120,6 @@ class RowState(Mapping[Cell, Value]):
 
     @classmethod
     def of(cls, state: State, variables: Mapping[str, Variable], ranges: Ranges) -> Self:
-        """Returns the state as rows."""
         keys = {name: [ranges[k.name] for k in v.keys] for name, v in variables.items()}
         return cls(
             {name: _gathered(state, name, (), sorts) for name, sorts in keys.items()},

@@ -30,7 +30,6 @@ class SharedHistory(AbstractReplication):
         return o < s.replica[r].end_offset
 
     def in_epoch(s, e: LeaderEpoch, o: Offset) -> Bool:
-        """True if the leader epoch has begun and the offset is in the log of that epoch."""
         return s.led[e].begun & (o < s.led[e].end_offset)
 
     # ---- epochs and their leaders

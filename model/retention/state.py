@@ -104,7 +104,6 @@ class RetentionState(Spec):
         }
 
     def init(s, leader: Replica) -> None:
-        """One replica is the leader, every log is empty, and all replicas are in the ISR."""
         s.leader = leader
         s.isr = everything(Replica)
 

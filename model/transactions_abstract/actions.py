@@ -115,7 +115,6 @@ class AbstractTransactionsActions(AbstractTransactionsState):
         s.end_under(x, marker_epoch)
 
     def end_under(s, x: Transaction, marker_epoch: ProducerEpoch) -> None:
-        """Gives the producer and the transaction's markers the epoch `marker_epoch`."""
         s.marker_epoch[x] = marker_epoch
         s.current_epoch[s.producer[x]] = marker_epoch
 

@@ -140,8 +140,8 @@ def transactional_implies_idempotent(run: Transacted) -> tuple[Breach, ...]:
 def read_committed_waits(run: Transacted) -> tuple[Breach, ...]:
     """Always: a reader receives no record of a void or open transaction.
 
-    It also receives no record behind a record of an open transaction. The end offset that
-    readers at read_committed receive never goes back.
+    It also receives no record that follows a record of an open transaction in the log. The end
+    offset that readers at read_committed receive never goes back.
     """
     return tuple(
         Breach("read_committed_waits", why) for why in (*_too_early(run), *_ends_that_go_back(run))

@@ -57,7 +57,6 @@ class Check:
 
 
 def location(log: ReplicaLog, batch: Batch) -> dict[str, Any]:
-    """Returns the fields of a `Location` for the position of a batch."""
     return {
         "partition": log.metadata.partition,
         "offset": batch.base_offset,

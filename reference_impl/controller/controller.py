@@ -91,7 +91,6 @@ class Controller:
         return controller, (controller._session_timer(now_ms),)
 
     def step(self, now_ms: int, event: Input) -> StepResult[Controller]:
-        """Returns the controller after one input, and the effects of the step."""
         match event:
             case RequestReceived(sender, correlation, request):
                 match request:

@@ -106,7 +106,6 @@ class GroupCoordinator:
         log: PartitionLog,
         context: Context,
     ) -> StepResult[GroupCoordinator]:
-        """Returns the new coordinator with the groups and offsets that its log contains."""
         groups: dict[str, ClassicGroup] = {}
         for batch in coordinator_log.read_batches(log):
             for entry in batch.entries:

@@ -91,7 +91,6 @@ def without_members(group: ConsumerGroup, context: Context, *member_ids: str) ->
 
 
 def heartbeat_error(group: ConsumerGroup, request: ConsumerGroupHeartbeat, bugs: Bugs) -> ErrorCode:
-    """Returns the error that rejects the heartbeat, or NONE."""
     epoch = request.member_epoch
     malformed = malformed_error(request)
     if malformed is not ErrorCode.NONE:

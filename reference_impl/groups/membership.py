@@ -220,7 +220,6 @@ def _leaving(group: ClassicGroup, member_id: str, instance_id: str | None) -> tu
 
 
 def without_expired_members(group: ClassicGroup, context: Context) -> StepResult[ClassicGroup]:
-    """Returns the group without the members whose session has expired, rebalanced if needed."""
     silent = [
         member.member_id
         for member in group.members.values()

@@ -49,7 +49,6 @@ class Context:
     append_error: Callable[[TopicPartition, int], ErrorCode] = no_append_error
 
     def coordinator_of_transaction(self, transactional_id: str | None) -> NodeId | None:
-        """Returns the node that coordinates this transactional id; None if no node does."""
         if transactional_id is None:
             return None
         return self.coordinators.leader(TRANSACTION_STATE, transactional_id)

@@ -110,7 +110,6 @@ def clean_logs(replica: Replica, context: Context) -> Replica:
 
 
 def not_leader_error(replica: Replica | None, request: LeaderRequest, *, exists: bool) -> ErrorCode:
-    """Returns the error for a request that needs the leader, on a broker that is not the leader."""
     if replica is None:
         # Another broker has the partition: the client must refresh its metadata.
         known, unknown = ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -122,7 +121,6 @@ def not_leader_error(replica: Replica | None, request: LeaderRequest, *, exists:
 
 
 def refusal(request: LeaderRequest, requester: Requester, error: ErrorCode) -> Effects:
-    """Returns the effect that sends the error response to a request."""
     response: Response
     match request:
         case Produce():

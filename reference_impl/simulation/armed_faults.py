@@ -99,7 +99,6 @@ class ArmedFaults:
         return self.met.pop(exchange) if fault is not None and isinstance(fault.does, Die) else None
 
     def fault_on_response(self, exchange: Exchange) -> On | None:
-        """Returns the stored fault that applies to the response, or None."""
         return self.met.pop(exchange, None)
 
     def disarm(self) -> None:

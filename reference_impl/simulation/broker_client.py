@@ -47,7 +47,6 @@ class BrokerClient:
         attempts: int | None = None,
         timeout_ms: int = CALL_MS,
     ) -> Steps[Response | None]:
-        """Sends the request to the leader of the topic partition and returns the response."""
         while attempts is None or attempts > 0:
             leader = self._leader(topic_partition)
             if leader is None:

@@ -105,7 +105,6 @@ class Cluster(Machines):
     # ------------------------------------------------------------ clients
 
     def add_producer(self, config: ProducerConfig | None = None) -> NodeId:
-        """Adds a producer session to the cluster and returns its client id."""
         client_id, first_process = self._new_client()
         self._add(
             Producer(
@@ -156,7 +155,6 @@ class Cluster(Machines):
                 return "application"
 
     def run_program(self, program_factory: ProgramFactory) -> NodeId:
-        """Starts an application that runs this program, and returns its client id."""
         client_id, process = self._new_client()
         app = Application(client_id=client_id, process=process, brokers=self.broker_ids)
         self._add(ProgramClient.starting(app, program_factory))
@@ -203,7 +201,6 @@ class Cluster(Machines):
         return NO_BROKER if state is None else state.leader
 
     def leader_epoch(self, topic_partition: TopicPartition = TOPIC_PARTITION) -> LeaderEpoch:
-        """Returns the leader epoch of the topic partition according to the controller."""
         return self._controller().topic_partitions[topic_partition].leader_epoch
 
     def in_sync(self, topic_partition: TopicPartition = TOPIC_PARTITION) -> tuple[BrokerId, ...]:

@@ -133,7 +133,10 @@ def role_of(batch: Batch) -> Codes:
 
 
 def first_rows(batch: Batch) -> Ints:
-    """Returns the first row of each key, offset and value, by which the batch is sorted."""
+    """Returns the first row of each run of rows with equal key, offset and value.
+
+    The batch must be sorted by these three columns.
+    """
     return batch.derived(("first rows",), lambda it: run_starts(*map(it.ints, LOCATION)))
 
 

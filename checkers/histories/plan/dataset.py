@@ -41,7 +41,7 @@ class HistoryDataset(Dataset, Protocol):
     def rows(self) -> int: ...
 
     def with_hash_seed(self, hash_seed: int) -> Self:
-        """Returns the same partitions, with fingerprints computed with this seed."""
+        """Returns the same partitions, whose fingerprints are computed with another seed."""
         ...
 
     def cached(self, *, on_disk: bool) -> AbstractContextManager[Self]:

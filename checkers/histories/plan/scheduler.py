@@ -41,7 +41,7 @@ RESOLVED_AT_ONCE: Final = ("key", "group", "transactional_id")  # columns with f
 
 @dataclass(frozen=True, slots=True)
 class HashCollision:
-    """Two texts of this column share a fingerprint, so the plan must run with another hash seed."""
+    """Two texts of a column share a fingerprint, so the plan must run with another hash seed."""
 
     column: str
 
@@ -124,7 +124,7 @@ class _Requests:
         return any(one.source is source for one in self.waiting)
 
     def take(self, source: Source | None) -> list[_Waiting]:
-        """Removes and returns the requests that read the source; those for texts if it is None."""
+        """Removes and returns the requests that read a source; with None, requests for texts."""
         ready = [one for one in self.waiting if one.source is source]
         self.waiting = [one for one in self.waiting if one.source is not source]
         return ready

@@ -1,4 +1,4 @@
-"""F3: a record below the log start comes back, at an offset that had another value.
+"""A record below the log start comes back, at an offset that had another value.
 
 A cut-off leader has an unreplicated record at offset 0. The next leader has another record there,
 which is acknowledged, read and deleted. The old leader then follows, and joins the ISR with its own

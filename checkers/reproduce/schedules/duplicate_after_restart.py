@@ -1,4 +1,4 @@
-"""F2: an idempotent producer's records are appended twice when their leader restarts.
+"""An idempotent producer's records are appended twice when their leader restarts.
 
 The snapshot of a producer's state has only its last batch. After a restart the leader does not
 recognise the retry of an earlier batch, and takes it for a gap in the sequence. The client then

@@ -1,4 +1,4 @@
-"""F4: the last known leader is elected with an empty disk, although the other has every record.
+"""The last known leader is elected with an empty disk, although the other has every record.
 
 Source: PartitionChangeBuilder; KAFKA-15584.
 """

@@ -1,4 +1,4 @@
-"""C5: the controller takes min.insync.replicas for a topic from the replicas of partition 0.
+"""The controller takes min.insync.replicas for a topic from the replicas of partition 0.
 
 Partition 0 has one replica, partition 1 has two. The controller uses the minimum 1 for both, so
 partition 1 gets no eligible leader replicas. The brokers use the minimum 2 for partition 1. When
@@ -14,7 +14,7 @@ from typing import Final
 
 from checkers.reproduce.actions import create_topic, nothing, read, reassign, send
 from checkers.reproduce.checks import acknowledged, partition, was_read
-from checkers.reproduce.reproduction import Case, Reproduction, Step
+from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
 from checkers.reproduce.schedules.last_replica_standing import VALUES, broker_1_loses_its_disk
 from checkers.systems.system import Layout
 
@@ -68,6 +68,9 @@ REPRODUCTION: Final = Reproduction(
         partitions=2,
     ),
     anomalies=("lost-write", "unseen"),
+    model=(
+        Instance(spec="election", variant="min-isr-of-partition-0", claim="leader_completeness"),
+    ),
     since=(4, 0),
     page="min-isr-of-partition-0",
 )

@@ -1,4 +1,4 @@
-"""F1: an election without "unclean" in its name chooses a replica whose log was deleted.
+"""An election without "unclean" in its name chooses a replica whose log was deleted.
 
 A reassignment removes broker 1 from the replicas but not from the ELR. A second reassignment brings
 it back, still in the ELR, with an empty log. When the only other replica stops, the controller
@@ -24,7 +24,7 @@ from checkers.reproduce.actions import (
 )
 from checkers.reproduce.checks import acknowledged, done, folders, partition, was_read
 from checkers.reproduce.partition_state import NO_LEADER
-from checkers.reproduce.reproduction import Case, Reproduction, Step
+from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
 from checkers.systems.administration import BROKER_RESOURCE, TOPIC_RESOURCE
 from checkers.systems.system import Ability, Layout
 
@@ -114,6 +114,14 @@ REPRODUCTION: Final = Reproduction(
         steps=_steps(elr=False),
     ),
     anomalies=("lost-write", "unseen"),
+    model=(
+        Instance(
+            spec="reassignment",
+            variant="kafka-4.3",
+            settings=("replicas=3", "changes_factor=false"),
+            claim="leader_completeness",
+        ),
+    ),
     since=(4, 3),  # before, a reassignment waited for every target replica to join the ISR
     page="stale-elr-member",
 )

@@ -58,9 +58,7 @@ class Jars:
 
     @property
     def logs_flushes(self) -> bool:
-        """True if the jars have log4j2, which logs what was flushed; releases of Kafka 3 have
-        another logger.
-        """
+        """True if the jars have log4j2, which logs flushes; Kafka 3 has another logger."""
         return any(self.folder.glob("log4j-core-2*.jar"))
 
     @property

@@ -46,6 +46,7 @@ appender.trace.layout.pattern = %nano %p %c{{1}} [%t] %m%n
 TRACED: Final = {  # logger -> level
     "kafka.cluster.Partition": "trace",
     UNIFIED_LOG: "trace",
+    "kafka.log.UnifiedLog": "trace",  # until Kafka 4.0
     "org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache": "info",
     "org.apache.kafka.storage.internals.log.ProducerStateManager": "trace",
     "kafka.server.ReplicaFetcherThread": "trace",

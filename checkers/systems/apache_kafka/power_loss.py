@@ -115,7 +115,6 @@ def cut(folder: Path, offset: int) -> Lost | None:
 
 
 def _batches_from(segment: Path, offset: int) -> Iterator[_Batch]:
-    """Yields the batches of the segment that have this offset or a later one."""
     position = 0
     with segment.open("rb") as file:
         while len(head := file.read(_BATCH.size)) == _BATCH.size:

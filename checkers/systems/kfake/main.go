@@ -1,4 +1,5 @@
 // Serves a cluster of kfake until its standard input ends; prints the addresses of its brokers.
+// Arguments: the number of brokers, then settings of brokers as name=value.
 package main
 
 import (
@@ -16,7 +17,12 @@ func main() {
 	if err != nil {
 		panic(err)
 	}
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(brokers))
+	settings := make(map[string]string)
+	for _, setting := range os.Args[2:] {
+		name, value, _ := strings.Cut(setting, "=")
+		settings[name] = value
+	}
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(brokers), kfake.BrokerConfigs(settings))
 	if err != nil {
 		panic(err)
 	}

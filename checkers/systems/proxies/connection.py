@@ -84,7 +84,7 @@ class Connection:
     def _contents(self, header: Header, frame: bytes) -> ReadContents:
         """Returns a function that returns the contents of the request.
 
-        A Fetch is read even if no rule asks, because its session must be known when one does.
+        Every Fetch is read at once: a later rule may need the session to which it belongs.
         """
         if header.api_key == Api.FETCH:
             fetched = self._session.of_request(header, frame)

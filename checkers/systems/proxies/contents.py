@@ -49,7 +49,7 @@ Place = tuple[TopicName, int]
 class Contents:
     """The partitions and the producers of a request; a topic is its name or its id.
 
-    `is_complete` is False if the request may concern more partitions than these.
+    `is_complete` is False if the request may concern more partitions than the listed ones.
     """
 
     places: frozenset[Place] = frozenset()

@@ -53,7 +53,8 @@ class Controller(Brokers):
         records.
 
         Without this rule, the variant `eligible-for-ever` breaks the claim `candidate_completeness`
-        in 6 steps.
+        in 6 steps. With the replicas of another partition, the variant `min-isr-of-partition-0`
+        breaks the claim `leader_completeness` in 9 steps.
         """
         return s.is_enough(isr)
 
@@ -105,12 +106,19 @@ class Controller(Brokers):
         return Map(Replica, s.is_alive)
 
     def change_partition(
-        s, isr: Set[Replica], alive: Set[Replica], unclean: Set[Replica] = NO_REPLICA
+        s,
+        isr: Set[Replica],
+        alive: Set[Replica],
+        unclean: Set[Replica] = NO_REPLICA,
+        *,
+        reassigns: Bool = false,
+        removes: Bool = false,
     ) -> None:
         """Changes the partition: sets the ISR, updates the ELR, and elects a leader if none is
         valid.
 
         Every change raises the partition epoch, so the metadata that the leader knows becomes old.
+        The replicas change if `reassigns`, and one of them is removed if `removes`.
         """
         before = s.partition_registration
         ends, is_empty = s.ends_eligibility(isr), s.is_empty(isr)
@@ -139,12 +147,13 @@ class Controller(Brokers):
         known: Set[Replica] = Map(
             Replica, lambda r: s.is_kept_as_last_known(r, new_isr, new_elr, leads)
         )
-        s.write_partition_change(leader, new_isr, new_elr, known)
+        s.write_partition_change(
+            leader, new_isr, new_elr, known, reassigns=reassigns, removes=removes
+        )
 
     def first_of(
         s, test: Callable[[Replica], Bool], default: Replica | Nothing
     ) -> Replica | Nothing:
-        """Returns the first replica for which `test` is true, or the default."""
         found: Replica | Nothing = first(Replica, test, default=Replica.least())
         return ite(exists(test(r) for r in Replica), found, default)
 
@@ -154,14 +163,17 @@ class Controller(Brokers):
         isr: Set[Replica],
         elr: Set[Replica],
         last_known: Set[Replica],
+        *,
+        reassigns: Bool = false,
+        removes: Bool = false,
     ) -> None:
         """Writes leader, ISR, ELR and last known leader, and begins a leader epoch if
-        `begins_epoch` holds.
+        `begins_epoch` holds, or if a replica is removed.
         """
         before = s.partition_registration
         moves = before.leader != leader
         changes = any_of(
-            moves, before.isr != isr, before.elr != elr, before.last_known != last_known
+            moves, before.isr != isr, before.elr != elr, before.last_known != last_known, reassigns
         )
         for r in Replica:
             in_isr, in_elr, is_known = isr[r], elr[r], last_known[r]
@@ -169,7 +181,7 @@ class Controller(Brokers):
             s.partition_registration.elr[r] = in_elr
             s.partition_registration.last_known[r] = is_known
             s.broker[r].is_current = s.broker[r].is_current & ~changes
-        begins = s.begins_epoch(moves)
+        begins = s.begins_epoch(moves) | removes
         s.partition_registration.leader_epoch = ite(
             begins, before.leader_epoch + 1, before.leader_epoch
         )

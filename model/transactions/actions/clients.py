@@ -65,7 +65,6 @@ class Clients(Markers):
         s.stamp[k].producer_epoch = s.producer[i].producer_epoch
 
     def own_id(s, i: Instance) -> ProducerId:
-        """Returns the producer id that the instance has received."""
         return first(ProducerId, lambda x: s.producer[i].producer_id == x, default=ProducerId(0))
 
     def may_send(s, p: TopicPartition, k: Transaction) -> Bool:

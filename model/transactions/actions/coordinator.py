@@ -64,7 +64,6 @@ class Coordinator(Partitions):
     # ---- the coordinator's log
 
     def is_appending(s) -> Bool:
-        """True if an append to the coordinator's log is not committed yet."""
         return s.transaction_state.appended != s.transaction_state.committed
 
     def is_busy(s) -> Bool:

@@ -224,7 +224,6 @@ class Partitions(State):
         )
 
     def has_newer_marker(s, p: TopicPartition, i: ProducerId, epoch: CoordinatorEpoch) -> Bool:
-        """True if the log has a marker of this producer id from a newer coordinator."""
         return exists(
             all_of(
                 s.is_marker(p, o),

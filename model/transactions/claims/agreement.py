@@ -72,7 +72,6 @@ class Agreement(Clients):
         )
 
     def is_in(s, p: TopicPartition, o: Offset, k: Transaction) -> Bool:
-        """True if the record at the offset belongs to the transaction."""
         return s.is_record(p, o) & (s.log[p].record[o].transaction == k)
 
     # ---- partitions and the coordinator agree

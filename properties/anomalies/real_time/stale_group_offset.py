@@ -65,7 +65,6 @@ class StaleGroupOffset:
 
 
 def calls(some: Collection[Commit | Fetch]) -> list[Call[RegisterAction]]:
-    """Returns the commits (as writes) and fetches (as reads) of one register as calls."""
     return [
         Call(
             one.op,

@@ -45,8 +45,6 @@ _OTHER: Final[Mapping[TxnResult, TxnResult]] = {
 
 
 def mutations_of(topic_partitions: tuple[TopicPartition, ...]) -> Mutations:
-    """Returns the mutations of transactions that write to these topic partitions."""
-
     def visible(node: Node) -> object:
         if not isinstance(node, Broker):
             return None

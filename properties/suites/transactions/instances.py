@@ -109,8 +109,6 @@ def reads_until_killed(place: TopicPartition, isolation: Isolation) -> ProgramFa
 def reads_to_end(
     places: tuple[TopicPartition, ...], isolation: Isolation, found: dict[str, tuple[Poll, ...]]
 ) -> ProgramFactory:
-    """Returns a program that reads topic partitions from offset 0 to their end offsets."""
-
     def program(app: Application) -> Program:
         for place in places:
             reader = Reader(
@@ -148,8 +146,6 @@ def awaits_equal_ends(places: tuple[TopicPartition, ...], found: dict[str, Ends]
 
 
 def sends_without_transaction(place: TopicPartition, value: str) -> ProgramFactory:
-    """Returns a program that sends one record outside of any transaction."""
-
     def program(app: Application) -> Program:
         yield from Sender(app=app, brokers=BrokerClient(app=app)).send(place, value)
 

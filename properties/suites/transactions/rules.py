@@ -356,7 +356,6 @@ class TransactionsMachine(LeaderFaultsMachine):
         return [*begins, *actions]
 
     def _begins(self, instance: Instance) -> list[Action]:
-        """Returns the action that begins a transaction; no action if a transaction is open."""
         if instance.in_transaction:
             return []
         self._attempts += 1

@@ -110,7 +110,8 @@ def fetch_offsets(request: FetchOffsets, writer: Writer, names: Names) -> Values
 def fetched_offsets(request: FetchOffsets, body: Any, names: Names) -> FetchedOffsets:
     """Reads the response; a topic partition that a broker leaves out has no committed offset.
 
-    Kafka leaves none out. The Java client reads the response in the same way.
+    So has each one of an unknown group. Kafka answers -1 in both cases; kfake leaves partitions
+    out, and answers GROUP_ID_NOT_FOUND.
     """
     found = tuple(
         (
@@ -122,11 +123,12 @@ def fetched_offsets(request: FetchOffsets, body: Any, names: Names) -> FetchedOf
         for one in topic.partitions
     )
     error = error_code(getattr(body, "error_code", 0))
-    if error is not ErrorCode.NONE:
+    if error not in {ErrorCode.NONE, ErrorCode.GROUP_ID_NOT_FOUND}:
         return FetchedOffsets(error=error, offsets=found)
     there = {place for place, _, _ in found}
     missing = [place for place in request.topic_partitions or () if place not in there]
-    return FetchedOffsets(offsets=(*found, *((place, None, error) for place in missing)))
+    nothing = ((place, None, ErrorCode.NONE) for place in missing)
+    return FetchedOffsets(offsets=(*found, *nothing))
 
 
 def _committed(one: Any) -> CommittedOffset | None:

@@ -48,7 +48,7 @@ def test_each_record_ends_once_with_its_offset_or_its_error() -> None:
 
 
 def test_records_that_are_sent_together_are_one_operation(stage: Stage, tmp_path: Path) -> None:
-    """The operation keeps the order of its records, so the analysis can find that it changed."""
+    """So the history has the order of the records, and shows a broker that changes it."""
     history = stage.shared.history
     sends = JavaSends.begun(Send("t-0", "a"), stage.shared)
     sends.add(Send("t-0", "b"), history)

@@ -150,6 +150,21 @@ def test_the_state_and_the_lines_around_the_forbidden_event_are_kept(tmp_path: P
     ]  # fmt: skip
 
 
+def test_a_former_leader_without_records_names_its_own_epoch_in_a_fetch(tmp_path: Path) -> None:
+    """Kafka's cache of epochs has the epoch of a leader that appended nothing."""
+    change = "leader: 1 -> 2, leaderEpoch: 0 -> 1, partitionEpoch: 0 -> 1"
+    lines = (
+        *ONE_RECORD[:3],
+        (0, changes(change)),
+        (2, leads(1, node=2)),
+        (1, follows(1, node=1, leader=2)),
+    )
+    fetch = fetches(0, epoch=1, last_epoch=0, node=1)
+    assert run(tmp_path, *lines, (1, fetch), (2, records(1, 0, node=2))).accepted
+    reason = "last fetched epoch: the line has 0, the spec None"
+    assert why(tmp_path, *ONE_RECORD[:3], (2, fetches(0, last_epoch=0))) == reason
+
+
 # ---------------------------------------------------------------- outside of the spec
 
 
@@ -159,6 +174,22 @@ def test_what_the_spec_does_not_have_is_outside_and_not_forbidden(tmp_path: Path
     assert found is not None
     assert found.is_outside
     assert found.why == "the replicas of the partition change: a reassignment"
+
+
+def test_a_leader_that_is_elected_again_keeps_its_fetches_outside_of_the_spec(
+    tmp_path: Path,
+) -> None:
+    """In Kafka 3.5.2 a smaller ISR begins a leader epoch with the same leader."""
+    found = run(
+        tmp_path,
+        *ONE_RECORD[:8],
+        (0, changes("leaderEpoch: 0 -> 1, partitionEpoch: 0 -> 1")),
+        (1, leads(1, end=1)),
+        (1, advances(0, 1)),
+    ).forbidden
+    assert found is not None
+    assert (found.number, found.is_outside) == (10, True)
+    assert found.why.startswith("the leader was elected again")
 
 
 # ---------------------------------------------------------------- late lines

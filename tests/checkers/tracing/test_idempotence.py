@@ -1,4 +1,4 @@
-"""The batches of idempotent producers are followed through idempotence-abstract."""
+"""The appends of idempotent producers are steps of `idempotence-abstract`, or forbidden."""
 
 from __future__ import annotations
 
@@ -89,6 +89,13 @@ def test_markers_and_batches_without_producer_are_records_too(tmp_path: Path) ->
         tmp_path, *BEGUN, *marker, (1, appends(6, 8)), (1, names(5, 0, 4)), (1, appends(9, 9))
     )
     assert found.accepted, found.forbidden
+
+
+def test_a_leader_with_another_log_is_outside_of_the_spec(tmp_path: Path) -> None:
+    """Only an unclean election chooses a leader with records that the last leader lacks."""
+    found = run(tmp_path, *BEGUN, ELECTED[0], (2, leads(1, end=9, node=2))).forbidden
+    assert found is not None
+    assert found.is_outside
 
 
 def test_a_leader_that_was_deposed_is_not_followed(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from checkers.tracing.log_lines import LogLine, log_lines
-from checkers.tracing.reading import TABLE, events_of, read
+from checkers.tracing.reading import TABLE, Reading, events_of, read
 from checkers.tracing.replication_lines import Step
 from model.faults import InputFault
 from tests.checkers.tracing.logs import (
@@ -19,6 +19,7 @@ from tests.checkers.tracing.logs import (
     created,
     fetches,
     leads,
+    names,
     reading,
     trace,
 )
@@ -103,6 +104,50 @@ def test_a_line_that_no_row_fits_is_unknown_if_it_names_a_partition(tmp_path: Pa
 
 def test_a_partition_that_was_created_before_the_trace_has_no_events(tmp_path: Path) -> None:
     assert reading(tmp_path, (1, leads(0)), (1, advances(0, 1))).partitions == {}
+
+
+@pytest.mark.parametrize(
+    ("message", "fields"),
+    [
+        (
+            "[UnifiedLog partition=t-0, dir=d] Appended message set with last offset: 3, first "
+            "offset: Optional[(offset=2segment=[0:0])], next offset: 4, and messages: M",
+            {"last": 3, "first": 2},
+        ),
+        (
+            "[QuorumController id=0] Created partition t-0 with topic ID A and "
+            "PartitionRegistration(replicas=[3, 1], isr=[3, 1], removingReplicas=[], "
+            "addingReplicas=[], leader=3, leaderRecoveryState=RECOVERED, leaderEpoch=0, "
+            "partitionEpoch=0).",
+            {"replicas": {1, 3}, "isr": {1, 3}, "leader": 3, "leader_epoch": 0,
+             "partition_epoch": 0},
+        ),
+        (
+            "[Broker id=1] Skipped the become-leader state change for t-0 with topic id Some(A) and"
+            " partition state LeaderAndIsrPartitionState(leader=1, leaderEpoch=1, isr=[1, 3], "
+            "partitionEpoch=2, replicas=[1, 3]) since it is already the leader with leader epoch 1",
+            {"isr": {1, 3}, "leader_epoch": 1, "partition_epoch": 2},
+        ),
+    ],
+)  # fmt: skip
+def test_lines_of_kafka_3_5_are_the_same_events(message: str, fields: dict[str, object]) -> None:
+    logger = {"U": "UnifiedLog", "Q": "ReplicationControlManager", "B": "logger"}[message[1]]
+    line = LogLine(at_ns=1, node=1, logger=logger, thread="x", message=message, file="f", number=1)
+    found = events_of(line)
+    assert found is not None
+    (event,) = found
+    assert dict(event.fields) == fields
+
+
+def test_idempotence_leaves_out_the_offset_commits_of_groups(tmp_path: Path) -> None:
+    """The group coordinator numbers the batches of its transactional commits from 0 each."""
+    found = Reading(
+        partitions={
+            name: trace(tmp_path, (0, created()), (1, names(5, 0, 0)))
+            for name in ("t-0", "__consumer_offsets-0")
+        }
+    )
+    assert [*found.with_producers] == ["t-0"]
 
 
 def test_gzip_and_plain_files_are_read_and_stack_traces_are_skipped(tmp_path: Path) -> None:

@@ -138,7 +138,11 @@ def test_a_decision_that_a_failover_confirms_is_taken_with_its_markers(tmp_path:
     confirmed, marker = COMMITTED[7], COMMITTED[8]
     assert confirmed[1] == changed("PREPARE_COMMIT", 1, "a-0, b-1")
     later = sends_marker("COMMIT", 1, "a-0, b-1", coordinator=1)
-    assert run(tmp_path, *COMMITTED[:7], later, *COMMITTED[9:]).accepted
+    rest = COMMITTED[9:]
+    of_next = [(n, text.replace("coordinator epoch 0", "coordinator epoch 1")) for n, text in rest]
+    assert run(tmp_path, *COMMITTED[:7], later, *of_next).accepted
+    zombie = (*COMMITTED[:7], later, *rest)  # the line before the last completes the transaction
+    assert why(tmp_path, *zombie) == "coordinator epoch 1 has sent markers before"
     assert why(tmp_path, *COMMITTED[:7], marker) == "no transaction is committed"
 
 
@@ -260,8 +264,8 @@ def test_mutants_of_made_and_recorded_traces_are_rejected(tmp_path: Path) -> Non
             if not one.is_equivalent and one.rejected is None:
                 survivors[f"{one.mutant.kind} {one.mutant.original.step.name}"] += 1
     assert wrong > 600
+    assert survivors.total() <= 0.011 * wrong  # of the recorded ones alone, 0.6 %
     assert dict(survivors) == {
-        "altered coordinator SEND_MARKER": 12,  # as if a later coordinator sent it
         "dropped CHANGE": 3,  # the last line: no later line reads it
         "dropped APPEND": 3,  # the last: its change is confirmed first
         "swapped APPEND": 1,  # the last, with its change: Kafka logs them in either order

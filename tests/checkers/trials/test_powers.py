@@ -21,7 +21,7 @@ from checkers.trials.deciding import Again, Effort, Judged, decide
 from checkers.trials.layout import KAFKA
 from checkers.trials.links import is_between_brokers, proxied
 from checkers.trials.pace import Pace
-from checkers.trials.powers import powers_of
+from checkers.trials.powers import impossible, powers_of
 from checkers.trials.trial import Ran, Trials
 from properties.suites.machines.driven import Power
 from properties.suites.registry import suite_named
@@ -136,6 +136,13 @@ def test_a_cluster_with_weaker_settings_decides_only_the_sides_that_need_them(
         on = Trials(cluster(tmp_path, layout), 10)
         (judged,) = decide(on, suite, (side,), seed=0, effort=Effort(), progress=print)
         assert (judged.verdict, judged.trials, judged.why) == ("undecided", 0, why)
+
+
+def test_what_ends_the_process_of_a_system_is_not_tried() -> None:
+    why = impossible("librdkafka-mock", "groups", "KIP-848, soon forgotten")
+    assert "fails an assertion" in why
+    assert impossible("librdkafka-mock", "groups", "classic") == ""
+    assert impossible("kfake", "groups", "KIP-848") == ""
 
 
 @pytest.mark.parametrize(

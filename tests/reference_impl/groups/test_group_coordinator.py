@@ -109,7 +109,7 @@ def test_a_static_member_may_rejoin_with_other_metadata(group: Group) -> None:
     assert rejoined.protocol == "sticky"
 
 
-def test_an_old_client_that_replaces_the_leader_is_not_told_that_it_leads(group: Group) -> None:
+def test_an_old_client_that_replaces_the_leader_does_not_lead(group: Group) -> None:
     """A static member that replaces the group leader does not become leader if its client is old.
 
     Before JoinGroup version 9 the response names the replaced member as the leader.

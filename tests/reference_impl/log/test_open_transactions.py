@@ -1,8 +1,6 @@
-"""Open transactions at a leader: last stable offset, aborted records, rejected batches."""
+"""Open transactions at a leader: last stable offset, aborted records, outdated markers."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -13,173 +11,37 @@ from model.vocabulary import (
     BrokerId,
     LeaderEpoch,
     Offset,
-    PartitionEpoch,
-    ProducerEpoch,
-    ProducerId,
-    Sequence,
-    TopicPartition,
 )
-from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.producer_state import ProducerStates
-from reference_impl.log.record_batch import Record, decode, encode, header
-from reference_impl.log.record_batch import batches as split
-from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
-from reference_impl.node.context import Context, Requester
-from reference_impl.node.step import Effects, Reply, Send, StepResult
-from reference_impl.node.timeouts import Timeouts
-from reference_impl.partition.appends import on_verified, produce, write_marker
-from reference_impl.partition.leader import Leader, become_leader, on_waits_timer
-from reference_impl.partition.reads import fetch, list_offsets
-from reference_impl.protocol.controller import BrokerState, PartitionState
-from reference_impl.protocol.coordinators import TRANSACTION_STATE, Coordinators
+from reference_impl.node.bugs import Bug
+from reference_impl.partition.reads import fetch
 from reference_impl.protocol.messages import (
-    FIRST_CLIENT,
     ErrorCode,
     Fetch,
     Fetched,
-    ListedOffsets,
-    ListOffsets,
-    Produce,
-    Produced,
 )
 from reference_impl.protocol.transactions import (
-    AddedPartitionsToTxn,
-    AddPartitionsToTxn,
     TransactionVersion,
     TxnResult,
     WriteTxnMarker,
-    WrittenTxnMarker,
 )
-
-TP = TopicPartition("orders", 0)
-CLIENT = Requester(FIRST_CLIENT, 7)
-COORDINATOR = Coordinators({TopicPartition(TRANSACTION_STATE, 0): BrokerId(2)})
-COMMIT, ABORT = TxnResult.COMMIT, TxnResult.ABORT
-
-
-def context(
-    now_ms: int = 0, *, bugs: Bugs = NO_BUGS, verifies: bool = False, correlation: int = 1
-) -> Context:
-    return Context(
-        now_ms=now_ms,
-        broker_id=BrokerId(1),
-        broker_epoch=BrokerEpoch(11),
-        brokers={
-            BrokerId(n): BrokerState(
-                broker_id=BrokerId(n), broker_epoch=BrokerEpoch(10 + n), fenced=False
-            )
-            for n in (1, 2)
-        },
-        correlation=correlation,
-        timeouts=Timeouts(),
-        bugs=bugs,
-        verifies_transactions=verifies,
-        coordinators=COORDINATOR,
-    )
-
-
-def leading(*followers: int) -> Leader:
-    members = tuple(map(BrokerId, (1, *followers)))
-    state = PartitionState(
-        replicas=members,
-        isr=members,
-        leader=BrokerId(1),
-        leader_epoch=LeaderEpoch(0),
-        partition_epoch=PartitionEpoch(0),
-    )
-    return become_leader(TP, PartitionLog(), ProducerStates(), state, context())[0]
-
-
-def batch(
-    value: str, sequence: int = 0, *, pid: int = 7, epoch: int = 0, transactional: bool = True
-) -> Produce:
-    data = encode(
-        [Record(value=value.encode())],
-        producer_id=ProducerId(pid),
-        producer_epoch=ProducerEpoch(epoch),
-        base_sequence=Sequence(sequence),
-        transactional=transactional,
-    )
-    return Produce(topic_partition=TP, batches=data, transactional_id=f"t{pid}")
-
-
-def marker(
-    result: TxnResult,
-    *,
-    pid: int = 7,
-    epoch: int = 0,
-    coordinator_epoch: int = 0,
-    version: TransactionVersion = TransactionVersion.V1,
-) -> WriteTxnMarker:
-    return WriteTxnMarker(
-        topic_partition=TP,
-        transactional_id=f"t{pid}",
-        producer_id=ProducerId(pid),
-        producer_epoch=ProducerEpoch(epoch),
-        coordinator_epoch=coordinator_epoch,
-        result=result,
-        version=version,
-    )
-
-
-def replies(effects: Effects) -> list[object]:
-    return [effect.response for effect in effects if isinstance(effect, Reply)]
-
-
-def errors(effects: Effects) -> list[ErrorCode]:
-    return [
-        answer.error
-        for answer in replies(effects)
-        if isinstance(answer, Produced | WrittenTxnMarker)
-    ]
-
-
-def after(leader: Leader, *requests: Produce | WriteTxnMarker, bugs: Bugs = NO_BUGS) -> Leader:
-    for request in requests:
-        leader, _ = send(leader, request, bugs=bugs)
-    return leader
-
-
-def send(
-    leader: Leader, request: Produce | WriteTxnMarker, *, bugs: Bugs = NO_BUGS
-) -> StepResult[Leader]:
-    if isinstance(request, Produce):
-        return produce(leader, context(bugs=bugs), CLIENT, request)
-    return write_marker(leader, context(bugs=bugs), CLIENT, request)
-
-
-def fetched(leader: Leader, *, offset: int = 0, bugs: Bugs = NO_BUGS) -> Fetched:
-    request = Fetch(topic_partition=TP, fetch_offset=Offset(offset), read_committed=True)
-    _, effects = fetch(leader, context(bugs=bugs), CLIENT, request)
-    (answer,) = replies(effects)
-    assert isinstance(answer, Fetched)
-    return answer
-
-
-def consumed(leader: Leader, *, bugs: Bugs = NO_BUGS) -> list[str]:
-    """Returns the values that a read_committed consumer reads, with the algorithm of KIP-98."""
-    answer = fetched(leader, bugs=bugs)
-    waiting = sorted(answer.aborted, key=lambda txn: txn.first_offset)
-    active: set[int] = set()
-    values: list[str] = []
-    for data in split(answer.batches):
-        head = header(data)
-        while waiting and waiting[0].first_offset <= head.last_offset:
-            active.add(waiting.pop(0).producer_id)
-        if head.is_control:
-            active.discard(head.producer_id)
-        elif not (head.is_transactional and head.producer_id in active):
-            values += [(record.value or b"").decode() for _, record in decode(data)]
-    return values
-
-
-def stable(leader: Leader, *, bugs: Bugs = NO_BUGS) -> int:
-    request = ListOffsets(topic_partition=TP, read_committed=True)
-    _, effects = list_offsets(leader, context(bugs=bugs), CLIENT, request)
-    (answer,) = replies(effects)
-    assert isinstance(answer, ListedOffsets)
-    return answer.offset
-
+from tests.reference_impl.log.transactional_leader import (
+    ABORT,
+    CLIENT,
+    COMMIT,
+    TP,
+    after,
+    batch,
+    consumed,
+    context,
+    errors,
+    fetched,
+    leading,
+    marker,
+    replies,
+    send,
+    stable,
+)
 
 # ---------------------------------------------------------------- isolation
 
@@ -308,146 +170,6 @@ def test_bug_late_marker_accepted_ends_the_next_transaction() -> None:
     assert consumed(after(leader, v2)) == ["a"]
     bugs = frozenset({Bug.LATE_MARKER_ACCEPTED})
     assert consumed(after(leader, v2, bugs=bugs)) == ["a", "b"]
-
-
-# ---------------------------------------------------------------- verification
-
-
-def verifying(leader: Leader, request: Produce, correlation: int = 5) -> StepResult[Leader]:
-    return produce(leader, context(verifies=True, correlation=correlation), CLIENT, request)
-
-
-def verified(
-    leader: Leader,
-    error: ErrorCode = ErrorCode.NONE,
-    *,
-    correlation: int = 5,
-    bugs: Bugs = NO_BUGS,
-) -> StepResult[Leader]:
-    answer = AddedPartitionsToTxn(topic_partitions=(TP,), error=error)
-    return on_verified(leader, context(verifies=True, bugs=bugs), correlation, answer)
-
-
-def test_the_first_batch_and_later_ones_wait_for_verification() -> None:
-    leader, effects = verifying(leading(), batch("a"))
-    (question,) = [effect for effect in effects if isinstance(effect, Send)]
-    assert question.to == 2
-    assert question.request == AddPartitionsToTxn(
-        transactional_id="t7",
-        producer_id=ProducerId(7),
-        producer_epoch=ProducerEpoch(0),
-        topic_partitions=(TP,),
-        verify_only=True,
-    )
-    leader, effects = verifying(leader, batch("b", 1), correlation=6)
-    assert (effects, leader.log.end_offset) == ((), 0)
-    leader, effects = verified(leader)
-    assert errors(effects) == [ErrorCode.NONE, ErrorCode.NONE]
-    assert leader.log.end_offset == 2
-    _, effects = verifying(leader, batch("c", 2))
-    assert errors(effects) == [ErrorCode.NONE]  # open here: no verification
-
-
-@pytest.mark.parametrize(
-    ("refusal", "expected"),
-    [
-        (ErrorCode.INVALID_TXN_STATE, ErrorCode.INVALID_TXN_STATE),
-        (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH),
-        (ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.NOT_ENOUGH_REPLICAS),
-        (ErrorCode.NOT_COORDINATOR, ErrorCode.NOT_ENOUGH_REPLICAS),
-    ],
-)
-def test_a_batch_that_fails_verification_is_not_appended(
-    refusal: ErrorCode, expected: ErrorCode
-) -> None:
-    leader, _ = verifying(leading(), batch("a"))
-    leader, effects = verified(leader, refusal)
-    assert errors(effects) == [expected]
-    assert (leader.log.end_offset, leader.unverified) == (0, ())
-
-
-@pytest.mark.parametrize(
-    ("request_", "expected"),
-    [
-        (batch("a"), ErrorCode.INVALID_TXN_STATE),
-        (replace(batch("a"), knows_abortable=True), ErrorCode.TRANSACTION_ABORTABLE),
-        (replace(batch("a"), adds_partition=True), ErrorCode.TRANSACTION_ABORTABLE),
-    ],
-)
-def test_a_newer_producer_is_told_to_abort(request_: Produce, expected: ErrorCode) -> None:
-    """After a failed verification a newer producer gets TRANSACTION_ABORTABLE.
-
-    A producer before Produce version 11 does not know this error and gets INVALID_TXN_STATE.
-
-    Kafka: AddPartitionsToTxnManager.produceRequestVersionToTransactionSupportedOperation.
-    """
-    leader, _ = verifying(leading(), request_)
-    assert errors(verified(leader, ErrorCode.INVALID_TXN_STATE)[1]) == [expected]
-
-
-def test_the_epoch_is_checked_before_the_verification_and_the_sequence_after_it() -> None:
-    """Kafka: UnifiedLog.maybeStartTransactionVerification, ProducerAppendInfo.checkSequence."""
-    leader = after(leading(), batch("a", epoch=1), marker(COMMIT, epoch=1))
-    _, effects = verifying(leader, batch("b", 7, epoch=0))
-    assert errors(effects) == [ErrorCode.INVALID_PRODUCER_EPOCH]
-    leader, effects = verifying(leader, batch("b", 7, epoch=1))
-    assert errors(effects) == []  # the gap is not found yet
-    _, effects = verified(leader, ErrorCode.INVALID_TXN_STATE)
-    assert errors(effects) == [ErrorCode.INVALID_TXN_STATE]
-    _, effects = verified(leader)
-    assert errors(effects) == [ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER]
-
-
-def test_a_retry_of_an_ended_transaction_is_verified_like_a_first_batch() -> None:
-    """A batch that is sent again after its transaction has ended is verified.
-
-    The verification fails, so the batch gets an error. The check for duplicates comes only later.
-
-    Kafka: UnifiedLog.hasOngoingTransaction.
-    """
-    leader = after(leading(), batch("a"), marker(COMMIT))
-    leader, effects = verifying(leader, batch("a"))
-    assert errors(effects) == []
-    _, effects = verified(leader, ErrorCode.INVALID_TXN_STATE)
-    assert errors(effects) == [ErrorCode.INVALID_TXN_STATE]
-
-
-def test_a_truncated_rest_is_ignored_before_and_after_the_verification() -> None:
-    """Bytes after the whole batch of a request are ignored, and the batch is appended.
-
-    The batch is the first of a transaction, so it waits for a verification. Kafka:
-    UnifiedLog.trimInvalidBytes.
-    """
-    request = replace(batch("a"), batches=batch("a").batches + b"cut")
-    leader, _ = verifying(leading(), request)
-    leader, effects = verified(leader)
-    assert errors(effects) == [ErrorCode.NONE]
-    assert leader.log.end_offset == 1
-
-
-def test_a_marker_during_verification_removes_the_guard() -> None:
-    leader, _ = verifying(leading(), batch("a"))
-    leader, effects = write_marker(leader, context(), CLIENT, marker(ABORT))
-    assert ErrorCode.INVALID_TXN_STATE in errors(effects)
-    leader, effects = verified(leader)
-    assert errors(effects) == []
-    assert leader.producers.transactions.open == {}
-
-
-def test_bug_guard_outlives_marker_opens_a_hanging_transaction() -> None:
-    bugs = frozenset({Bug.GUARD_OUTLIVES_MARKER})
-    leader, _ = verifying(leading(), batch("a"))
-    leader, _ = write_marker(leader, context(bugs=bugs), CLIENT, marker(ABORT))
-    leader, _ = verified(leader, bugs=bugs)
-    assert leader.producers.transactions.open == {7: 1}
-
-
-def test_a_verification_timeout_gives_a_retriable_error() -> None:
-    leader, _ = verifying(leading(), batch("a"))
-    leader, effects = on_waits_timer(leader, context(Timeouts().request_timeout_ms))
-    assert errors(effects) == [ErrorCode.NOT_ENOUGH_REPLICAS]
-    _, effects = verified(leader)
-    assert effects == ()
 
 
 # ---------------------------------------------------------------- a fold of the log

@@ -192,7 +192,7 @@ def committing(start_cluster: StartCluster) -> Callable[[TransactionVersion], Cl
 
 
 @both
-def test_while_markers_are_written_the_next_requests_are_told_to_wait(
+def test_while_markers_are_written_the_next_requests_must_wait(
     committing: Callable[[TransactionVersion], Client], version: TransactionVersion
 ) -> None:
     """Requests get CONCURRENT_TRANSACTIONS while the markers of a transaction are being written.

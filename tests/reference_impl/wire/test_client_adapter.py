@@ -458,11 +458,12 @@ def test_a_topic_partition_that_a_broker_leaves_out_has_no_committed_offset() ->
     for error, offsets in (
         (ErrorCode.NONE, ((PLACE, None, ErrorCode.NONE),)),
         (ErrorCode.NOT_COORDINATOR, ()),
+        (ErrorCode.GROUP_ID_NOT_FOUND, ((PLACE, None, ErrorCode.NONE),)),
     ):
         body = SimpleNamespace(error_code=error.value, topics=())
-        assert fetched_offsets(request, body, Names()) == FetchedOffsets(
-            error=error, offsets=offsets
-        )
+        returned = fetched_offsets(request, body, Names())
+        assert returned.offsets == offsets
+        assert returned.error is (ErrorCode.NONE if offsets else error)
 
 
 def test_metadata_of_a_topic_with_more_partitions_shows_those_of_the_trial() -> None:

@@ -74,7 +74,7 @@ def test_no_partition_is_added_if_one_does_not_exist(
     assert set(added(connection, version, who, **{topic: [0]}).values()) == {0}
 
 
-def test_old_clients_are_told_that_their_epoch_is_invalid(
+def test_old_clients_get_an_invalid_epoch_error(
     topic: str, coordinator: Callable[[str, int], Connection]
 ) -> None:
     """A fenced producer gets INVALID_PRODUCER_EPOCH if its client is old, else PRODUCER_FENCED.

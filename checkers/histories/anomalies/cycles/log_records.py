@@ -65,7 +65,7 @@ def _senders_of_locations(dependencies: DependencyContext, batch: Batch) -> Ints
 
 
 def _last_effective_senders(committed: Ints, batch: Batch) -> Ints:
-    """Returns, for each value at an offset, the last send there that took effect, by operation.
+    """Returns, for each value at an offset, the last operation that sent it there with effect.
 
     If no send took effect there, the result is UNKNOWN_SENDER.
     """

@@ -218,7 +218,7 @@ def _find_contradictions(
         checks.append(
             (yield from collect(offsets_stage("offsets below known log ends", CHECKS, run, late)))
         )
-    contradicted = Batch(own).where(log_ends.counts(Batch(own)))
+    contradicted = Batch(own).where(log_ends.applicable(Batch(own)))
     if log_ends.in_order:
         contradicted = log_ends.with_earlier_observations(contradicted)
     else:
@@ -228,7 +228,7 @@ def _find_contradictions(
         pa.concat_tables(checks).group_by(CHECKS.names, use_threads=False).aggregate([])
     )
     open_ = distinct_checks.where(
-        log_ends.counts(distinct_checks) & ~_already_contradicted(distinct_checks, contradicted)
+        log_ends.applicable(distinct_checks) & ~_already_contradicted(distinct_checks, contradicted)
     )
     found_later = yield from find_contradictions(
         open_, isolation, log_ends.contradicting_partitions(open_)

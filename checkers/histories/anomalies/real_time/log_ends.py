@@ -89,16 +89,16 @@ class LogEnds:
             log=group,
         )
 
-    def counts(self, checks: Batch) -> Mask:
+    def applicable(self, checks: Batch) -> Mask:
         """Returns a mask: True for each check that applies to its key.
 
-        An end offset of a reader at read_committed is checked twice: against the last stable
-        offset, and against the end of the log. For keys in `held_back`, which transactions send to,
-        only the first check applies. For other keys only the second applies.
+        An end offset read at read_committed has two checks: against the last stable offset, and
+        against the end of the log. The first applies to the keys in `held_back`, which transactions
+        send to; the second applies to all other keys.
         """
         check, stable_apart = checks.ints("check"), member(checks.ints("key"), self.held_back)
-        counts: Mask = np.where(stable_apart, check != COMMITTED_END, check != STABLE_END)
-        return counts
+        applies: Mask = np.where(stable_apart, check != COMMITTED_END, check != STABLE_END)
+        return applies
 
     def may_be_contradicted(self, checks: Batch) -> Mask:
         """Returns a mask: True for each check that an earlier observed log end may contradict.

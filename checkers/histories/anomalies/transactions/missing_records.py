@@ -4,7 +4,7 @@
     p2 send j=c          -> ok @4         op 1
     c1 poll              -> ok k=a@0 j=c@4         b is below 4: it is missing
 
-Candidates are the records of such transactions that no reader got, at an offset below the read
+Candidates are the records of committed transactions that no reader got, at an offset below the read
 progress or at an unknown offset. For an unknown offset the plan looks up an upper bound: the lowest
 offset acknowledged to a later send, or observed as a later log end.
 

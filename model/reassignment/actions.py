@@ -1,0 +1,319 @@
+"""The actions of elections, and of reassignments: the operator's, and what brokers do.
+
+Every change of the partition at the controller first asks whether the reassignment can complete.
+Then it updates the ELR, elects a leader among the replicas, and begins a leader epoch if a replica
+was removed.
+
+Next, as in TLA+, by role. WF marks a weakly fair action, which is eventually taken if it stays
+enabled. SF marks a strongly fair action, which is eventually taken if it is enabled infinitely
+often. An action without a mark may never happen.
+
+    brokers      WF apply_metadata, WF delete_replica, write, SF advance_high_watermark,
+                 shrink_isr, WF fetch, WF truncate_to_shared, take_late_fetch
+    faults       kill, lose_power, replace_disk
+    operator     add_replica, add_two_replicas, remove_replica, replace_replica,
+                 cancel_reassignment, move_leader, shut_down
+    controller   expire_session, WF detect_crash, WF register, WF unfence, WF grant_isr,
+                 WF refuse_isr
+
+Source: KIP-455; Kafka's PartitionChangeBuilder, PartitionReassignmentReplicas,
+PartitionReassignmentRevert, ReplicationControlManager, Partition.
+Simplified: a change that leaves leader and ISR as they are is evaluated too. A broker that restarts
+applies only the newest metadata.
+"""
+
+from __future__ import annotations
+
+from model.election.actions.controller import NO_REPLICA
+from model.election.state import BrokerEpoch, Offset, Replica
+from model.language import (
+    Bool,
+    Map,
+    Set,
+    action,
+    all_of,
+    any_of,
+    count,
+    exists,
+    false,
+    forall,
+    implies,
+    nothing,
+    true,
+    when,
+)
+from model.reassignment.state import ReassignedPartition
+
+
+def without(members: Set[Replica], others: Set[Replica]) -> Set[Replica]:
+    """Returns the members that are not among the others."""
+    return Map(Replica, lambda r: members[r] & ~others[r])
+
+
+class Reassignments(ReassignedPartition):
+    """The actions of reassignments, and the actions of elections that they change."""
+
+    # ---- rules that versions replace
+
+    def may_complete(
+        s, isr: Set[Replica], replicas: Set[Replica], adding: Set[Replica], removing: Set[Replica]
+    ) -> Bool:
+        """True if a reassignment may complete with this ISR and these replicas, both without
+        `removing`.
+
+        Every added replica is in the ISR. If the number of replicas falls, every replica is.
+        Kafka: PartitionReassignmentReplicas.maybeCompleteReassignment, since 4.3.
+        """
+        falls = count(adding[r] for r in Replica) < count(removing[r] for r in Replica)
+        return all_of(
+            exists(isr[r] for r in Replica),
+            forall(implies(adding[r], isr[r]) for r in Replica),
+            ~falls | forall(implies(replicas[r], isr[r]) for r in Replica),
+        )
+
+    def leaves_elr(s, r: Replica, replicas: Set[Replica]) -> Bool:
+        """True if the broker is no replica: the proposed rule, which Kafka lacks.
+
+        Without this rule, the version `kafka-4.3` breaks the claim `leader_completeness` in 15
+        steps.
+        """
+        return ~replicas[r]
+
+    # ---- the controller
+
+    def change_partition(
+        s,
+        isr: Set[Replica],
+        alive: Set[Replica],
+        unclean: Set[Replica] = NO_REPLICA,
+        *,
+        reassigns: Bool = false,
+        removes: Bool = false,
+    ) -> None:
+        """Changes the ISR, with the replicas as they are; no reassignment completes."""
+        s.change_members(isr, alive, unclean, s.assignment.replicas, reassigns, removes)
+
+    def change_members(
+        s,
+        isr: Set[Replica],
+        alive: Set[Replica],
+        unclean: Set[Replica],
+        replicas: Set[Replica],
+        reassigns: Bool,
+        removes: Bool,
+    ) -> None:
+        """Changes the ISR and the ELR, and elects a leader among these replicas if none is valid.
+
+        Kafka: PartitionChangeBuilder.build.
+        """
+        super().change_partition(
+            isr,
+            Map(Replica, lambda r: alive[r] & replicas[r]),
+            Map(Replica, lambda r: unclean[r] | s.leaves_elr(r, replicas)),
+            reassigns=reassigns,
+            removes=removes,
+        )
+
+    def change_replicas(s, isr: Set[Replica], adding: Set[Replica], removing: Set[Replica]) -> None:
+        """Changes the ISR, and what a reassignment adds and removes, and completes it if it may
+        complete.
+        """
+        before = s.assignment
+        replicas: Set[Replica] = Map(Replica, lambda r: before.replicas[r] | adding[r])
+        completes = all_of(
+            exists(adding[r] | removing[r] for r in Replica),
+            s.may_complete(without(isr, removing), without(replicas, removing), adding, removing),
+        )
+        leaving: Set[Replica] = Map(Replica, lambda r: completes & removing[r])
+        s.write_replicas(
+            without(isr, leaving),
+            without(replicas, leaving),
+            Map(Replica, lambda r: adding[r] & ~completes),
+            without(removing, leaving),
+        )
+
+    def write_replicas(
+        s, isr: Set[Replica], replicas: Set[Replica], adding: Set[Replica], removing: Set[Replica]
+    ) -> None:
+        """Writes the ISR and the replicas, and elects a leader if none is valid."""
+        before = s.assignment
+        differs = any_of(
+            before.replicas != replicas, before.adding != adding, before.removing != removing
+        )
+        removes = exists(before.replicas[r] & ~replicas[r] for r in Replica)
+        s.change_members(isr, s.alive(), NO_REPLICA, replicas, differs, removes)
+        for r in Replica:
+            in_replicas, is_added, is_removed = replicas[r], adding[r], removing[r]
+            s.assignment.replicas[r] = in_replicas
+            s.assignment.adding[r] = is_added
+            s.assignment.removing[r] = is_removed
+
+    @action(fair="weak")
+    def grant_isr(s, leader: Replica) -> None:
+        """The controller accepts the leader's AlterPartition request, and completes the
+        reassignment if it may complete.
+
+        Kafka: ReplicationControlManager.alterPartition, PartitionChangeBuilder.build. Simplified:
+        as in `election`. Kafka tests each change of the partition, but a change that adds nobody to
+        the ISR cannot complete a reassignment.
+        """
+        asked = s.broker[leader]
+        when(
+            s.presumes_leadership(leader),
+            asked.is_pending,
+            asked.is_current,
+            s.may_be_members(leader),
+        )
+        s.change_replicas(asked.proposed, s.assignment.adding, s.assignment.removing)
+
+    # ---- the operator
+
+    def count_reassignment(s) -> None:
+        """Counts a request of the operator; `max_reassignments` limits their number."""
+        when(s.reassignments < s.max_reassignments)
+        s.reassignments = s.reassignments + 1
+
+    def add(s, added: Set[Replica], removed: Set[Replica] = NO_REPLICA) -> None:
+        """Begins a reassignment that adds replicas and removes others, if none is in progress.
+
+        Kafka's controller fails with an exception where the change would elect an added replica:
+        LeaderAcceptor asks the old registration for the replica's directory.
+        """
+        isr, elr = s.partition_registration.isr, s.partition_registration.elr
+        elects_added = s.is_empty(isr) & exists(added[r] & elr[r] for r in Replica)
+        when(~s.is_in_progress(), ~elects_added)
+        s.count_reassignment()
+        replicas = s.assignment.replicas
+        s.write_replicas(isr, Map(Replica, lambda r: replicas[r] | added[r]), added, removed)
+
+    @action
+    def add_replica(s, r: Replica) -> None:
+        """An operator adds a replica to the partition.
+
+        Kafka: AlterPartitionReassignments, ReplicationControlManager.changePartitionReassignment.
+        Simplified: one or two replicas at a time.
+        """
+        when(true if s.changes_factor else false, ~s.assignment.replicas[r])
+        s.add(NO_REPLICA | {r})
+
+    @action
+    def add_two_replicas(s, a: Replica, b: Replica) -> None:
+        """An operator adds two replicas to the partition.
+
+        Kafka: AlterPartitionReassignments, ReplicationControlManager.changePartitionReassignment.
+        Simplified: one or two replicas at a time.
+        """
+        when(true if s.changes_factor else false, a < b)
+        when(~s.assignment.replicas[a], ~s.assignment.replicas[b])
+        s.add(NO_REPLICA | {a, b})
+
+    @action
+    def remove_replica(s, r: Replica) -> None:
+        """An operator removes a replica of the partition, but not the only one.
+
+        The reassignment may complete at once. Kafka: AlterPartitionReassignments,
+        ReplicationControlManager.changePartitionReassignment. Simplified: one replica at a time.
+        """
+        when(
+            true if s.changes_factor else false,
+            s.assignment.replicas[r],
+            exists((x != r) & s.assignment.replicas[x] for x in Replica),
+            ~s.is_in_progress(),
+        )
+        s.count_reassignment()
+        s.change_replicas(s.partition_registration.isr, NO_REPLICA, NO_REPLICA | {r})
+
+    @action
+    def replace_replica(s, old: Replica, new: Replica) -> None:
+        """An operator moves a replica of the partition to another broker.
+
+        Kafka: AlterPartitionReassignments, ReplicationControlManager.changePartitionReassignment.
+        Simplified: one replica at a time.
+        """
+        when(s.assignment.replicas[old], ~s.assignment.replicas[new])
+        s.add(NO_REPLICA | {new}, NO_REPLICA | {old})
+
+    @action
+    def cancel_reassignment(s) -> None:
+        """An operator cancels the reassignment: the added brokers are no replicas any more.
+
+        Kafka: ReplicationControlManager.cancelPartitionReassignment, which refuses to leave the ISR
+        empty. Simplified: it counts as a reassignment.
+        """
+        now = s.assignment
+        isr = without(s.partition_registration.isr, now.adding)
+        when(s.is_in_progress(), exists(isr[r] for r in Replica))
+        s.count_reassignment()
+        s.write_replicas(isr, without(now.replicas, now.adding), NO_REPLICA, NO_REPLICA)
+
+    # ---- brokers
+
+    @action(fair="weak")
+    def apply_metadata(s, r: Replica) -> None:
+        """A replica applies the newest metadata; a leader learns the replicas.
+
+        Kafka: Partition.makeLeader, makeFollower and updateAssignmentAndIsr. Simplified: as in
+        `election`.
+        """
+        when(s.assignment.replicas[r])
+        leads = s.partition_registration.leader == r
+        super().apply_metadata(r)
+        for x in Replica:
+            s.known_replicas[r][x] = leads & s.assignment.replicas[x]
+
+    @action(fair="weak")
+    def delete_replica(s, r: Replica) -> None:
+        """A broker learns that it is no replica any more, and deletes its log.
+
+        Kafka: ReplicaManager.stopPartitions with deletion. Simplified: the log is empty at once. A
+        broker that restarts deletes the log too, as soon as it is up.
+        """
+        known = s.broker[r]
+        keeps = any_of(known.leader != nothing, Offset(0) < known.end_offset)
+        when(known.is_up, ~s.assignment.replicas[r], keeps)
+        s.forget_partition(r)
+        s.broker[r].leader = nothing
+        s.broker[r].is_current = false
+        s.truncate_to(r, Offset(0))
+
+    def forget_partition(s, r: Replica) -> None:
+        """Clears what a leader knows of its followers, of the ISR and of the replicas."""
+        s.clear_request(r)
+        for x in Replica:
+            s.broker[r].follower[x].end_offset = Offset(0)
+            s.broker[r].follower[x].broker_epoch = BrokerEpoch(0)
+            s.broker[r].isr[x] = false
+            s.known_replicas[r][x] = false
+
+    def stop(s, r: Replica, *, cleanly: Bool) -> None:
+        """Stops the broker as in `election`; it forgets the replicas too."""
+        super().stop(r, cleanly=cleanly)
+        for x in Replica:
+            s.known_replicas[r][x] = false
+
+    def may_commit(s, leader: Replica) -> Bool:
+        """True if the leader's ISR has at least min.insync.replicas members, or all replicas that
+        the leader knows.
+
+        Kafka: Partition.effectiveMinIsr.
+        """
+        return s.is_enough_of(s.broker[leader].isr, s.known_replicas[leader])
+
+    @action(fair="weak")
+    def fetch(s, follower: Replica, leader: Replica) -> None:
+        """A follower that the leader knows as a replica fetches, as in `election`.
+
+        Kafka: Partition.fetchRecords, which refuses a broker that is no replica. Simplified: as in
+        `election`.
+        """
+        when(s.known_replicas[leader][follower])
+        super().fetch(follower, leader)
+
+    @action
+    def take_late_fetch(s, leader: Replica, follower: Replica) -> None:
+        """A leader receives a late fetch of a broker that it knows as a replica.
+
+        Kafka: Partition.updateFollowerFetchState. Simplified: as in `election`.
+        """
+        when(s.known_replicas[leader][follower])
+        super().take_late_fetch(leader, follower)

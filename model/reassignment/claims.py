@@ -1,0 +1,135 @@
+"""The claims about elections of a partition whose replicas change.
+
+Claims about records hold while the number of brokers that stopped uncleanly is below
+min.insync.replicas and below the least number of replicas.
+
+Source: KIP-966; Vanlightly's kip-966 specification.
+"""
+
+from __future__ import annotations
+
+from model.election.claims import ElectionClaims
+from model.election.state import RecordId, Replica
+from model.language import (
+    Bool,
+    Map,
+    Temporal,
+    action_property,
+    all_of,
+    eventually_always,
+    exists,
+    forall,
+    iff,
+    implies,
+    invariant,
+    leads_to,
+    liveness,
+    witness,
+)
+from model.reassignment.actions import Reassignments
+
+
+class ReassignmentClaims(Reassignments):
+    """The claims of elections, for the replicas as they are, and the claims about replicas."""
+
+    def is_tolerable(s) -> Bool:
+        """True if fewer brokers stopped uncleanly than every committed record has copies."""
+        return s.unclean < min(s.min_isr, 1 if s.changes_factor else s.assigned)
+
+    def is_on_enough(s, record: RecordId) -> Bool:
+        """True if the record is on at least min.insync.replicas brokers, or on all replicas."""
+        return s.is_enough(Map(Replica, lambda r: s.has_record(r, record)))
+
+    @action_property
+    def committed_by_enough(s, after: ElectionClaims) -> Bool:
+        """A record that a leader with the newest metadata commits is on at least
+        min.insync.replicas brokers, or on all replicas, if no broker has ever lost records.
+        """
+        return forall(
+            implies(
+                all_of(
+                    s.losses == 0,
+                    s.presumes_leadership(leader),
+                    s.broker[leader].is_current,
+                    s.broker[leader].high_watermark < after.broker[leader].high_watermark,
+                    ~s.committed[x],
+                    after.committed[x],
+                ),
+                s.is_on_enough(x),
+            )
+            for leader in Replica
+            for x in RecordId
+        )
+
+    @action_property
+    def acknowledged_within_isr(s, after: ElectionClaims) -> Bool:
+        """A leader raises its high watermark only while its ISR has at least min.insync.replicas
+        members, or all replicas that it knows.
+        """
+        return forall(
+            implies(
+                all_of(
+                    s.presumes_leadership(r),
+                    s.broker[r].high_watermark < after.broker[r].high_watermark,
+                    after.broker[r].leader == r,
+                ),
+                s.is_enough_of(s.broker[r].isr, s.known_replicas[r]),
+            )
+            for r in Replica
+        )
+
+    # ---- replicas
+
+    @invariant
+    def members_are_replicas(s) -> Bool:
+        """Only replicas are in the ISR and in the ELR."""
+        return forall(
+            implies(
+                s.partition_registration.isr[r] | s.partition_registration.elr[r],
+                s.assignment.replicas[r],
+            )
+            for r in Replica
+        )
+
+    @invariant
+    def leader_is_replica(s) -> Bool:
+        """The leader is a replica."""
+        return forall(
+            implies(s.partition_registration.leader == r, s.assignment.replicas[r]) for r in Replica
+        )
+
+    @invariant
+    def changing_are_replicas(s) -> Bool:
+        """Replicas that a reassignment adds or removes are replicas while it is in progress."""
+        return forall(
+            implies(s.assignment.adding[r] | s.assignment.removing[r], s.assignment.replicas[r])
+            for r in Replica
+        )
+
+    @liveness
+    def reassignments_end(s) -> Temporal:
+        """Every reassignment eventually completes or is cancelled."""
+        return leads_to(s.is_in_progress(), ~s.is_in_progress())
+
+    @liveness
+    def everybody_is_in_sync(s) -> Temporal:
+        """Eventually the ISR has exactly the replicas, and keeps them."""
+        return eventually_always(
+            forall(iff(s.partition_registration.isr[r], s.assignment.replicas[r]) for r in Replica)
+        )
+
+    # ---- witnesses
+
+    @witness
+    def moved_with_a_committed_record(s) -> Bool:
+        """Reachable: a record is committed, and a broker that is no replica has it no more."""
+        return exists(
+            all_of(s.is_committed(x), ~s.assignment.replicas[r], s.broker[r].end_offset == 0)
+            for r in Replica
+            for x in RecordId
+        )
+
+    @witness
+    def a_reassignment_is_in_progress(s) -> Bool:
+        """Reachable: a reassignment is in progress."""
+        return s.is_in_progress()

@@ -1,0 +1,89 @@
+"""The state of elections with reassignments: the replicas of the partition, and who knows them.
+
+Source: Kafka's PartitionRegistration (replicas, addingReplicas, removingReplicas) and Partition
+(remoteReplicasMap).
+Simplified: as in `election`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from model.election.state import BrokerEpoch, Faults, LeaderEpoch, Replica
+from model.election.versions import Election
+from model.language import Bool, Map, Nothing, Record, Scope, Set, count, exists, ite, nothing, true
+
+
+class Assignment(Record):
+    """The replicas of the partition at the controller.
+
+    While a reassignment is in progress, `replicas` has the members of `adding` and of `removing`.
+    """
+
+    replicas: Set[Replica]
+    adding: Set[Replica]
+    removing: Set[Replica]
+
+
+class ReassignedPartition(Election):
+    """The variables of elections with reassignments, and predicates over them."""
+
+    replicas: Annotated[int, range(1, 6)] = 2  # brokers, of which some are replicas
+    assigned: Annotated[int, range(1, 6)] = 2  # replicas at first; the first brokers
+    max_unclean: Annotated[int, range(5)] = 0
+    max_losses: Annotated[int, range(5)] = 0
+    max_disruptions: Annotated[int, range(5)] = 1
+    max_reassignments: Annotated[int, range(5)] = 2  # cancelled reassignments count twice
+    changes_factor: bool = True  # False: a reassignment keeps the number of replicas
+
+    assignment: Assignment
+    known_replicas: Map[Replica, Set[Replica]]  # the replicas that a leader knows
+    reassignments: Faults
+
+    def scope(s) -> Scope:
+        """Returns the scope of `election`, with leader epochs for the reassignments."""
+        changes = s.max_unclean + s.max_disruptions + s.max_losses
+        most = max(s.max_unclean, s.max_losses, s.max_disruptions, s.max_reassignments)
+        return {
+            **super().scope(),
+            # a reassignment begins one epoch when a replica is removed, and may elect a leader
+            LeaderEpoch: range(-1, 2 * changes + 2 * s.max_reassignments + 2),
+            BrokerEpoch: changes + 1,
+            Faults: range(most + 1),
+        }
+
+    def is_first_replica(s, r: Replica) -> Bool:
+        """True if the broker is a replica at first."""
+        return count(x <= r for x in Replica) <= s.assigned
+
+    def init(s) -> None:
+        """Initially the first brokers are the replicas, all in the ISR, and the first one leads."""
+        preferred = Replica.least()
+        known: Replica | Nothing = preferred
+        s.partition_registration.leader = preferred
+        s.partition_registration.leader_epoch = LeaderEpoch(0)
+        s.broker[preferred].is_current = true
+        for r in Replica:
+            is_replica = s.is_first_replica(r)
+            s.assignment.replicas[r] = is_replica
+            s.partition_registration.isr[r] = is_replica
+            s.known_replicas[preferred][r] = is_replica
+            s.broker[preferred].isr[r] = is_replica
+            s.broker[r].is_up = true
+            s.broker[r].leader = ite(is_replica, known, nothing)
+            s.broker[r].leader_epoch = ite(is_replica, LeaderEpoch(0), LeaderEpoch(-1))
+
+    def is_in_progress(s) -> Bool:
+        """True if a reassignment is in progress."""
+        return exists(s.assignment.adding[r] | s.assignment.removing[r] for r in Replica)
+
+    def is_enough(s, members: Set[Replica]) -> Bool:
+        """True if the set has at least min.insync.replicas members, or as many as there are
+        replicas.
+        """
+        return s.is_enough_of(members, s.assignment.replicas)
+
+    def is_enough_of(s, members: Set[Replica], replicas: Set[Replica]) -> Bool:
+        """True if the set has at least min.insync.replicas members, or as many as `replicas`."""
+        size = count(members[r] for r in Replica)
+        return (size >= s.min_isr) | (size >= count(replicas[r] for r in Replica))

@@ -1,0 +1,72 @@
+"""The versions of reassignments: the proposed rule for the ELR, Kafka 4.3, and Kafka 4.1.
+
+Source: Vanlightly's kip-966 specification for the proposed rule; KIP-966; Kafka 4.3
+(PartitionReassignmentReplicas).
+"""
+
+from __future__ import annotations
+
+from model.election.state import Replica
+from model.language import Bool, Set, all_of, exists, false, forall, implies
+from model.reassignment.claims import ReassignmentClaims
+from model.variants import LATEST, kafka, unreleased, version
+
+
+@version(
+    "elr-of-replicas",
+    in_force=unreleased("proposed: no release of Kafka removes a broker from the ELR"),
+    default=True,
+)
+class ElrOfReplicas(ReassignmentClaims):
+    """Kafka 4.3 with the proposed rule: a broker that is no replica any more leaves the ELR."""
+
+
+@version(
+    "kafka-4.3",
+    breaks="leader_completeness",
+    steps=15,
+    at={"replicas": 3, "changes_factor": False},
+    in_force=kafka("4.3", LATEST, "reproduced on real brokers"),
+)
+class Kafka43(ElrOfReplicas):
+    """Kafka 4.3: a broker that is no replica any more stays in the ELR.
+
+    When the broker is a replica again, it may be elected with an empty log. No broker fails. This
+    version breaks the claim `leader_completeness`, even if every reassignment keeps the number of
+    replicas.
+    """
+
+    def leaves_elr(s, r: Replica, replicas: Set[Replica]) -> Bool:
+        """Always false: a removed replica stays in the ELR.
+
+        Kafka: PartitionChangeBuilder.maybePopulateTargetElr.
+        """
+        return false
+
+
+@version(
+    "kafka-4.1",
+    breaks="candidate_completeness",
+    steps=4,
+    in_force=kafka("4.1", "4.2", "reproduced on real brokers"),
+)
+class Kafka41(Kafka43):
+    """Kafka 4.1: a reassignment completes only when every remaining replica is in the ISR.
+
+    So no record is lost if every reassignment keeps the number of replicas. But if it removes one
+    of min.insync.replicas replicas, that broker joins the ELR. This version breaks the claims
+    `candidate_completeness` and, with three replicas and min.insync.replicas=3, also
+    `leader_completeness`: the broker is elected when it is added again.
+    """
+
+    def may_complete(
+        s, isr: Set[Replica], replicas: Set[Replica], adding: Set[Replica], removing: Set[Replica]
+    ) -> Bool:
+        """True if the ISR has every replica that remains.
+
+        Kafka: PartitionReassignmentReplicas.maybeCompleteReassignment, before 4.3.
+        """
+        return all_of(
+            exists(isr[r] for r in Replica),
+            forall(implies(replicas[r], isr[r]) for r in Replica),
+        )

@@ -1,0 +1,176 @@
+"""The verification of a transaction's first batch (KIP-890): waiting, errors, and the guard."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from model.vocabulary import (
+    ProducerEpoch,
+    ProducerId,
+)
+from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
+from reference_impl.node.step import Send, StepResult
+from reference_impl.node.timeouts import Timeouts
+from reference_impl.partition.appends import on_verified, produce, write_marker
+from reference_impl.partition.leader import Leader, on_waits_timer
+from reference_impl.protocol.messages import (
+    ErrorCode,
+    Produce,
+)
+from reference_impl.protocol.transactions import (
+    AddedPartitionsToTxn,
+    AddPartitionsToTxn,
+)
+from tests.reference_impl.log.transactional_leader import (
+    ABORT,
+    CLIENT,
+    COMMIT,
+    TP,
+    after,
+    batch,
+    context,
+    errors,
+    leading,
+    marker,
+)
+
+
+def verifying(leader: Leader, request: Produce, correlation: int = 5) -> StepResult[Leader]:
+    return produce(leader, context(verifies=True, correlation=correlation), CLIENT, request)
+
+
+def verified(
+    leader: Leader,
+    error: ErrorCode = ErrorCode.NONE,
+    *,
+    correlation: int = 5,
+    bugs: Bugs = NO_BUGS,
+) -> StepResult[Leader]:
+    answer = AddedPartitionsToTxn(topic_partitions=(TP,), error=error)
+    return on_verified(leader, context(verifies=True, bugs=bugs), correlation, answer)
+
+
+def test_the_first_batch_and_later_ones_wait_for_verification() -> None:
+    leader, effects = verifying(leading(), batch("a"))
+    (question,) = [effect for effect in effects if isinstance(effect, Send)]
+    assert question.to == 2
+    assert question.request == AddPartitionsToTxn(
+        transactional_id="t7",
+        producer_id=ProducerId(7),
+        producer_epoch=ProducerEpoch(0),
+        topic_partitions=(TP,),
+        verify_only=True,
+    )
+    leader, effects = verifying(leader, batch("b", 1), correlation=6)
+    assert (effects, leader.log.end_offset) == ((), 0)
+    leader, effects = verified(leader)
+    assert errors(effects) == [ErrorCode.NONE, ErrorCode.NONE]
+    assert leader.log.end_offset == 2
+    _, effects = verifying(leader, batch("c", 2))
+    assert errors(effects) == [ErrorCode.NONE]  # open here: no verification
+
+
+@pytest.mark.parametrize(
+    ("refusal", "expected"),
+    [
+        (ErrorCode.INVALID_TXN_STATE, ErrorCode.INVALID_TXN_STATE),
+        (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH),
+        (ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.NOT_ENOUGH_REPLICAS),
+        (ErrorCode.NOT_COORDINATOR, ErrorCode.NOT_ENOUGH_REPLICAS),
+    ],
+)
+def test_a_batch_that_fails_verification_is_not_appended(
+    refusal: ErrorCode, expected: ErrorCode
+) -> None:
+    leader, _ = verifying(leading(), batch("a"))
+    leader, effects = verified(leader, refusal)
+    assert errors(effects) == [expected]
+    assert (leader.log.end_offset, leader.unverified) == (0, ())
+
+
+@pytest.mark.parametrize(
+    ("request_", "expected"),
+    [
+        (batch("a"), ErrorCode.INVALID_TXN_STATE),
+        (replace(batch("a"), knows_abortable=True), ErrorCode.TRANSACTION_ABORTABLE),
+        (replace(batch("a"), adds_partition=True), ErrorCode.TRANSACTION_ABORTABLE),
+    ],
+)
+def test_a_newer_producer_must_abort_after_a_failed_verification(
+    request_: Produce, expected: ErrorCode
+) -> None:
+    """After a failed verification a newer producer gets TRANSACTION_ABORTABLE.
+
+    A producer before Produce version 11 does not know this error and gets INVALID_TXN_STATE.
+
+    Kafka: AddPartitionsToTxnManager.produceRequestVersionToTransactionSupportedOperation.
+    """
+    leader, _ = verifying(leading(), request_)
+    assert errors(verified(leader, ErrorCode.INVALID_TXN_STATE)[1]) == [expected]
+
+
+def test_the_epoch_is_checked_before_the_verification_and_the_sequence_after_it() -> None:
+    """Kafka: UnifiedLog.maybeStartTransactionVerification, ProducerAppendInfo.checkSequence."""
+    leader = after(leading(), batch("a", epoch=1), marker(COMMIT, epoch=1))
+    _, effects = verifying(leader, batch("b", 7, epoch=0))
+    assert errors(effects) == [ErrorCode.INVALID_PRODUCER_EPOCH]
+    leader, effects = verifying(leader, batch("b", 7, epoch=1))
+    assert errors(effects) == []  # the gap is not found yet
+    _, effects = verified(leader, ErrorCode.INVALID_TXN_STATE)
+    assert errors(effects) == [ErrorCode.INVALID_TXN_STATE]
+    _, effects = verified(leader)
+    assert errors(effects) == [ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER]
+
+
+def test_a_retry_of_an_ended_transaction_is_verified_like_a_first_batch() -> None:
+    """A batch that is sent again after its transaction has ended is verified.
+
+    The verification fails, so the batch gets an error. The check for duplicates comes only later.
+
+    Kafka: UnifiedLog.hasOngoingTransaction.
+    """
+    leader = after(leading(), batch("a"), marker(COMMIT))
+    leader, effects = verifying(leader, batch("a"))
+    assert errors(effects) == []
+    _, effects = verified(leader, ErrorCode.INVALID_TXN_STATE)
+    assert errors(effects) == [ErrorCode.INVALID_TXN_STATE]
+
+
+def test_a_truncated_rest_is_ignored_before_and_after_the_verification() -> None:
+    """Bytes after the whole batch of a request are ignored, and the batch is appended.
+
+    The batch is the first of a transaction, so it waits for a verification. Kafka:
+    UnifiedLog.trimInvalidBytes.
+    """
+    request = replace(batch("a"), batches=batch("a").batches + b"cut")
+    leader, _ = verifying(leading(), request)
+    leader, effects = verified(leader)
+    assert errors(effects) == [ErrorCode.NONE]
+    assert leader.log.end_offset == 1
+
+
+def test_a_marker_during_verification_removes_the_guard() -> None:
+    leader, _ = verifying(leading(), batch("a"))
+    leader, effects = write_marker(leader, context(), CLIENT, marker(ABORT))
+    assert ErrorCode.INVALID_TXN_STATE in errors(effects)
+    leader, effects = verified(leader)
+    assert errors(effects) == []
+    assert leader.producers.transactions.open == {}
+
+
+def test_bug_guard_outlives_marker_opens_a_hanging_transaction() -> None:
+    bugs = frozenset({Bug.GUARD_OUTLIVES_MARKER})
+    leader, _ = verifying(leading(), batch("a"))
+    leader, _ = write_marker(leader, context(bugs=bugs), CLIENT, marker(ABORT))
+    leader, _ = verified(leader, bugs=bugs)
+    assert leader.producers.transactions.open == {7: 1}
+
+
+def test_a_verification_timeout_gives_a_retriable_error() -> None:
+    leader, _ = verifying(leading(), batch("a"))
+    leader, effects = on_waits_timer(leader, context(Timeouts().request_timeout_ms))
+    assert errors(effects) == [ErrorCode.NOT_ENOUGH_REPLICAS]
+    _, effects = verified(leader)
+    assert effects == ()
