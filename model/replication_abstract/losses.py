@@ -98,7 +98,11 @@ class ReplicationWithLosses(AbstractReplication):
 
     @action
     def elect_unclean(s, leader: Replica, newer: LeaderEpoch) -> None:
-        """The controller elects a replica outside the ISR, which becomes the only member."""
+        """The controller elects a replica outside the ISR, which becomes the only member.
+
+        Kafka: PartitionChangeBuilder.electLeader. With unclean.leader.election.enable=true, or when
+        an operator asks for an unclean election.
+        """
         s.needs_fault()
         when(s.newest < newer, ~s.isr[s.newest][leader])
         s.elect_alone(leader, newer)
@@ -116,7 +120,11 @@ class ReplicationWithLosses(AbstractReplication):
 
     @action
     def elect_last_known(s, leader: Replica, newer: LeaderEpoch) -> None:
-        """The controller elects the last leader, because the ISR is empty."""
+        """The controller elects the last leader, because the ISR is empty.
+
+        Kafka: PartitionChangeBuilder.canElectLastKnownLeader, with
+        eligible.leader.replicas.version=1.
+        """
         s.needs_fault()
         when(
             s.newest < newer,
@@ -233,7 +241,10 @@ class ReplicationWithLosses(AbstractReplication):
 
     @action
     def flush(s, r: Replica, end: Offset) -> None:
-        """A replica writes its log to the disk, up to an offset."""
+        """A replica writes its log to the disk, up to an offset.
+
+        Kafka: UnifiedLog.flush. Simplified: nothing is flushed by the operating system.
+        """
         when(s.flushed[r] < end, end <= s.replica[r].end_offset)
         s.flushed[r] = end
 
