@@ -19,8 +19,30 @@ _BEGINS: Final = re.compile(r"^(?=from properties\.suites)", re.MULTILINE)
 
 Program = tuple[Call, ...]
 
+# A leader that is alone acknowledges records, dies, and another replica is elected without them.
+_UNCLEAN: Final = """
+        state.leave_alone()
+        state.send_and_await(count=1)
+        state.take_turns(count=1)
+    """
 # Where the simulation's program needs a power that few systems have, one that needs none.
 DIRECTED: Final = {
+    ("elections", "isr_shrinks", "min.insync.replicas=1"): """
+        state.leave_alone()
+        state.send_and_await(count=1)
+    """,
+    **dict.fromkeys(
+        (
+            ("elections", claim, "unclean")
+            for claim in (
+                "unclean_election",
+                "clean_election",
+                "wait_for_last_leader",
+                "writes_to_leader",
+            )
+        ),
+        _UNCLEAN,
+    ),
     ("log", "order_is_per_partition", "two partitions"): """
         state.send(count=1, place=1, writer=0)
         state.pass_time(pause_ms=400)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from checkers.trials.known import fragile, recorded
+import pytest
+
+from checkers.trials.known import DIRECTED, fragile, recorded
 from properties.suites.registry import SUITES
+from properties.suites.search.programs import calls_in
 
 
 def test_a_goal_of_the_simulation_has_its_program() -> None:
@@ -31,3 +34,18 @@ def test_programs_of_seeded_bugs_are_calls_of_the_suite() -> None:
 def test_an_unknown_setting_has_no_programs() -> None:
     assert recorded("log", "consumer_order", "none such") == ()
     assert fragile("log", "none such") == ()
+
+
+@pytest.mark.parametrize(("suite", "claim", "setting"), DIRECTED)
+def test_a_directed_program_shows_its_claim_in_the_simulation(
+    suite: str, claim: str, setting: str
+) -> None:
+    found = SUITES[suite]
+    machine = found.machine(setting, judge=())
+    for call in calls_in(DIRECTED[suite, claim, setting]):
+        call.run(machine)
+    machine.teardown()
+    goals = [f"{claim}: {goal}" for goal in found.sometimes.get(claim, ())]
+    side = next(it for it in found.sides if (it.claim, it.setting) == (claim, setting))
+    is_never_reached = bool(goals) and side.expected == "violated"
+    assert all((machine.shows(name) is None) is is_never_reached for name in goals or [claim])
