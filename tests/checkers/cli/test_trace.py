@@ -10,6 +10,12 @@ from typing import Any
 
 import pytest
 
+from checkers.cli import trace_on
+from checkers.cli.record import Subject
+from checkers.cli.run import Run
+from checkers.record.options import RecordOptions
+from checkers.systems.opening import CLUSTER
+
 KAFKA = Path(__file__).parents[2] / "data" / "kafka_trace"
 Call = Callable[..., Any]  # the fixture of the folder
 
@@ -125,6 +131,36 @@ def test_a_trace_needs_logs_or_a_system_that_writes_them(
     output = call("trace", *words)
     assert output.exit_code == 2
     assert message in output.stderr
+
+
+def test_a_campaign_on_a_system_is_recorded_and_then_followed(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The recording is faked: its cluster has the traces of an earlier one."""
+    campaigns = list[tuple[RecordOptions, Subject]]()
+
+    def record(run: Run, options: RecordOptions, subject: Subject) -> None:
+        campaigns.append((options, subject))
+        assert run.folder is not None
+        for node in range(4):
+            home = run.folder.path / CLUSTER / f"node-{node}"
+            home.mkdir(parents=True)
+            packed = KAFKA / f"broker-{node}.log.gz"
+            (home / "trace.log").write_bytes(gzip.decompress(packed.read_bytes()))
+
+    monkeypatch.setattr(trace_on, "record", record)
+    monkeypatch.setattr(trace_on, "emit_result", lambda _run, _found: None)
+    words = ("--on", "apache-kafka:4.3.0", "--fault", "pause", "--workload", "transactions")
+    output = call(
+        "trace", *words, "--broker-config", "min.insync.replicas=1", "--partition", "tt-0"
+    )
+    assert output.exit_code == 0
+    assert output.verdicts() == {"tt-0": "holds"}
+    ((options, subject),) = campaigns
+    assert subject.layout.traced
+    assert subject.rounds == ("pause",)
+    assert subject.layout.settings["min.insync.replicas"] == "1"
+    assert options.workload == "transactions"
 
 
 def test_nothing_to_follow_is_undecided_and_not_success(call: Call, logs: Path) -> None:
