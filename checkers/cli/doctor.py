@@ -21,7 +21,7 @@ from checkers.events import Measured
 from model.faults import InputFault
 
 PACKAGES = (
-    "urteil", "pyspark", "hypothesis", "z3-solver", "numpy", "pyarrow", "kio",
+    "urteil", "pyspark", "hypothesis", "z3-solver", "networkx", "numpy", "pyarrow", "kio",
     "confluent-kafka",
 )  # fmt: skip
 MEGABYTE = 1_000_000

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Self
 
 from checkers.explicit.exploration import Budget
+from checkers.explicit.graph import interpreted_graph
 from checkers.explicit.search import explore
 from checkers.report.counterexample import counterexample
 from model.language import (
@@ -21,7 +22,6 @@ from model.language import (
     when,
 )
 from model.language.interpreter import Interpreter, joined
-from tests.checkers.explicit.state_graphs import interpreted_graph
 
 
 class Replica(Sort):

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checkers.explicit.exploration import Budget, Discovery
+from checkers.explicit.graph import StateGraph, interpreted_graph
 from checkers.explicit.liveness import decide, with_liveness
 from checkers.explicit.search import explore
 from model.faults import UnknownName
@@ -41,7 +42,6 @@ from model.language import terms as t
 from model.language.actions import Action, Guard, Liveness
 from model.language.behaviours import Lasso, is_fair, true_of
 from model.language.interpreter import Interpreter
-from tests.checkers.explicit.state_graphs import StateGraph, interpreted_graph
 
 
 class Replica(Sort):

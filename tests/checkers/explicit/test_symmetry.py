@@ -7,6 +7,7 @@ from itertools import permutations, product
 
 import pytest
 
+from checkers.explicit.graph import interpreted_graph
 from checkers.explicit.instance import Instance
 from checkers.explicit.search import explore
 from checkers.explicit.symmetry import permutations_of, symmetric
@@ -33,7 +34,6 @@ from model.language import terms as t
 from model.language.expressions import wrap
 from model.language.interpreter import Interpreter, State
 from model.specs import find
-from tests.checkers.explicit.state_graphs import interpreted_graph
 from tests.checkers.explicit.test_action_properties import Epochs, Forgets
 
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from checkers.explicit.graph import compiled_graph
 from checkers.report.spec_page import spec_page
 from model.language import Spec
 from model.specs import SPECS, find, variants_of
 from model.state_machines import STATE_MACHINES, Step
 from model.transactions.state import QUIET
-from tests.checkers.explicit.state_graphs import compiled_graph
 
 Cells = Mapping[tuple[str, tuple[int, ...]], Any]
 

@@ -9,6 +9,7 @@ from collections import Counter
 
 import pytest
 
+from checkers.explicit.graph import compiled_graph
 from model.replication.actions import TruncateToHighWatermark
 from model.replication.history import RemembersWhatIsCommitted, Replication
 from model.replication.versions import Kip101, Kip320
@@ -22,7 +23,6 @@ from properties.refinement.committed_log import (
     log_of_partition,
     log_of_replication,
 )
-from tests.checkers.explicit.state_graphs import compiled_graph
 
 
 class RememberingKip320(RemembersWhatIsCommitted, Kip320):

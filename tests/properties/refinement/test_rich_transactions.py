@@ -6,12 +6,12 @@ from collections import Counter
 
 import pytest
 
+from checkers.explicit.graph import compiled_graph
 from model.language.interpreter import Interpreter
 from model.transactions.state import QUIET
 from model.transactions.versions import LaxMarkers, Transactions, Version1
 from model.variants import Constants
 from properties.refinement.rich_transactions import Refinement
-from tests.checkers.explicit.state_graphs import compiled_graph
 
 LATE: Constants = {**QUIET, "records_late": True, "ends_late": True, "markers_late": True}
 UNEXPLAINED = "unexplained"
