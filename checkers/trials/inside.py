@@ -6,9 +6,11 @@ Only a traced cluster shows the states of replicas. Kafka before 4.0 writes othe
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from checkers.systems.apache_kafka.cluster import Cluster
 from checkers.systems.system import System
@@ -18,11 +20,18 @@ from properties.claims.elections import Moment
 
 @dataclass(slots=True)
 class Inside:
-    """The traces and log folders of one partition, which is named as on the wire."""
+    """The traces and log folders of one partition, which is named as on the wire.
+
+    The traces are read from where they end now, before the partition is created.
+    """
 
     cluster: Cluster
     partition: str
     contents: Contents = field(default_factory=Contents)
+    _begins: dict[int, int] = field(init=False)  # in bytes of each node's trace
+
+    def __post_init__(self) -> None:
+        self._begins = {node: _size(self.cluster.trace(node)) for node in self.cluster.nodes}
 
     def look(self) -> None:
         """Reads the records that the log folders have now."""
@@ -32,12 +41,22 @@ class Inside:
     def moments(self, lives: list[Life], virtual_ms: Callable[[int], int]) -> Iterator[Moment]:
         """Yields the states of the partition since its creation."""
         self.look()
-        events = partition_events(self._traces, self.partition)
+        with TemporaryDirectory() as folder:
+            traces = [self._trace(node, Path(folder)) for node in self.cluster.nodes]
+            events = partition_events(traces, self.partition)
         return moments(events, lives, self.contents, virtual_ms)
 
-    @property
-    def _traces(self) -> list[Path]:
-        return [self.cluster.trace(node) for node in self.cluster.nodes]
+    def _trace(self, node: int, folder: Path) -> Path:
+        """Copies the lines that the node has written since the beginning to a file."""
+        since = folder / f"node-{node}.log"
+        with self.cluster.trace(node).open("rb") as trace, since.open("wb") as copy:
+            trace.seek(self._begins[node])
+            shutil.copyfileobj(trace, copy)
+        return since
+
+
+def _size(file: Path) -> int:
+    return file.stat().st_size if file.exists() else 0
 
 
 def inside_of(system: System, partition: str) -> Inside | None:

@@ -18,18 +18,22 @@ from checkers.systems.system import Layout
 from checkers.trials import evidence
 from checkers.trials.broker_faults import Inflicted
 from checkers.trials.deciding import Again, Effort, Judged, decide
+from checkers.trials.inside import inside_of
 from checkers.trials.layout import KAFKA
 from checkers.trials.links import is_between_brokers, proxied
 from checkers.trials.pace import Pace
 from checkers.trials.powers import impossible, powers_of
 from checkers.trials.trial import Ran, Trials
+from model.vocabulary import LeaderEpoch
 from properties.suites.machines.driven import Power
 from properties.suites.registry import suite_named
 from properties.suites.search.programs import Call
+from reference_impl.log.record_batch import Record, encode
 from reference_impl.protocol.messages import FIRST_CLIENT, NodeId
 from reference_impl.simulation import faults
 from reference_impl.wire.apis import Api
 
+TRACE = Path(__file__).parents[2] / "data" / "kafka_trace"
 ALWAYS = {Power.KILL, Power.WIPE}
 
 
@@ -103,6 +107,28 @@ def test_the_evidence_has_the_logs_of_all_nodes_and_the_traces_of_the_partition(
     assert other is not None
     assert other.name == f"{folder.name}-2"
     assert evidence.kept(tmp_path, suite, replace(judged, evidence=None), system) is None
+
+
+def test_a_traced_cluster_shows_the_states_of_replicas_since_the_trial_began(
+    tmp_path: Path,
+) -> None:
+    system = cluster(tmp_path, Layout(traced=True))
+    for node in system.nodes:
+        system.trace(node).parent.mkdir(parents=True)
+        if node:  # the controller's trace does not exist yet
+            system.trace(node).write_text("1 INFO earlier [t] no layout of ours: tt-0\n")
+    inside = inside_of(system, "tt-0")
+    assert inside is not None
+    for node in system.nodes:
+        with system.trace(node).open("ab") as trace:
+            trace.write(gzip.decompress((TRACE / f"broker-{node}.log.gz").read_bytes()))
+    segment = system.log_dir(2) / "tt-0" / "00000000000000000000.log"
+    segment.parent.mkdir(parents=True)
+    segment.write_bytes(encode((Record(value=b"v0"),), leader_epoch=LeaderEpoch(0)))
+    seen = tuple(inside.moments([], lambda at_ns: at_ns // 1_000_000))
+    assert seen[0].replicas.keys() == {1, 2, 3}
+    assert seen[-1].replicas[1].log[0] == (0, 0, "v0")
+    assert inside_of(cluster(tmp_path, Layout()), "tt-0") is None
 
 
 def test_proxies_give_cuts_and_delays(tmp_path: Path) -> None:
