@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
 
@@ -20,6 +22,8 @@ from reference_impl.log.record_batch import encode as encode_batch
 from reference_impl.wire.apis import Api
 from reference_impl.wire.plain_messages import encode, has_schema
 
+DATA: Final = Path(__file__).parents[3] / "data" / "proxies" / "requests-4.3.0.ndjson"
+RECORDED: Final = DATA.read_text().splitlines()
 ORDERS_ID: Final = UUID("4ac2c2a5-4ac2-4ac2-8ac2-4ac2c2a54ac2")
 BOTH: Final = frozenset({("orders", 0), ("orders", 1)})
 ONE: Final = frozenset({("orders", 0)})
@@ -249,3 +253,18 @@ def test_no_bytes_of_a_body_stop_the_proxy(api: Api, version: int, body: bytes) 
     frame = api.to_bytes(2) + version.to_bytes(2) + b"\0\0\0\4\0\1a" + body
     found = contents_of(header, frame)
     assert found is None or isinstance(found, Contents)
+
+
+@pytest.mark.parametrize("line", RECORDED, ids=lambda line: json.loads(line)["request"])
+def test_requests_of_clients_and_brokers_are_read(line: str) -> None:
+    """The frames were recorded by proxies: librdkafka 2.16 and the brokers of Kafka 4.3.0."""
+    recorded = json.loads(line)
+    frame = bytes.fromhex(recorded["frame"])
+    header = request_header(frame)
+    assert recorded["request"] == f"{Api(header.api_key).name} v{header.api_version}"
+    found = contents_of(header, frame)
+    assert found is not None
+    assert sorted(f"{topic}-{index}" for topic, index in found.places) == recorded["places"]
+    assert sorted(found.producer_ids) == recorded["producer_ids"]
+    assert sorted(found.transactional_ids) == recorded["transactional_ids"]
+    assert contents_of(header, frame[:-4]) is None
