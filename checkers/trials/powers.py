@@ -17,6 +17,7 @@ from properties.suites.machines.driven import Power
 NEEDED: Final[Mapping[Power, frozenset[Ability]]] = {
     Power.KILL: frozenset({Ability.KILL, Ability.START}),
     Power.WIPE: frozenset({Ability.KILL, Ability.START, Ability.WIPE}),
+    Power.LOSE_POWER: frozenset({Ability.KILL, Ability.START, Ability.LOSE_POWER}),
 }
 WEAKENING: Final = {  # a setting of brokers -> what it makes of the cluster
     ("transaction.partition.verification.enable", "false"): Power.UNVERIFIED,

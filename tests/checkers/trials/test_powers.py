@@ -46,6 +46,11 @@ def cluster(folder: Path, layout: Layout, proxies: Proxies | None = None) -> Clu
     return Cluster(folder, jars, layout, addresses, proxies, watchdog)
 
 
+def test_a_cluster_that_logs_its_flushes_can_lose_power(tmp_path: Path) -> None:
+    (tmp_path / "log4j-core-2.24.3.jar").touch()
+    assert powers_of(cluster(tmp_path, Layout())) == ALWAYS | {Power.LOSE_POWER}
+
+
 @pytest.mark.parametrize(
     ("layout", "more"),
     [
