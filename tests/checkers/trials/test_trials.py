@@ -62,7 +62,7 @@ def test_a_trial_kills_brokers_and_breaks_no_claim() -> None:
 
 def test_a_drawn_trial_has_the_requested_calls_and_none_that_the_system_cannot_do() -> None:
     with trials() as on:
-        assert on.powers == {Power.KILL}
+        assert on.powers == {Power.KILL, Power.LOSE_POWER}
         assert not on.can_run(LOG, (Call("isolate_leader"),))
         ran = on.draw(LOG, "several", "seed 3", rules=4)
     assert len(ran.calls) == 4
