@@ -43,6 +43,12 @@ DIRECTED: Final = {
         ),
         _UNCLEAN,
     ),
+    ("retention", "retention_loses", "by size"): """
+        state.leave(away_ms=700)
+        state.send(count=3)
+        state.send(count=3)
+        state.pass_time(pause_ms=400)
+    """,
     ("log", "order_is_per_partition", "two partitions"): """
         state.send(count=1, place=1, writer=0)
         state.pass_time(pause_ms=400)
