@@ -30,6 +30,12 @@ RETRIED: Final = frozenset(
     }
 )
 STILL_ENDING: Final = frozenset({"CONCURRENT_TRANSACTIONS"})  # until the markers are written
+# What a client of the first protocol gets instead, if a leader verifies its transaction too early.
+# Kafka: ReplicaManager.handleProduceAppend, GroupCoordinatorService.commitTransactionalOffsets.
+VERIFIED_TOO_EARLY: Final[Mapping[Api, str]] = {
+    Api.PRODUCE: "NOT_ENOUGH_REPLICAS",
+    Api.TXN_OFFSET_COMMIT: "COORDINATOR_NOT_AVAILABLE",
+}
 RETRIES_WITHIN_S: Final = 15.0  # a new coordinator loads its partitions first
 BEGUN_AFTER_S: Final = 0.05  # the next request of the sequence arrives after this one
 GROUP, TRANSACTION = 0, 1  # key types of FindCoordinator
@@ -75,7 +81,7 @@ class Session:
     def send(self, step: Send) -> Answer:
         """Returns the answer to the request; repeats it after errors that every client retries."""
         until = time.monotonic() + RETRIES_WITHIN_S
-        retried = RETRIED if step.retries else STILL_ENDING
+        retried = retried_errors(step)
         while True:
             answer = self._send_to(self._connection(self.receiver(step.to)), step)
             if time.monotonic() > until or not errors(answer) & retried:
@@ -255,6 +261,17 @@ _SYMBOLS: Final[Mapping[str, Any]] = {
     "$hex": Session._hex,
     "$if_same": Session._if_same,
 }
+
+
+def retried_errors(step: Send) -> frozenset[str]:
+    """Returns the errors after which the request is sent again.
+
+    Every request is sent again while the markers of the former transaction are written, also if
+    another error says so.
+    """
+    retried = RETRIED if step.retries else STILL_ENDING
+    is_verified = step.body.get("transactional_id") is not None and step.api in VERIFIED_TOO_EARLY
+    return retried | {VERIFIED_TOO_EARLY[step.api]} if is_verified else retried
 
 
 def errors(answer: Any) -> frozenset[str]:

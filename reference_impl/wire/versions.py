@@ -1,8 +1,8 @@
 """The supported requests and their versions, as ApiVersions advertises them.
 
-The ranges of versions are those of Apache Kafka 4.1, so clients choose the same versions; an
-unsupported request is not listed. As in Kafka, Produce is advertised from version 0 for the sake of
-old librdkafka, and versions below 3 are rejected.
+The ranges of versions are those of Apache Kafka 4.1, and of JoinGroup those of 4.3, so clients
+choose the same versions; an unsupported request is not listed. As in Kafka, Produce is advertised
+from version 0 for the sake of old librdkafka, and versions below 3 are rejected.
 
 Source: Kafka message schemas, 4.1; KIP-896; KAFKA-18659.
 """

@@ -14,8 +14,16 @@ import pytest
 from checkers.conform import trial
 from checkers.conform.connection import CLOSED, SENT, SILENT, Connection
 from checkers.conform.group_requests import join, member_of, sync
-from checkers.conform.requests import end, fetch, init, list_offsets, produce, producer
-from checkers.conform.session import PENDING, Session, errors
+from checkers.conform.requests import (
+    end,
+    fetch,
+    init,
+    list_offsets,
+    produce,
+    producer,
+    txn_commit_offsets,
+)
+from checkers.conform.session import PENDING, RETRIED, Session, errors, retried_errors
 from checkers.conform.steps import Begin, Collect, Steps, Topic, bound, now
 from checkers.conform.target import SHARED, NotReady, Target, fields_of
 from reference_impl.wire.apis import Api
@@ -167,6 +175,16 @@ def test_a_group_is_formed_step_by_step(session: Session) -> None:
     later = session.collect(Collect(label="join b", within_ms=0), time.monotonic() + 3)
     assert errors(later) == {"NONE"}
     assert session.begun("join b") is None
+
+
+def test_a_request_is_sent_again_while_markers_are_written() -> None:
+    """A verification that comes too early has another error than CONCURRENT_TRANSACTIONS."""
+    wrong = txn_commit_offsets("unknown member", "~x", "~g", "~t", "p", 3, retries=False)
+    assert retried_errors(wrong) == {"CONCURRENT_TRANSACTIONS", "COORDINATOR_NOT_AVAILABLE"}
+    plain = produce("append", "~t", BATCH, retries=False)
+    assert retried_errors(plain) == {"CONCURRENT_TRANSACTIONS"}
+    transactional = produce("append", "~t", BATCH, transaction="~x")
+    assert retried_errors(transactional) == RETRIED | {"NOT_ENOUGH_REPLICAS"}
 
 
 def test_receivers_are_leaders_coordinators_and_other_brokers(session: Session) -> None:
