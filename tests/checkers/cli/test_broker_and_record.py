@@ -123,7 +123,7 @@ def test_a_bug_of_the_broker_shows_its_anomaly(call: Any, bug: str, anomaly: str
         (["record", "--bug", "no-dedup", "--on", "x:1"], "--bug applies to the"),
         (["record", "--on", "serve"], "--on serve: a system is served, apache-kafka:VERSION, k"),
         (["record", "--on", "x:1", "--fault", "kill"], "--fault: x:1 has no such ability"),
-        (["record", "--traced"], "--traced: only Apache Kafka that Urteil starts"),
+        (["record", "--traced"], "--traced: only Apache Kafka writes TRACE logs"),
         (["record", "--fault", "pause"], "the reference broker can only be killed or lose power"),
         (["record", "--broker-config", "a=b"], "the reference broker has no settings"),
         (["record", "--on", KAFKA, "--broker-config", "a"], "--broker-config a: write"),
