@@ -23,7 +23,7 @@ from confluent_kafka import KafkaException
 from checkers.histories.analysis import analyze
 from checkers.histories.io.assumptions import assumptions_of
 from checkers.histories.io.faults import Step, paired, write_faults
-from checkers.log_dirs.audit import audit
+from checkers.log_dirs.audit import Decision, audit
 from checkers.record.options import RecordOptions
 from checkers.record.recording import SUFFIXES, record
 from checkers.report.anomalies import explained
@@ -39,6 +39,8 @@ CLUSTER: Final = "cluster"
 CHANGES: Final = "changes.ndjson"
 VERDICT: Final = "verdict.txt"
 TOPIC: Final = "hunt"
+SEQUENCES: Final = ("sequence-gap", "sequence-repeat")
+INTERNAL: Final = "__"  # topics of Kafka itself
 
 
 @dataclass(slots=True)
@@ -137,7 +139,7 @@ def judged(row: Row, folder: Path) -> Row:
     audited = audit(log_dirs(folder))
     violated = {
         **{d.anomaly.id: d.permitted for d in analysis.decisions if d.verdict == "violated"},
-        **{d.check.id: d.permitted for d in audited.decisions if d.verdict == "violated"},
+        **{d.check.id: d.permitted for d in audited.decisions if _occurs(d)},
     }
     worse = tuple(name for name, permitted in violated.items() if not permitted)
     undecided = analysis.verdict in ("assumptions broken", "nothing checked")
@@ -149,6 +151,19 @@ def judged(row: Row, folder: Path) -> Row:
         permitted=tuple(name for name, permitted in violated.items() if permitted),
         reason=f"broken assumption: {', '.join(broken)}" if broken else "",
     )
+
+
+def _occurs(decision: Decision) -> bool:
+    """Returns whether a check of log directories found anything that counts.
+
+    The group coordinator numbers every batch of a transaction from 0, so sequence numbers count in
+    the topics of clients only.
+    """
+    found = decision.verdict == "violated"
+    if not found or decision.check.id not in SEQUENCES:
+        return found
+    partitions: list[str] = decision.rows["partition"].to_pylist()
+    return any(not partition.startswith(INTERNAL) for partition in partitions)
 
 
 def log_dirs(folder: Path) -> Sequence[Path]:

@@ -1,0 +1,117 @@
+"""A raised min.insync.replicas makes an election lose records that were acknowledged before.
+
+The controller applies the new minimum, 2, at once. The leader hears of it later, by its metadata.
+Between the two, the leader removes broker 2 from the ISR. The controller puts it into the ELR,
+because the ISR is below the new minimum. The leader gets the accepted ISR in the answer, moves
+the high watermark by the old minimum, 1, and acknowledges a record alone. When it dies, broker 2
+is elected as an eligible leader.
+
+Source: PartitionChangeBuilder.maybePopulateTargetElr; Partition.maybeIncrementLeaderHW; KIP-966.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from checkers.reproduce.actions import (
+    all_of,
+    begin_send,
+    create_topic,
+    lift,
+    nothing,
+    pause_for,
+    read,
+    rules,
+    send,
+    set_config,
+    to,
+)
+from checkers.reproduce.checks import acknowledged, done, partition, unanswered, was_read
+from checkers.reproduce.reproduction import Case, Reproduction, Step
+from checkers.systems.administration import TOPIC_RESOURCE
+from checkers.systems.apache_kafka.addresses import CONTROLLER
+from checkers.systems.proxies.rules import Cut, Hold, Match
+from checkers.systems.system import Ability, Layout
+from reference_impl.wire.apis import Api
+
+LAYOUT: Final = Layout(
+    brokers=2,
+    proxied=True,
+    features={"eligible.leader.replicas.version": 1},
+    settings={
+        "replica.lag.time.max.ms": "2000",
+        # a broker waits for late metadata, instead of asking the controller again
+        "controller.quorum.request.timeout.ms": "60000",
+        "controller.quorum.fetch.timeout.ms": "60000",
+    },
+)
+METADATA: Final = Hold(of=Match(sender=1, receiver=CONTROLLER, api=Api.FETCH), part="response")
+
+
+def _steps(*, late: bool) -> tuple[Step, ...]:
+    return (
+        Step(
+            "broker 1 leads, and broker 2 is in the ISR",
+            create_topic(1, 2, min_insync_replicas="1", unclean_leader_election_enable="false"),
+            partition(leader=1, isr=(1, 2)),
+        ),
+        Step("a is acknowledged with acks=all", send("a"), acknowledged("a")),
+        Step(
+            "broker 1 receives no more metadata",
+            all_of(rules(metadata=METADATA), pause_for(2)),  # a request that waits is answered
+            done,
+        )
+        if late
+        else Step("broker 1 receives metadata", nothing, done),
+        Step(
+            "min.insync.replicas is raised to 2",
+            all_of(set_config(TOPIC_RESOURCE, "t", "min.insync.replicas", "2"), pause_for(1)),
+            partition(isr=(1, 2), at=2),
+        ),
+        Step(
+            "broker 1 appends b, and broker 2 cannot fetch: it leaves the ISR, and is eligible",
+            all_of(
+                rules(one=Cut(sender=1, receiver=2), two=Cut(sender=2, receiver=1)),
+                begin_send("b"),
+            ),
+            partition(leader=1, isr=(1,), elr=(2,), at=2),
+        ),
+        Step("broker 1 acknowledges b", nothing, acknowledged("b"))
+        if late
+        else Step("broker 1 does not acknowledge b", nothing, unanswered("b", for_s=3.0)),
+        Step(
+            "broker 1 is killed: broker 2 is elected",
+            to(Ability.KILL, 1),
+            partition(leader=2, isr=(2,), at=2),
+        ),
+        Step(
+            "broker 1 returns",
+            all_of(lift(), to(Ability.START, 1)),
+            partition(leader=2, isr=(1, 2), at=2),
+            within_s=60,
+        ),
+        Step("one more record is acknowledged", send("after"), acknowledged("after")),
+        Step("a consumer reads the partition to its end", read, was_read),
+    )
+
+
+REPRODUCTION: Final = Reproduction(
+    name="raised-min-isr",
+    promise=(
+        "Always: a record that was acknowledged with acks=all, unclean elections off, survives"
+        " while one member of the ISR has it."
+    ),
+    because=(
+        "The controller fills the ELR by the new minimum while the leader still acknowledges by the"
+        " old one."
+    ),
+    case=Case(
+        about="the leader hears late that the minimum was raised",
+        layout=LAYOUT,
+        steps=_steps(late=True),
+    ),
+    control=Case(about="the leader hears it at once", layout=LAYOUT, steps=_steps(late=False)),
+    anomalies=("lost-write", "unseen"),
+    since=(4, 0),
+    page="raised-min-isr",
+)
