@@ -16,8 +16,7 @@ from reference_impl.wire.apis import Api
 
 Do = Callable[[Stage], None]
 ALL = -1  # acks=all
-READ_UNCOMMITTED, READ_COMMITTED = 0, 1
-FETCHED_BYTES = 1_000_000
+READ_UNCOMMITTED = 0
 TIMEOUT_MS = 5_000
 
 
@@ -234,51 +233,19 @@ def delete_all(before: int, at: int) -> Do:
     return do
 
 
-def list_offsets(timestamp: int, at: int, *, isolation: int = READ_UNCOMMITTED) -> Do:
+def list_offsets(timestamp: int, at: int) -> Do:
     """Asks the leader `at` for an offset by ListOffsets; the stage notes the answer.
 
-    The timestamps -2 and -1 stand for the log start and the log end (the high watermark, or the
-    last stable offset at read_committed).
+    The timestamps -2 and -1 stand for the log start and the high watermark.
     """
 
     def do(stage: Stage) -> None:
         partition = {"partition_index": stage.index, "timestamp": timestamp}
         topic = {"name": stage.topic.name, "partitions": [partition]}
-        body = {"replica_id": -1, "isolation_level": isolation, "topics": [topic]}
+        body = {"replica_id": -1, "isolation_level": READ_UNCOMMITTED, "topics": [topic]}
         answer = stage.call(Api.LIST_OFFSETS, 5, body, at)["topics"][0]["partitions"][0]
         accept(answer)
         stage.noted = f"offset {answer['offset']}"
-
-    return do
-
-
-def fetch_state(at: int, offset: int = 0) -> Do:
-    """Fetches at read_committed; the stage notes the high watermark and last stable offset."""
-
-    def do(stage: Stage) -> None:
-        partition = {
-            "partition": stage.index,
-            "current_leader_epoch": -1,
-            "fetch_offset": offset,
-            "log_start_offset": -1,
-            "partition_max_bytes": FETCHED_BYTES,
-        }
-        body = {
-            "replica_id": -1,
-            "max_wait": 0,
-            "min_bytes": 0,
-            "max_bytes": FETCHED_BYTES,
-            "isolation_level": READ_COMMITTED,
-            "session_id": 0,
-            "session_epoch": -1,
-            "topics": [{"topic": stage.topic.name, "partitions": [partition]}],
-            "forgotten_topics_data": [],
-            "rack_id": "",
-        }
-        answer = stage.call(Api.FETCH, 11, body, at)["responses"][0]["partitions"][0]
-        accept(answer)
-        watermark, stable = answer["high_watermark"], answer["last_stable_offset"]
-        stage.noted = f"high watermark {watermark}, last stable offset {stable}"
 
     return do
 

@@ -16,7 +16,6 @@ from checkers.reproduce.actions import (
     delete_all,
     delete_records,
     end_transaction,
-    fetch_state,
     list_offsets,
     nothing,
     read,
@@ -160,19 +159,6 @@ def test_offsets_and_records_that_were_deleted_are_noted(stage: Stage) -> None:
     assert take(stage, list_offsets(-2, at=1), is_noted("offset 0")).reached
     assert take(stage, delete_all(2, at=1), is_noted("NONE, low watermark 2")).reached
     assert take(stage, list_offsets(-2, at=1), is_noted("offset 2")).reached
-    stable = is_noted("high watermark 3, last stable offset 3")
-    assert take(stage, fetch_state(at=1, offset=2), stable).reached
-    assert not take(stage, fetch_state(at=1, offset=0), stable, within_s=0).reached
-
-
-def test_an_open_transaction_is_above_the_last_stable_offset(stage: Stage) -> None:
-    take(stage, create(2), partition(leader=1))
-    take(stage, transaction(lambda it: it.begin(), version=2), is_noted("NONE"))
-    take(stage, send_in_transaction("a"), is_noted("NONE"))
-
-    open_one = is_noted("high watermark 1, last stable offset 0")
-    assert take(stage, fetch_state(at=1), open_one).reached
-    take(stage, end_transaction(commit=True), is_noted("NONE"))
 
 
 def test_epochs_are_used_up_and_a_lost_answer_is_repeated(stage: Stage) -> None:
