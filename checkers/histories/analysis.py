@@ -1,8 +1,8 @@
 """`analyze`: the verdict on a history in this process, and the types of every engine's verdict.
 
 Assumptions are checked first. If one is broken, no anomaly is decided, so that a mistake of the
-recorder is never reported as a mistake of the broker. If a history has no observations, nothing was
-checked, and no anomaly is said to hold.
+recorder is never reported as a mistake of the broker. If a history has no observations, the verdict
+is `nothing checked`, not `holds`.
 """
 
 from __future__ import annotations
@@ -168,7 +168,10 @@ def analysis_of(
     shuffle_partitions: int | None = None,
     decided: Callable[[Decision], None] | None = None,
 ) -> Analysis:
-    """Decides the chosen anomalies of a dataset, and calls `decided` with each decision."""
+    """Decides the chosen anomalies of a dataset.
+
+    If there is a function `decided`, it is called with each decision.
+    """
     chosen = tuple(chosen)
     everything = {one.id for one in chosen} >= {one.id for one in named((), declared)}
     wanted = {name for one in chosen for name in one.made_of or (one.id,)}
@@ -208,7 +211,11 @@ def _decisions(
 
 
 def _to_show(worst: Iterable[tuple[Row, ...]]) -> set[int]:
-    """Returns the operations that a report shows: those of the worst rows and their neighbours."""
+    """Returns the operations that a report shows.
+
+    These are the operations in the worst rows of each anomaly, and operations shortly before and
+    after them.
+    """
     ops: set[int] = set()
     for rows in worst:
         ops.update(op for row in rows for op in row.ops)

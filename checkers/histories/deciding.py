@@ -222,9 +222,9 @@ def _checkers_for(wanted: set[str]) -> list[AnomalyChecker]:
 
 
 def invalid_rows(columns: tuple[str, ...]) -> Stage[pa.Table]:
-    """Returns a stage that finds the rules of the columns that some row breaks.
+    """Returns a stage that checks the values of columns, and finds the rules that they break.
 
-    For each broken rule there is one operation that breaks it.
+    Each broken rule is returned with one operation that breaks it.
     """
     title = "checking that rows are valid"
     kernel = Kernel(title, columns, reading.ODD, reading.odd_rows, is_guard=True)

@@ -1,9 +1,9 @@
 """The query plans that check the assumptions of every anomaly checker.
 
-A partition of the history has whole operations, so each partition checks most assumptions alone.
-Only the operations of one process in two partitions need more. They can overlap only if the time
-spans of the process in both partitions overlap. The driver collects the operations of such
-processes.
+A partition of the history has all rows of each of its operations, so each partition checks most
+assumptions alone. One check needs more: two operations of a process that overlap in time may be in
+different partitions. The driver finds the processes whose time spans in two partitions overlap, and
+collects the operations of these processes.
 
 Source: `properties.anomalies.assumptions`.
 """

@@ -40,7 +40,8 @@ class Context:
 class AnomalyChecker:
     """A query plan that decides some anomalies.
 
-    The verdict is valid only if the assumptions `assumes` hold and the `columns` have valid values.
+    Its verdict is valid only if the history meets the assumptions in `assumes`, and only if all
+    values in the columns named in `columns` are valid.
     """
 
     ids: tuple[str, ...]

@@ -149,8 +149,9 @@ class KeyedWords:
     def insertion_point(self, key: Ints, starts: Ints, word: Ints) -> Ints:
         """Returns the row of each word, or the row at which a missing word would be inserted.
 
-        The words from `starts[i]` up to `starts[i + 1]` belong to `key[i]`. For a key without words
-        the result is the number of all rows.
+        The parameter `word` has the words of one key after the other; `starts` has the position of
+        the first word of each key. For a key that is not in the index, the result is the number of
+        all rows.
         """
         of_key, exists = self._ranks_of(key)
         of_key = np.where(exists, of_key, len(self.keys))  # after all keys

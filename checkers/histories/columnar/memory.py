@@ -1,9 +1,9 @@
 """Settings of the memory allocator: freed memory is reused and does not fragment.
 
 Kernels allocate and free arrays of some megabytes all the time. By default the allocators return
-each freed array to the operating system and later get new pages, which the kernel clears. At ten
-million rows this costs a tenth of all CPU time. `keep_freed` keeps freed memory in the process; the
-peak memory does not change.
+each freed array to the operating system and later get new pages, which the system must clear. At
+ten million rows this costs a tenth of all CPU time. `keep_freed` keeps freed memory in the process;
+the peak memory does not change.
 
 Results are small and live to the end. Between large arrays they would leave gaps in which no large
 array fits: a gigabyte at a hundred million rows. `copied_aside` copies results to a separate pool.

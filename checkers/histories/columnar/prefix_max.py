@@ -1,9 +1,9 @@
 """A prefix-max index: the maximum value that each group had reached at any time.
 
-Its input is a table with a group, a value and a time in each row, called a fact. The facts are
-sorted by group and time. One pass then computes, for each fact, the maximum value of its group up
-to that fact. The pass compares numbers whose high part is the group and whose low part is the
-value. So a maximum never carries over to the next group.
+Its input is a table of facts: rows with a group, a value and a time. The facts are sorted by group
+and time. One pass then computes, for each fact, the maximum value of its group up to that fact. For
+this the group and the value are combined into one number, with the group in the high bits. So a
+maximum never carries over to the next group.
 
     group 0    time 1: 5    time 2: 3    time 4: 7
     maxima             5            5            7
@@ -44,7 +44,8 @@ class PrefixMaxIndex:
     def reach(self, at: Ints) -> Ints:
         """Returns, for each position in the index, the maximum value of its group up to there.
 
-        The result is NOWHERE if `restricted_to` has excluded all rows up to the position.
+        The result is NOWHERE, a number below all values, if the method `restricted_to` has excluded
+        all rows up to the position.
         """
         rank = self.packed[at] - self.places[at] // len(self.rows) * self.width
         far = rank + self.levels if isinstance(self.levels, int) else self.levels[rank]
@@ -66,8 +67,8 @@ class PrefixMaxIndex:
     def below_maximum(self, ties: Mask) -> Ints:
         """Returns the rows whose value is below that of an earlier row of their group.
 
-        Rows with equal times keep their order. A row in `ties` is also returned if its value equals
-        that of an earlier row.
+        For a row in the mask `ties`, a value equal to that of an earlier row is enough. Rows with
+        equal times keep their order.
         """
         before, own, rows = self.packed[:-1], self.own[1:], self.rows[1:]
         passed = before > own

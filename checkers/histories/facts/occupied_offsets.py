@@ -4,8 +4,8 @@ For each batch of RECORD_LOCATIONS, a kernel packs the offsets in the batch into
 the union of all words, the records between any two offsets of a log are counted quickly. A log
 without gaps costs 24 bytes for 64 offsets, a sparse log at most 24 bytes for each record.
 
-An offset is clean unless only polls at `read_uncommitted` returned it. Polls at `read_committed`
-may skip offsets that are not clean.
+An offset is clean if a send or a poll at `read_committed` proves its record. At any other offset,
+only polls at `read_uncommitted` returned a record; polls at `read_committed` may skip it.
 
 Source: `properties.anomalies.observations`; Jacobson, "Space-efficient Static Trees and Graphs".
 """
@@ -48,7 +48,8 @@ KEY_WORDS: Final = pa.schema(
 def occupied_offsets(committed: Ints) -> Stage[pa.Table]:
     """Returns a stage that packs the offsets of records into 64-bit words.
 
-    The result has rows of KEY_WORDS. `committed` are `info` operations that must have taken effect.
+    Each row has a word of a key, and whether its offsets are clean (the schema KEY_WORDS). The
+    parameter `committed` has the operations that ended `info` but must have taken effect.
     """
     title = "packing the offsets of records"
     kernel = Kernel(title, RECORD_COLUMNS, KEY_WORDS, partial(_words, committed))
@@ -141,7 +142,7 @@ class OffsetCounts:
 class OccupiedOffsets:
     """The offsets that hold a record, in two sets: all of them, and the clean ones.
 
-    An offset is clean unless only polls at read_uncommitted returned it.
+    An offset is clean if a send or a poll at read_committed proves its record.
     """
 
     clean: OffsetCounts  # shown by sends, or by polls at read_committed

@@ -1,4 +1,4 @@
-"""The offsets of each key that an owner has, and the offsets that an owner has more than once.
+"""The offsets of each key that an owner got, and the offsets that an owner got more than once.
 
 An owner is a consumer or a consumer group, given as a number. A kernel packs the offsets in each
 batch into 64-bit words; `OwnerOffsets.of` is their union. An offset is repeated if it occurs twice
@@ -76,7 +76,7 @@ def _repeated(bits: Bits) -> np.uint64:
 
 @dataclass(frozen=True, slots=True)
 class OwnerOffsets:
-    """The offsets that each owner (a consumer or a group) has in each key, as 64-bit words."""
+    """The offsets that each owner (a consumer or a group) got in each key, as 64-bit words."""
 
     owner: Ints
     key: Ints
@@ -129,7 +129,7 @@ class OwnerOffsets:
         return found
 
     def within(self, owner: Ints, key: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints, Bits]:
-        """Returns the offsets that owners have in intervals, as 64-bit words.
+        """Returns the offsets that owners got inside intervals, as 64-bit words.
 
         An interval is an owner, a key, and the offsets from `low` up to, but excluding, `high`. The
         result has three columns: the number of the interval, the row of the word, and the word's

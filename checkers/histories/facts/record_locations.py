@@ -113,7 +113,7 @@ def records_of(batch: Batch, isolation: Isolation) -> pa.Table:
 def roles(batch: Batch, isolation: Isolation) -> Any:
     """Returns the role of each row: send or poll, with the outcome, such as `SEND_OK`.
 
-    `isolation` is the isolation level of readers for which the history has none.
+    The parameter `isolation` is the level of readers whose isolation level is not recorded.
     """
     return batch.derived(("roles", isolation), partial(_roles, isolation))
 
@@ -141,7 +141,10 @@ def first_rows(batch: Batch) -> Ints:
 
 
 def location_of(batch: Batch) -> Ints:
-    """Returns the index of each row's key, offset and value in `first_rows`."""
+    """Returns, for each row, the number of its run of rows with equal key, offset and value.
+
+    Run i begins at the i-th row of `first_rows`.
+    """
 
     def made(batch: Batch) -> Ints:
         begun = np.zeros(len(batch), dtype=np.bool_)

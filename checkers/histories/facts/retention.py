@@ -27,13 +27,16 @@ _STARTS: Final = pa.schema([("key", pa.int64()), ("offset", pa.int64())])
 
 @dataclass(frozen=True, slots=True)
 class LogStarts:
-    """The first offset that must exist in each log that may lack records at its start."""
+    """The first offset that must still have its record, for each log that may have lost records."""
 
     keys: Ints  # ascending
     offsets: Ints
 
     def of(self, key: Ints) -> Ints:
-        """Returns the first offset that must exist for each key; BEGINNING for unlisted keys."""
+        """Returns, for each key, the first offset that must still have its record.
+
+        If no client read the start of the log, this is BEGINNING, which is below every offset.
+        """
         listed = member(key, self.keys)
         starts = np.full(len(key), BEGINNING)
         starts[listed] = self.offsets[np.searchsorted(self.keys, key[listed])]
@@ -46,7 +49,7 @@ COMPLETE_LOGS: Final = LogStarts(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=
 def find_log_starts(declared: Declarations) -> Plan[LogStarts]:
     """Returns the highest log start that a client read from each key.
 
-    For a compacted topic this is NOWHERE, so that no record is required.
+    For a compacted topic this is NOWHERE, which is above every offset: no record is required.
     """
     run = partial(_starts, declared)
     starts = yield from collect(

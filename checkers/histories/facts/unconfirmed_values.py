@@ -4,14 +4,14 @@
     p1 send k=b -> info      c1 poll k=b@1              b is unconfirmed: its send has no offset
 
 A value is confirmed if it was polled only at locations where an acknowledged send of the value put
-it. The partition of RECORD_LOCATIONS with this location alone then decides everything about the
+it. Then one partition of RECORD_LOCATIONS has this location, and decides everything about the
 value. Any other value is unconfirmed: a poll returned it at a location that no acknowledged send
 confirms, or without an offset. Duplicates, aborted reads and values that were never sent are
 unconfirmed. Such values are few, so the driver collects all rows that mention them, and gives these
 rows to every task.
 
-The offsets of sends and the end offsets can be checked without a shuffle. Then only sends without
-an acknowledged offset matter, and the history is read again for polls of their values.
+The checks of send offsets and end offsets can run without a shuffle. They need only the values of
+sends without an acknowledged offset. For polls of these values the history is read again.
 """
 
 from __future__ import annotations
@@ -52,8 +52,9 @@ from model.histories import Isolation
 class UnconfirmedValues:
     """All rows about values that a poll returned at an offset that no acknowledged send has.
 
-    `committed` are operations that ended `info` and took effect, since a poll returned their value.
-    `resent` are acknowledged sends of a value for which another send failed.
+    The field `committed` has operations that ended `info` but took effect: a poll returned a value
+    that they sent. The field `resent` has acknowledged sends of a value that another send failed to
+    send.
     """
 
     observations: Batch
@@ -66,8 +67,8 @@ class UnconfirmedValues:
     def locations(self) -> Batch:
         """Returns the rows that prove the offset of a value in the log.
 
-        Dirty reads of a value with a failed send do not count: they may have returned an aborted
-        copy.
+        If a send of the value failed, its polls at read_uncommitted do not count: they may have
+        returned the record of the failed send.
         """
         key, value, role = (self.observations.ints(name) for name in ("key", "value", "role"))
         failed = self.sends.where(self.sends.ints("role") == SEND_FAIL)
@@ -97,7 +98,10 @@ class UnconfirmedValues:
         return batch.derived(("unconfirmed",), made)
 
     def of_first_rows(self, batch: Batch) -> Mask:
-        """Returns a mask: True for each row of `first_rows(batch)` with an unconfirmed value."""
+        """Returns a mask with one entry for each location: True if its value is unconfirmed.
+
+        A location is a run of rows of the batch with equal key, offset and value.
+        """
 
         def made(batch: Batch) -> Mask:
             return self.among(

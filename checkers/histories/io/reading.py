@@ -225,7 +225,10 @@ def conforming(table: pa.Table, path: Path) -> pa.Table:
 
 
 def refuse(odd: pa.Table, path: Path | str) -> None:
-    """Raises UnreadableHistory for the first row of `odd`, the table of invalid rows, if any."""
+    """Raises UnreadableHistory for the first invalid row, if the history has one.
+
+    The parameter `odd` has the result of `odd_rows`.
+    """
     if odd.num_rows:
         first = min(odd.to_pylist(), key=lambda row: (row["op"], row["what"]))
         where = "a row without an op" if first["op"] < 0 else f"a row of operation {first['op']}"

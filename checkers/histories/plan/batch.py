@@ -73,7 +73,10 @@ class Batch:
         return self._once(("fingerprints", name), lambda: self._fingerprints(name))
 
     def derived(self, name: tuple[object, ...], compute: Callable[[Batch], DerivedT]) -> DerivedT:
-        """Returns `compute(self)`, computed once for all kernels that use the same `name`."""
+        """Returns the result of a function of this batch, computed only once for each `name`.
+
+        All kernels that use the same name share the result.
+        """
         return self._once(("derived", *name), lambda: compute(self))
 
     def rows_of(self, ops: Ints) -> Ints:

@@ -4,10 +4,10 @@
     p2 send k=b -> ok @1      op 1
     c1 poll     -> ok k=a@0   op 2     rw  op 2 -> op 1: op 2 read a but not the next record, b
 
-A block is a range of 65,536 offsets of a key. For each block, each reader's last polled record is
-reported; the one at the highest offset counts. The record after it is looked up in the same block,
-or else in the next block. All dependencies are collected, since a reader that lags has dependencies
-that lead back over long time ranges.
+A block is a range of 65,536 offsets of a key. Each block reports the last record that each reader
+polled there. Of these records of a reader and key, the driver keeps the one at the highest offset.
+The record after it is looked up in the same block, or else in the next block. All dependencies are
+collected, since a reader that lags has dependencies that lead back over long time ranges.
 
 Source: `properties.anomalies.cycles`.
 Simplified: runs only on request, and must then fit in memory: about 100 bytes per operation and key
@@ -116,9 +116,8 @@ def _next_in_block(
 def _next(log: LogRecords, keys: Ints, offsets: Ints, *, in_later_block: bool) -> pa.Table:
     """Returns, for each key and offset, the values at the next offset, with their senders.
 
-    If the next offset may be in a later block of offsets, the row has the sender NEXT_BLOCK
-    instead. `in_later_block` is True for a log with the records of all blocks, where this cannot
-    happen.
+    If `in_later_block` is true, later blocks of offsets are searched too. Otherwise the row has the
+    sender NEXT_BLOCK if the next offset is not in the same block.
     """
     starts, sizes = log.groups()
     key, offset = log.key[starts], log.offset[starts]

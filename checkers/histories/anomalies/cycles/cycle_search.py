@@ -1,12 +1,14 @@
 """Finds cycles between operations with arrays: strong components, and a shortest cycle in each.
 
 Real time does not need an edge for every pair of operations. Each operation that ended ok has an
-edge to a node for its completion. These nodes are chained in completion order. The last node before
-an invocation has an edge to the invoked operation. So an operation is reachable from all operations
-that ended before it, and the number of edges grows only with the number of operations. Within a
-process, an operation that ended ok has edges to the following operations, up to and including the
-next one that ended ok. In a small component the cycle is found as in the literal definition; in a
-large one it goes through the lowest operation and is found by breadth-first search.
+edge to an additional node, its completion. These nodes are chained in completion order. Each
+operation has an edge from the last completion before its invocation. So it is reachable from all
+operations that ended before, and the number of edges grows only with the number of operations.
+
+Within a process, each operation has an edge from the last earlier operation that ended ok.
+
+In a small component, a shortest cycle is found as `properties.anomalies.cycles` defines it. In a
+large one, breadth-first search finds a shortest cycle through the lowest operation.
 
 Source: Elle's transitive reduction of real time, with nodes in place of its edges;
 `properties.anomalies.cycles`.
@@ -69,9 +71,10 @@ class Graph:
     kind: Ints
 
     def components(self, form: str) -> list[Component]:
-        """Returns the strongly connected components for a cycle form, such as `G1c`.
+        """Returns the strongly connected components of the graph for a cycle form, such as `G1c`.
 
-        The component with the lowest operation comes first.
+        Only the kinds of dependencies that the form allows are edges. The component with the lowest
+        operation comes first.
         """
         kinds = FORMS[form]
         wanted = [number for number, kind in KIND_OF.items() if kind in kinds]
@@ -211,10 +214,11 @@ def _precede(of: Operations, kinds: tuple[str, ...], frontier: Ints, end: int) -
 def _first_predecessors(
     of: Operations, kinds: tuple[str, ...], frontier: Ints, rest: Ints, first: Ints, second: Ints
 ) -> Ints:
-    """Returns, for each operation in `rest`, the first one in `frontier` that precedes it.
+    """Returns, for each operation in `rest`, its first predecessor in `frontier`.
 
-    The operation is returned as an index in `frontier`; this is the length of `frontier` if no
-    operation there precedes. The breadth-first search reached the operations in `frontier` last.
+    The frontier has the operations that the breadth-first search reached last. A predecessor is
+    returned as its index in `frontier`. Without a predecessor the result is the length of
+    `frontier`.
     """
     none = len(frontier)
     place = np.full(len(of), none)

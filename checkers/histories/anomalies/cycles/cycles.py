@@ -82,8 +82,8 @@ def find_info_senders(
 ) -> Plan[InfoSenders]:
     """Returns the operations that sent an unconfirmed value and did not end ok.
 
-    Each operation has its logical time. A value is unconfirmed if a poll returned it at an offset
-    that no acknowledged send of it has.
+    They are returned with their logical times. A value is unconfirmed if a poll returned it at an
+    offset that no acknowledged send of it has.
     """
     sends = unconfirmed.sends
     ops = distinct(sends.ints("op")[sends.ints("role") != SEND_OK])
@@ -109,8 +109,8 @@ def find_info_senders(
 def _last_ended_by(invoked_ns: Ints, batch: Batch) -> pa.Table:
     """Returns, for each invocation time, the last operation that had ended ok by then.
 
-    Times outside this batch have no row. One more row has the batch's last operation that ended ok,
-    which later batches need.
+    Only times within the time span of this batch have a row. One more row has the last operation of
+    the batch that ended ok; it is needed for times after this batch.
     """
     firsts = batch.where(run_starts(batch.ints("op")), _OF_ENDED)
     ok = np.flatnonzero(firsts.is_in("outcome", "ok") & firsts.is_valid("completed_ns"))

@@ -54,7 +54,8 @@ class UnconfirmedSenders:
 class DependencyContext:
     """The data about the whole history that a kernel needs to find dependencies in one batch.
 
-    `of` is the name of the query plan.
+    The field `of` is the name of the query plan that the kernel belongs to. A batch caches its
+    dependencies under this name, separately for each plan.
     """
 
     of: str

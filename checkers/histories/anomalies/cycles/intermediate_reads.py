@@ -46,9 +46,9 @@ _POLLED: Final = int64_schema("process", "key", "value")
 def intermediate_reads(context: Context, steps: Batch, observations: int) -> Plan[Finding]:
     """Finds the processes that polled a part of a transaction but never its last record.
 
-    Each row of `steps` has two consecutive polls of one process and key. A step is a finding if the
-    first record is of a transaction, and the second record is beyond the transaction's last record.
-    The process must never have polled this last record.
+    The parameter `steps` has pairs of records that a process polled one after the other from a key.
+    A pair is a finding if a transaction sent the first record, and the second record is beyond the
+    transaction's last one. The process must never have polled this last record.
     """
     unconfirmed, schema = context.unconfirmed, schema_of(IntermediateRead)
     nothing = Finding(id=ID, rows=schema.empty_table(), observations=observations)

@@ -52,7 +52,7 @@ class LogRecords:
     last: Mask  # True at the last location of the value
 
     def groups(self) -> tuple[Ints, Ints]:
-        """Returns two arrays: the first row of each offset, and its number of values."""
+        """Returns two arrays: the first row of each offset, and the number of values there."""
         starts = run_starts(self.key, self.offset)
         return starts, run_lengths(starts, len(self.key))
 
@@ -113,8 +113,8 @@ def ww_pairs(
     """Returns the ww dependencies between the values at two consecutive offsets.
 
     The result is two arrays of rows of `log`: the earlier value of each dependency, and the later
-    value. Two different known operations must have sent them, and the later value must have no
-    location at a higher offset.
+    one. Values with the same sender or an unknown sender have no dependency. There is also none if
+    the later value occurs again at a higher offset.
     """
     many = sizes[first] * sizes[second]
     before, after = starts[first], starts[second]

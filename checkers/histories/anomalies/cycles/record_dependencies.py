@@ -7,11 +7,10 @@
     wr  op 0 -> op 2    op 2 polled a, which op 0 sent
     ww  op 0 -> op 1    b follows a in the log
 
-A block of 65,536 offsets has every send and every poll of its records. So each block finds the
-dependencies of confirmed values and of adjacent records alone. The dependencies across the ends of
-blocks are found in `block_ends`, and those of unconfirmed values on the driver. Each operation has
-a logical time (`time_ranges`); an operation that did not end ok counts only if it sent a polled
-value.
+A block of 65,536 offsets has every send and every poll of its records. So each block can find most
+dependencies alone: those of confirmed values, and those between adjacent records. The module
+`block_ends` finds the dependencies across the ends of blocks. The driver finds those of unconfirmed
+values. An operation that did not end ok is left out, unless a poll returned a value that it sent.
 
 Source: `properties.anomalies.cycles.dependencies`.
 """
@@ -66,9 +65,9 @@ class Dependents:
     after: Ints
 
     def edges(self, some: Ints) -> pa.Table:
-        """Returns each pair of dependent operations, and the kind of their dependency.
+        """Returns the pairs of dependent operations, each once for every kind of dependency.
 
-        Only the dependencies with the indexes `some` are included; equal rows are returned once.
+        The parameter `some` has the indexes of the dependencies to return.
         """
         first, second = self.first.take(some), self.second.take(some)
         kind = np.where(some < len(self.polls), WR, WW)
@@ -77,9 +76,9 @@ class Dependents:
         return table_from(EDGES, first[once], second[once], kind[once])
 
     def labels(self, batch: Batch, some: Ints) -> pa.Table:
-        """Returns the dependencies with the indexes `some`, each with its key and its values.
+        """Returns some dependencies, each with its key and its values.
 
-        The indexes must ascend.
+        The parameter `some` has their indexes, in ascending order.
         """
         polled = some[some < len(self.polls)]
         row, followed = self.polls[polled], some[len(polled) :] - len(self.polls)

@@ -32,8 +32,8 @@ from checkers.histories.plan.batch import Batch
 class InfoSenders:
     """The logical times of operations that sent a polled value and did not end ok.
 
-    The logical time of an operation that ended ok is twice its number. Here it is odd: just after
-    the last operation that had ended ok at the invocation.
+    The logical time of an operation that ended ok is even: twice its number. That of a sender here
+    is odd: just after the last operation that had ended ok when the sender was invoked.
     """
 
     ops: NumberSet
@@ -42,7 +42,7 @@ class InfoSenders:
     def time(self, ops: Ints) -> Ints:
         """Returns the logical time of each operation.
 
-        An operation that did not end ok must be one of these senders.
+        Each operation must have ended ok, or be one of the senders in this object.
         """
         times = 2 * ops
         some = np.flatnonzero(self.ops.has(ops))

@@ -65,7 +65,10 @@ class Application:
 
 
 def applications_of(reach: Batch, polls: Batch) -> dict[int, Application]:
-    """Returns an Application for each group or process that polled successfully, by its number."""
+    """Returns a map from numbers to the applications that polled successfully.
+
+    An application is a consumer group, or a process without a group.
+    """
     applications: dict[int, Application] = {}
     for of, ended_ok in (
         (reach, reach.ints("high") != LOW),

@@ -9,9 +9,8 @@
     process c1: 2 records; 1 repeated: a, in op 3 and again in op 4; 1 skipped: b at offset 1
 
 Delivered and acknowledged offsets are kept as one bit each. Offsets of unconfirmed values, and
-offsets with several values, are removed from the bits; all their polls are collected instead. An
-example of a repetition is read from the batch with the first repetition. An example of a skip is
-looked up by its offset.
+offsets with several values, are removed from the bits; all their polls are collected instead. The
+first repetition of each application and its lowest skip in each key are looked up as examples.
 
 Source: `properties.delivery`.
 """

@@ -85,7 +85,10 @@ def _made_polls(batch: Batch) -> _Polls:
 
 
 def delivered_offsets(outcome: str, batch: Batch) -> pa.Table:
-    """Returns, as bits, the offsets that each application received in polls with this outcome."""
+    """Returns, as bits, the offsets that each application polled.
+
+    Only polls that ended with the outcome `outcome` count.
+    """
     of = _polls(batch)
     some = np.flatnonzero(batch.is_in("outcome", outcome).take(of.rows))
     offset = batch.ints("offset").take(of.rows.take(some))
@@ -103,7 +106,10 @@ def acknowledged(batch: Batch) -> pa.Table:
 
 
 def extents(batch: Batch) -> pa.Table:
-    """Returns, for each application and key, the lowest polled and the highest delivered offset."""
+    """Returns, for each application and key, the lowest polled and the highest delivered offset.
+
+    An offset is delivered if its poll ended ok. Polls of every outcome count for the lowest offset.
+    """
     of = _polls(batch)
     pair, count = codes(of.owner * len(of.keys) + of.key)
     offset, ok = batch.ints("offset").take(of.rows), batch.is_in("outcome", "ok").take(of.rows)
@@ -182,9 +188,9 @@ def _delivered(batch: Batch, offsets: Mask) -> Batch:
 
 
 def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
-    """Returns this batch's polls of records that an application had received before.
+    """Returns this batch's polls of records that an application received more than once.
 
-    An application is included only if this is the first batch in which it received a record again.
+    An application is included only if its first repetition is in this batch.
     """
     here = again.where(again.repeated_in == batch.number)
     if not len(here):
@@ -196,10 +202,10 @@ def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
 
 
 def first_deliveries(owner: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Table:
-    """Returns the polls in this batch of the records given by `owner`, `key` and `offset`.
+    """Returns the polls in this batch that returned one of the wanted records.
 
-    An owner is a consumer group, or a process without a group. Each row has the index of its record
-    in the three arrays.
+    The three arrays have the owner, key and offset of each wanted record. An owner is a consumer
+    group, or a process without a group. Each poll is returned with the index of its record.
     """
     polls = _delivered(batch, member(batch.ints("offset"), np.unique(offset)))
     polled = hash_of_pair(

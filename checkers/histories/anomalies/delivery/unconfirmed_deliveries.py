@@ -86,7 +86,10 @@ def count_unconfirmed(
 
 
 def _special_records(context: Context, several: Batch) -> dict[Record, _SpecialRecord]:
-    """Returns the records that took effect and are unconfirmed or share their offset."""
+    """Returns the unconfirmed records, and those that share their offset with another value.
+
+    Only records whose send took effect are returned.
+    """
     records: dict[Record, _SpecialRecord] = {}
     columns = (several.ints(name).tolist() for name in ("key", "offset", "value", "op"))
     for key, offset, value, op in zip(*columns, strict=True):

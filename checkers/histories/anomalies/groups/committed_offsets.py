@@ -56,7 +56,7 @@ COUNT: Final = int64_schema("count")
 def fetched(isolation: Isolation, batch: Batch) -> pa.Table:
     """Returns all committed offsets that groups fetched successfully in the batch.
 
-    `isolation` is the isolation level of readers for which the history has none.
+    The parameter `isolation` is the level of readers whose isolation level is not recorded.
     """
     observed = batch.is_in("kind", "fetch_offset") & batch.is_in("outcome", "ok")
     few = batch.where(observed & batch.is_valid("group"), FETCH_COLUMNS)
@@ -118,8 +118,8 @@ def _commits(batch: Batch) -> Batch:
 class FetchIndex:
     """The fetches of committed offsets, indexed by group and key.
 
-    The index finds commits of a higher offset than a later fetch returned. A correct cluster has
-    none.
+    The index finds the commits that a later fetch contradicts: the fetch returned a lower offset. A
+    correct cluster has no such commit.
     """
 
     stable: bool  # True for fetches that wait for open transactions
@@ -141,10 +141,10 @@ class FetchIndex:
         return cls(stable, some, rows, registers, least)
 
     def above_later_fetch(self, of: Batch, since_ns: Ints) -> Batch:
-        """Returns the commits of an offset above that of a later fetch.
+        """Returns the commits whose offset is above the one that a later fetch returned.
 
-        The fetch has the same group and key. It is later if it began after the commit's time in
-        `since_ns`.
+        The fetch has the same group and key. The parameter `since_ns` has a time for each commit; a
+        fetch is later if it began after this time.
         """
         some = np.flatnonzero(member(of.ints("register"), self.registers))
         group = np.searchsorted(self.registers, of.ints("register")[some])
@@ -159,9 +159,10 @@ def commits_of_offsets(observed: NumberSet, batch: Batch) -> pa.Table:
 
 
 def first_commits(registers: Ints, batch: Batch) -> pa.Table:
-    """Returns two commits of each group and key: the first to end, and the first of another offset.
+    """Returns, for each group and key, the earliest commit and the earliest of another offset.
 
-    Only commits that ended ok count. Commits inside transactions are taken apart from the others.
+    The earliest commit is the first one to end; only commits that ended ok count. Commits inside
+    transactions are treated separately: they add up to two more rows.
     """
     of = commits(batch)
     some = (of.ints("outcome") == OK) & member(of.ints("register"), registers)
@@ -173,9 +174,10 @@ def first_commits(registers: Ints, batch: Batch) -> pa.Table:
 
 
 def first_two(of: Batch) -> Batch:
-    """Returns two rows of each group and key: the first to end, and the first with another offset.
+    """Returns, for each group and key, the earliest row and the earliest with another offset.
 
-    If all rows have the same offset, only the first row is returned.
+    The earliest row is that of the operation that ended first. If all rows have the same offset,
+    only the earliest row is returned.
     """
     columns = [of.ints(name) for name in ("offset", "op", "ended_ns", "register")]
     ordered = of.where(np.lexsort(columns))
@@ -205,8 +207,9 @@ class KnownOffsets:
     def highest(self, queries: Batch, since_ns: Ints | None = None) -> Ints:
         """Returns, for each fetch, the row of the highest offset that was committed before it.
 
-        The result is -1 if this offset is not above the fetched one. With `since_ns`, only offsets
-        count whose operation began after the fetch's time in `since_ns`.
+        The result is -1 if no such offset is above the fetched one. The parameter `since_ns` may
+        have a time for each fetch; then an offset counts only if its operation began after this
+        time.
         """
         found = np.full(len(queries), -1, dtype=np.int64)
         registers = np.unique(self.register)
@@ -242,10 +245,11 @@ class KnownOffsets:
 
 
 def higher_commits(observed: FetchIndex, since_ns: Ints | None, batch: Batch) -> pa.Table:
-    """Returns the fetches of an offset below one that was committed before.
+    """Returns the fetches that a commit contradicts, each with the commit of the highest offset.
 
-    Each row has the highest such commit. If `since_ns` is passed, a commit counts only if it began
-    after the fetch's time in `since_ns`.
+    A commit contradicts a fetch if it ended before the fetch began, and the fetch returned a lower
+    offset. The parameter `since_ns` may have a time for each fetch; then a commit counts only if it
+    began after this time.
     """
     of = commits(batch)
     sure = of.where((of.ints("outcome") == OK) & (observed.stable | (of.ints("staged") == 0)))
@@ -279,6 +283,10 @@ def first_output(batch: Batch) -> pa.Table:
 
 
 def output_ahead(observed: FetchIndex, batch: Batch) -> pa.Table:
-    """Returns transactions with output that committed an offset above that of a later fetch."""
+    """Returns the transactions with output whose committed offset is above a later fetched one.
+
+    A transaction with output sends records, and does not fail. A fetch is later if it began after
+    the transaction began.
+    """
     of = _commits_with_output(batch)
     return observed.above_later_fetch(of, of.ints("invoked_ns")).table

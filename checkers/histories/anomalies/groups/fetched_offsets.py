@@ -4,12 +4,13 @@ A register is the committed offset of one group and key, identified by one numbe
 and commits are many. The first stage collects the fetches. In the second stage each batch reports
 only the commits that matter for a fetch:
 
-- the commits of the fetched offset;
+- the commits of a fetched offset;
 - the first two distinct offsets of each register;
 - for each fetch, the highest offset committed before it, if above the fetched one.
 
-In a sound history the last group is empty. If a commit explains a fetch only in part, a third stage
-finds the highest offset that the commit does not explain.
+A sound history has no commits of the last kind. Such a commit proves nothing if it began before a
+commit of the fetched offset ended. Then a third stage finds the highest offset of the commits that
+began later.
 
 Source: `properties.anomalies.groups.offsets` and the anomalies that use it.
 """
@@ -141,8 +142,8 @@ def _explained(
 def highest_explaining(fetches: Batch, of: Batch, numbers: Ints, otherwise: int) -> Ints:
     """Returns, for each fetch, the highest number of a commit that may have set its offset.
 
-    Each commit has one number in `numbers`. If no commit may have set the offset, the result is
-    `otherwise`.
+    Such a commit has the fetched offset, and began no later than the fetch completed. The parameter
+    `numbers` has the number of each commit. Without such a commit the result is `otherwise`.
     """
     made = np.full(len(fetches), otherwise, dtype=np.int64)
     pairs = hash_of_pair(of.ints("register"), of.ints("offset"))

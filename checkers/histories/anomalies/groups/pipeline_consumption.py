@@ -146,10 +146,12 @@ def unreported_steps(batch: Batch) -> pa.Table:
 
 
 def commit_progress(groups: Ints, unreported_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns how far each group's committed offset rose, and whether the rise is certain.
+    """Returns the rises of each group's committed offset, and whether each rise is certain.
 
-    A rise is certain if its transaction ended before the group's time in `unreported_ns`. Of
-    consecutive rises that are all certain, or all uncertain, only the last is returned.
+    A rise is a committed transaction with a higher offset than all before it. It is certain if it
+    ended before the group's first unreported transaction began, which is the group's time in
+    `unreported_ns`. Consecutive rises that are all certain, or all uncertain, become one row with
+    their highest offset.
     """
     steps = steps_of(batch)
     group, key, committed = (steps.ints(name) for name in ("group", "key", "committed"))

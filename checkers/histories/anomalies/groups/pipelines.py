@@ -6,8 +6,9 @@
 
 A step is one transaction that polls inputs and commits their offsets. Consumed, delivered and
 occupied offsets are kept as one bit each. The committed progress of a group is kept as intervals of
-offsets. Only offsets count whose first step beyond them ended before any unreported step of the
-group began (a step without a known outcome and without a reported poll).
+offsets. A step is unreported if its outcome is `info` and it reported no poll: it may have consumed
+any input. So an offset is reported as skipped only if a step that committed beyond it ended before
+the group's first unreported step began.
 
 Source: `properties.anomalies.groups.pipelines`, `input_processed_twice`, `input_skipped`.
 """

@@ -43,7 +43,8 @@ _SCHEMA: Final = schema_of(DuplicateAcrossKeys)
 def duplicates_across_keys(unconfirmed: UnconfirmedValues, never_sent: Batch) -> Plan[pa.Table]:
     """Returns the values that were polled from a key other than the one they were sent to.
 
-    `never_sent` has the polled values that nobody sent to their key.
+    The parameter `never_sent` has the values that nobody sent to the key from which they were
+    polled.
     """
     placed = unconfirmed.locations()
     nobody_sent = pairs_in(

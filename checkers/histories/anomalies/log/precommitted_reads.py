@@ -2,7 +2,7 @@
 
     p1 txn k=a -> ok @0 k=a@0      op 0 polled a before its own commit
 
-Each batch decides its own operations.
+A batch has all rows of its operations, so it decides them alone.
 
 Source: `properties.anomalies.log.precommitted_read`.
 """

@@ -6,9 +6,10 @@
     key  offset  value  op
     k    0       a      0         the first operation that shows a at offset 0
 
-The kernels of `inconsistent_offsets`, `duplicates` and `lost_writes` read these rows. A value is
-confirmed if every poll returned it where an acknowledged send put it. Each rule runs twice: on
-blocks of offsets without unconfirmed values, and on the driver, which has all unconfirmed values.
+The checkers `inconsistent_offsets`, `duplicates` and `lost_writes` read these rows. A kernel finds
+the locations in a block of offsets. The locations of unconfirmed values are also found on the
+driver, which has all rows about them. A value is confirmed if every poll returned it where an
+acknowledged send put it.
 
 Source: `properties.anomalies.observations`.
 """

@@ -5,8 +5,8 @@
     c1 poll     -> ok k=b@1 k=c@2     a is unseen, b an aborted read, c a value nobody sent
 
 A value is confirmed if every poll returned it where an acknowledged send put it. A confirmed value
-is decided in its block of offsets, any other one on the driver. An acknowledged send without an
-offset is in a block only if its value was polled; the others are found among the sends.
+is decided in its block of offsets, an unconfirmed one on the driver. A value that was acknowledged
+without an offset and never polled is in no block; it is found among the sends.
 
 Source: `properties.anomalies.log`: unseen, aborted_read, value_nobody_sent.
 """

@@ -7,8 +7,9 @@
     c1 poll     -> ok k=c@2       a step from offset 0 to offset 2: it skips one record, b
 
 A step leads from one record that a process polled (or sent) to the next one in the same key. A
-confirmed value is located at its own offset. If several values are proven at one offset, one of
-them ranks first. An unconfirmed value is located at the last offset at which it ranks first.
+confirmed value is located at its own offset. If several values are proven at one offset, only one
+counts as the record there: the value that ranks first (`properties.anomalies.order.ranking`). An
+unconfirmed value is located at the last offset at which it counts.
 
 Source: `properties.anomalies.order.steps`.
 """
@@ -59,9 +60,11 @@ class LogPositions:
         log_starts: LogStarts,
         in_several_batches: NumberSet,
     ) -> Self:
-        """Builds the positions of all values; `outranked` has values that share their offset.
+        """Builds the positions of all values.
 
-        Such values, and values that were sent again, are treated like unconfirmed values.
+        The parameter `outranked` has the values at an offset where another value counts as the
+        record. They are treated like unconfirmed values, and so are values that were sent again
+        after a failed send.
         """
         lower, resent = _pairs_and_offsets(outranked), _pairs_and_offsets(unconfirmed.resent)
         pairs = NumberSet.of(

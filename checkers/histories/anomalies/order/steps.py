@@ -9,11 +9,12 @@
     BETWEEN   op 3 to op 4, offset 0 to 2: it skips one record, b          poll-skip
     WITHIN    op 4, offset 2 to 1: it goes back                            int-nonmonotonic-poll
 
-A step leads from one record that a process polled (or sent) to the next one in the same key.
-Between operations, the earlier one must be a poll that ended ok, or a send that did not fail, and
-no assignment in between may leave out the key. The first operation of a process and key in a batch
-is reported as `HEAD`, the last one as `TAIL`, if the process occurs in several batches;
-`steps_across_batches` connects them.
+A step leads from one record that a process polled (or sent) to the next one in the same key. A step
+between two operations counts only if the first one is a poll that ended ok, or a send that did not
+fail. No assignment between them may leave out the key.
+
+If a process occurs in several batches, each batch also reports its first and last record of each
+key, as `HEAD` and `TAIL`. The module `steps_across_batches` connects them.
 
 Source: `properties.anomalies.order.steps`.
 """

@@ -7,9 +7,9 @@
 The tables of a summary:
 
     spans           first and last completion, and the number of checks
-    steps           observed log ends: the last LAST_OBSERVATIONS one by one, and per key the
-                    highest of the others, as if observed at the first completion
-    limits          the lowest offset to check per key, of operations invoked inside the batch
+    steps           observed log ends: the last ones one by one; of the earlier ones the highest of
+                    each key, with the time of the first completion in the batch
+    limits          per key, the lowest offset to check of the operations invoked inside the batch
     early           checks of operations invoked before the first completion of the batch
     contradicted    checks that observations of the same batch contradict, with the highest one
     without_offset  sends without an acknowledged offset, and the log end observed before them
@@ -72,8 +72,8 @@ class _Summary:
 def summary_stages(isolation: Isolation) -> tuple[Stage[pa.Table], ...]:
     """Returns one stage for each table of the summary of a batch, and one for transactional keys.
 
-    A transactional key is one that transactions send to. `isolation` is the isolation level of
-    readers for which the history has none.
+    A transactional key is one that transactions send to. The parameter `isolation` is the level of
+    readers whose isolation level is not recorded.
     """
     parts = (
         ("spans", _SPANS),
@@ -96,7 +96,10 @@ def summary_stages(isolation: Isolation) -> tuple[Stage[pa.Table], ...]:
 def offsets_stage(
     title: str, schema: pa.Schema, run: partial[pa.Table], partitions: frozenset[int] | None = None
 ) -> Stage[pa.Table]:
-    """Returns a stage that runs a kernel on some partitions of the history, by default on all."""
+    """Returns a stage that runs a kernel on the columns in which clients observed offsets.
+
+    By default the kernel runs on all partitions of the history.
+    """
     return Stage(Source.OPERATIONS, Kernel(title, COLUMNS, schema, run, partitions=partitions))
 
 
@@ -202,9 +205,9 @@ def _first_rows_of_maximum(starts: Ints, end: Ints) -> Ints:
 
 
 def witness(of: ObservedOffsets, fact: Ints, batch: Batch) -> tuple[Codes, Ints]:
-    """Returns the kind and the operation of each of the observed log ends `fact`.
+    """Returns, for each observed log end, its kind and the operation that observed it.
 
-    Reports name this operation as the witness if the log end contradicts a check.
+    A report names this operation as the witness if the log end contradicts a check.
     """
     return of.kind[fact], batch.ints("op")[of.row[fact]]
 

@@ -5,7 +5,7 @@
 
 A poll of a confirmed value proves that the log end is above the value's offset. So if the send was
 invoked later, its offset is below a known log end, and `linearizable_offsets` finds the send. Only
-sends found in this way are examined here. Unconfirmed values are on the driver already.
+sends found in this way are examined here. All rows about unconfirmed values are on the driver.
 
 Source: `properties.anomalies.real_time.future_read`.
 """
@@ -83,8 +83,8 @@ def future_reads(
 ) -> Plan[pa.Table]:
     """Returns the polls that returned a record before its send was invoked.
 
-    Only two kinds of polls are examined: polls of unconfirmed values, and `polls`, which returned
-    records that were sent late.
+    Two kinds of polls are examined: the polls of unconfirmed values, and those in `polls`. The
+    records of the latter may have been sent too late: their offset is below an earlier log end.
     """
     confirmed = polls.where(~unconfirmed.among(polls.ints("key"), polls.ints("value")))
     keys, values = confirmed.ints("key"), confirmed.ints("value")

@@ -198,10 +198,10 @@ def offsets_without_shuffle(context: Context) -> Plan[tuple[Finding, ...]]:
 def _find_contradictions(
     isolation: Isolation, first: Sequence[pa.Table], unconfirmed: UnconfirmedValues, *, polled: bool
 ) -> Plan[_Contradictions]:
-    """Finds the offsets of sends and the end offsets below an earlier observed log end.
+    """Finds send offsets and end offsets that are below a log end observed earlier.
 
-    If `polled` is true, the result also has the polls of the records at such offsets, in which
-    future reads are searched.
+    If `polled` is true, the result also has the polls of the records whose send offset is too low.
+    The plan then searches these polls for future reads.
     """
     spans, steps, limits, early, own, before, transactional = first
     of_pieces = Batch(spans)

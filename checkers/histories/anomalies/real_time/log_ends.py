@@ -3,10 +3,12 @@
     batch 0   c1 end_offset k -> ok @5      the log of k ends at 5 or higher
     batch 1   p1 send k=a     -> ok @3      below 5: contradicted by an earlier batch
 
-Most checks are decided here. If batch 0 is entirely before batch 1, only the highest log end of
-batch 0 matters for operations invoked in batch 1. Operations that were open between two batches are
-decided by the last observations of each batch. If these do not suffice, a further stage reads the
-batches with a possible contradiction.
+A check compares an offset with the log ends observed before its operation was invoked.
+
+- If batch 0 is entirely before batch 1, the checks of operations that were invoked in batch 1 need
+  only the highest log end of batch 0.
+- If an operation was open between two batches, its checks need the last observations of each batch.
+- If a check may still be contradicted, a further stage reads the batches that may contradict it.
 """
 
 from __future__ import annotations
@@ -92,9 +94,9 @@ class LogEnds:
     def applicable(self, checks: Batch) -> Mask:
         """Returns a mask: True for each check that applies to its key.
 
-        An end offset read at read_committed has two checks: against the last stable offset, and
-        against the end of the log. The first applies to the keys in `held_back`, which transactions
-        send to; the second applies to all other keys.
+        An end offset read at read_committed has two checks, of which only one applies. If
+        transactions send to the key, the end offset is checked against the last stable offset. In
+        any other key it is checked against the end of the log.
         """
         check, stable_apart = checks.ints("check"), member(checks.ints("key"), self.held_back)
         applies: Mask = np.where(stable_apart, check != COMMITTED_END, check != STABLE_END)
@@ -115,9 +117,10 @@ class LogEnds:
     def contradicted(self, checks: Batch) -> Mask:
         """Returns a mask: True for each check whose offset is below a log end observed before.
 
-        The column `reach` has the highest log end that the check's own batch observed before. The
-        mask is exact if batches do not overlap in time and the operation was invoked within the
-        time span of its batch. Otherwise it is the mask of `may_be_contradicted`.
+        The mask is exact for operations that were invoked within the time span of their batch, if
+        batches do not overlap in time. For all others it is the mask of `may_be_contradicted`. The
+        column `reach` of a check has the highest log end that the check's own batch observed
+        before.
         """
         is_contradicted = self.may_be_contradicted(checks)
         batch = checks.ints("batch")
@@ -134,10 +137,11 @@ class LogEnds:
         return decided
 
     def carried_limits(self, limits: Batch) -> pa.Table:
-        """Returns the limits that are below the log end of all earlier batches, with this log end.
+        """Returns the limits that are below the highest log end of all earlier batches.
 
-        The limit of a batch and key is the lowest offset that the batch must check. If batches
-        overlap in time, the log end of all batches is used.
+        The limit of a batch and key is the lowest offset that the batch must check. Each limit is
+        returned with this log end. If batches overlap in time, the log end is the highest of all
+        batches.
         """
         group, some = self._log_of_each(limits)
         before = self.rank[limits.ints("batch")]

@@ -4,12 +4,14 @@
     c1 commit_offset{group=g} +k@5 -> ok      op 1     hides op 0 from every later fetch
     c2 fetch_offset{group=g} k     -> ok @1   op 2     stale: only op 1 can explain a fetch here
 
-A register is the committed offset of one group and key. Fetches are few, and commits are many. A
-commit matters only if no other commit is entirely between the commit and some fetch; all other
-commits fit into any order of these. So the first stage collects the fetches, and in the second
-stage each batch reports the commits that may matter. A register needs no search if each of its
-fetches has exactly one possible commit, or came before all commits with the same offset. For every
-other register an order is searched.
+A register is the committed offset of one group and key. A commit is hidden from a fetch if another
+commit is entirely between the two. Fetches are few, so the first stage collects them. Commits are
+many, so in the second stage each batch reports only the commits that some fetch may return. Commits
+that are hidden from every fetch fit into any order of the others.
+
+Most registers need no search, because each fetch has exactly one possible commit, or because the
+fetches before all commits returned equal offsets. For every other register, the plan searches for a
+legal order of its commits and fetches.
 
 Source: `properties.anomalies.real_time.stale_group_offset`.
 """

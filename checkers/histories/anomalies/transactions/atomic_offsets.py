@@ -43,7 +43,11 @@ OFFSET_ALONE: Final = offset_without_output.ANOMALY.id
 
 
 def outputs_without_offset(of: FetchedOffsets) -> Plan[Finding]:
-    """Finds fetches below the committed offset of a transaction whose output was read before."""
+    """Finds fetches that miss a transaction's offset although its output was read before.
+
+    The fetch returned a lower offset than the transaction committed. A reader had got a record of
+    the transaction before the fetch began.
+    """
     schema = schema_of(output_without_offset.OutputWithoutOffset)
     stable = of.fetches.where(of.fetches.ints("stable") == 1)
     observations = _count_after_first_output(of, stable)

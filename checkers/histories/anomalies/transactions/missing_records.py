@@ -72,7 +72,7 @@ class MissingRecord:
 
 
 def candidates(of: TransactionReads, wanted: Collection[int] | None = None) -> list[Candidate]:
-    """Returns the unread records of the `wanted` transactions, by default of all."""
+    """Returns the unread records of some transactions, by default of all."""
     found: list[Candidate] = []
     far = set(of.progress.ints("key").tolist())
     rows = (of.unread.ints(name).tolist() for name in of.unread.table.column_names)
@@ -100,8 +100,8 @@ def missing(
 ) -> Plan[list[MissingRecord]]:
     """Returns the candidates that a reader passed without getting them.
 
-    Records that retention may have deleted are left out. `in_log_ns` has, for each transaction, a
-    time at which its records were in the log.
+    Records that retention may have deleted are left out. The parameter `in_log_ns` has, for each
+    transaction, a time at which its records were in the log.
     """
     if not some:
         return []

@@ -11,7 +11,7 @@
 In the first stages each batch of the history reports its transactions that ended ok and sent
 records, the progress of readers in each log, and records of transactions without a known offset.
 Then each block of offsets finds the records of these transactions that are below the progress and
-that no reader got. A sound history has none. Unconfirmed values are on the driver already.
+that no reader got. A sound history has none. All rows about unconfirmed values are on the driver.
 
 Source: `properties.anomalies.transactions.missing`, `properties.anomalies.transactions.visible`.
 """
