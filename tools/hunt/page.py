@@ -23,9 +23,9 @@ a seed, but not the order in which real threads run.
 """
 NOT_TRIED: Final = """
 ## What the hunt does not try
-Three brokers and one controller on one machine, and no fault of the controller. No lost disks and
-no lost unflushed writes. No cut links: those are drawn by `urteil test --on`. Clients are
-librdkafka alone. No compacted topics, no deleted records or topics, no share groups, no tiered
+Three brokers and one controller on one machine, and no fault of the controller. No lost disks, and
+no power loss of all brokers at once. No cut links: those are drawn by `urteil test --on`. Clients
+are librdkafka alone. No compacted topics, no deleted records or topics, no share groups, no tiered
 storage, and no upgrade between versions.
 """
 
@@ -72,6 +72,9 @@ def _totals(rows: Sequence[Row]) -> Iterator[str]:
 
 def _not_found(rows: Sequence[Row]) -> Iterator[str]:
     held = [row for row in rows if row.verdict == "holds"]
+    if not held:
+        yield f"None of {len(rows)} drawn runs has held, so this page does not say what is absent."
+        return
     minutes = sum(row.seconds for row in held) / 60
     yield (
         f"{len(held)} of {len(rows)} drawn runs hold, with {sum(row.operations for row in held)}"

@@ -110,6 +110,7 @@ def test_the_page_tells_what_broke_and_what_did_not() -> None:
     assert r"node 2 died \| early" in text
     assert "| unclean-election | 2026-11-23 |" in text
     assert "No drawn run broke a promise." in page(rows[:1])
+    assert "None of 1 drawn runs has held" in page(rows[1:2])
 
 
 def test_the_campaign_ends_by_its_budget_and_by_an_interrupt(
