@@ -19,6 +19,7 @@ class Bug(Enum):
 
     NO_DEDUP = "no-dedup"
     DEDUP_LOST_ON_FAILOVER = "dedup-lost-on-failover"
+    SNAPSHOT_KEEPS_NEWEST = "snapshot-keeps-newest"
     PRODUCERS_GO_WITH_RECORDS = "producers-go-with-records"
     DELETES_UNCOMMITTED = "deletes-uncommitted"
     DELETION_ANSWERED_ALONE = "deletion-answered-alone"

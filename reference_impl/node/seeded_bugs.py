@@ -56,6 +56,15 @@ SEEDED_BUGS: Final = (
         source="redpanda#5355",
     ),
     SeededBug(
+        bug=Bug.SNAPSHOT_KEEPS_NEWEST,
+        changes="A broker that restarts knows only the newest batch of each producer, as Kafka up "
+        "to 4.3 does. It refuses the retry of an older batch, and a client that takes a new epoch "
+        "sends the batch again.",
+        breaks=("exactly_once_publish", "duplicate"),
+        caught_by=("suite replication", "model idempotence, variant snapshot-keeps-newest"),
+        source="ProducerStateManager.writeSnapshot",
+    ),
+    SeededBug(
         bug=Bug.PRODUCERS_GO_WITH_RECORDS,
         changes="A leader drops a producer's state when all its records are deleted, as before "
         "Kafka 2.4.",

@@ -60,7 +60,10 @@ def apply_state(
     leads = state.leader == context.broker_id
     if known is None:
         become = become_leader if leads else become_follower
-        return become(topic_partition, stored, stored.producers(), state, context)
+        producers = stored.producers()
+        if Bug.SNAPSHOT_KEEPS_NEWEST in context.bugs:
+            producers = producers.with_newest_batches()
+        return become(topic_partition, stored, producers, state, context)
     if state.leader_epoch == known.state.leader_epoch:
         if isinstance(known, Leader):
             return isr_proposals.on_state(known, context, state)

@@ -72,6 +72,7 @@ class ProducerConfig:
     request_timeout_ms: int = 300
     replication_timeout_ms: int = 200
     backoff_ms: int = 20
+    takes_new_epoch: bool = False  # as Kafka's client, if its oldest batch is out of order
 
     def __post_init__(self) -> None:
         if not 1 <= self.max_in_flight <= 5:
@@ -103,6 +104,7 @@ class Producer:
     waiting: tuple[str, ...] = ()  # values that no process has begun to send
     begun: tuple[Unacknowledged, ...] = ()  # in the order of their sequence numbers
     next_sequence: Sequence = Sequence(0)  # noqa: RUF009 - an int by another name
+    producer_epoch: ProducerEpoch = ProducerEpoch(0)  # noqa: RUF009 - the same
     last_invoked_ns: int = 0
     next_process: int = 0
     retired: tuple[int, ...] = ()  # processes whose last send has an unknown outcome
@@ -243,7 +245,7 @@ class Producer:
         return encode(
             [record],
             producer_id=self.producer_id,
-            producer_epoch=ProducerEpoch(0),
+            producer_epoch=self.producer_epoch,
             base_sequence=batch.sequence,
         )
 
@@ -265,12 +267,28 @@ class Producer:
         if self.config.retries and (follows or produced.error in RETRIABLE):
             rested = replace(batch, awaits=None, changed_ns=now_ns)
             return self._with(index, rested)._refreshing_leader()
+        is_lost = produced.error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+        if self.config.takes_new_epoch and is_lost:
+            return self._with_new_epoch(now_ns)._refreshing_leader()
         producer, ended = self._end(now_ns, batch, produced.error)
         if self.config.idempotent and self.config.retries:
             # One sequence number is missing for good, so no later batch can be appended.
             return replace(producer, over=produced.error), ended
         producer, requests = producer._refreshing_leader()
         return producer, ended + requests
+
+    def _with_new_epoch(self, now_ns: int) -> Producer:
+        """Returns the producer with a new epoch, under which it sends all batches in flight again.
+
+        Kafka: TransactionManager.canRetry and bumpIdempotentProducerEpoch.
+        """
+        again = tuple(
+            replace(batch, sequence=Sequence(number), awaits=None, changed_ns=now_ns)
+            for number, batch in enumerate(self.begun)
+        )
+        epoch = ProducerEpoch(self.producer_epoch + 1)
+        following = Sequence(len(again))
+        return replace(self, begun=again, next_sequence=following, producer_epoch=epoch)
 
     def _without_timed_out(self, now_ns: int) -> tuple[Producer, ClientEffects]:
         """Returns the producer after it has handled the requests that timed out.

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from hypothesis import strategies as st
-from hypothesis.stateful import rule
+from hypothesis.stateful import precondition, rule
 
 from model.histories import Send
 from properties.claims.replication import ALWAYS, SOMETIMES, Published
@@ -39,6 +39,7 @@ class ReplicationMachine(LeaderFaultsMachine):
     NEEDS: ClassVar[Mapping[str, Power]] = {
         **LeaderFaultsMachine.NEEDS,
         "send_and_crash_leader": Power.KILL,
+        "lose_responses_and_restart": Power.KILL,
     }
 
     def __init__(
@@ -105,6 +106,18 @@ class ReplicationMachine(LeaderFaultsMachine):
         """Sends values, and crashes the leader when the last one is acknowledged."""
         self.send_and_await(count)
         self.fail(Crash(self.cluster.leader()))
+
+    @precondition(lambda self: self.restarts_brokers())
+    @rule(count=st.integers(1, 3))
+    def lose_responses_and_restart(self, count: int) -> None:
+        """Sends values, loses their responses, crashes all brokers and starts them again."""
+        self.send_and_lose_responses(count)
+        for broker in self.cluster.broker_ids:
+            self.fail(Crash(broker))
+        self.restart_all()
+
+    def restarts_brokers(self) -> bool:
+        return self._setting.restarts_brokers
 
     # ------------------------------------------------------------ the end
 

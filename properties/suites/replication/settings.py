@@ -24,6 +24,7 @@ class Setting:
     splits: bool = True  # links between brokers may be cut
     unclean_leader_election: bool = False
     loses_power: bool = False  # machines lose power, and with it what they had not flushed
+    restarts_brokers: bool = False  # all brokers may restart at the same moment
     failures: int = 3  # brokers that may be down or out of sync at the same time
 
 
@@ -32,6 +33,18 @@ SETTINGS: Final = {
         condition="idempotence, acks=all, endless retries, five in flight, clean elections",
         producer=ProducerConfig(),
         session_lasts=True,
+    ),
+    "new epoch": Setting(
+        condition="as idempotent; a client that takes a new epoch when a batch is out of order",
+        producer=ProducerConfig(takes_new_epoch=True),
+        session_lasts=True,
+        restarts_brokers=True,
+    ),
+    "new epoch, one in flight": Setting(
+        condition="as new epoch, and one batch in flight",
+        producer=ProducerConfig(takes_new_epoch=True, max_in_flight=1),
+        session_lasts=True,
+        restarts_brokers=True,
     ),
     # A leader that was cut off does not learn that it was replaced, and still answers requests:
     # Kafka has no lease that would stop it. Such a response is not a read at the leader.

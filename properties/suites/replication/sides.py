@@ -76,6 +76,12 @@ SUITE: Final = Suite(
                 ),
             )
         ),
+        outside(
+            "exactly_once_publish",
+            "new epoch",
+            "a leader that restarted knows only the newest of two batches in flight",
+            Bug.SNAPSHOT_KEEPS_NEWEST,
+        ),
         *(
             outside("linearizable_offsets", "read at the leader", because, bug)
             for bug, because in (

@@ -70,9 +70,28 @@ def an_isolated_leader_continues(bugs: Bugs) -> History:
     return cluster.history()
 
 
+def brokers_restart_before_the_retries(bugs: Bugs) -> History:
+    """Two batches are appended without an answer, and all brokers restart before their retries."""
+    cluster = Cluster(min_insync_replicas=2, bugs=bugs)
+    producer = cluster.add_producer(ProducerConfig(takes_new_epoch=True))
+    cluster.add_consumer()
+    cluster.run_for(50)
+    cluster.send(producer, "first")
+    cluster.run_for(100)
+    cluster.drop_responses(producer, 2)
+    cluster.send(producer, "second", "third")
+    cluster.run_for(10)
+    for broker in cluster.broker_ids:
+        cluster.crash(broker)
+    cluster.recover()
+    cluster.read_all()
+    return cluster.history()
+
+
 SHOWN_BY: dict[Bug, Callable[[Bugs], History]] = {
     Bug.NO_DEDUP: under_faults(0),
     Bug.DEDUP_LOST_ON_FAILOVER: under_faults(4),
+    Bug.SNAPSHOT_KEEPS_NEWEST: brokers_restart_before_the_retries,
     Bug.TRUNCATE_TO_HIGH_WATERMARK: two_leaders_die_in_a_row,
     Bug.ACK_BEFORE_REPLICATION: an_isolated_leader_continues,
     Bug.READ_ABOVE_HIGH_WATERMARK: an_isolated_leader_continues,

@@ -4,6 +4,8 @@ runs.
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from model.faults import UnknownName
@@ -12,6 +14,7 @@ from properties.suites.registry import SUITES, suite_named
 from properties.suites.replication.rules import ReplicationMachine
 from properties.suites.replication.sides import SUITE
 from properties.suites.search.deciding import decide, run
+from properties.suites.search.searching import search
 from reference_impl.node.bugs import Bug, bugs_named
 
 SEEDED = (Bug.NO_DEDUP, Bug.TRUNCATE_TO_HIGH_WATERMARK, Bug.ACK_BEFORE_REPLICATION)
@@ -66,3 +69,25 @@ def test_a_claim_that_the_smallest_run_does_not_break_is_undecided() -> None:
     outcomes = {verdict.claim: verdict.outcome for verdict in result.verdicts}
     assert outcomes["offset_identifies"] == "violated"
     assert outcomes["committed_survives"] == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("setting", "log"), [("new epoch", "v0 v1 v2 v1 v2"), ("new epoch, one in flight", "v0 v1 v2")]
+)
+def test_brokers_that_restart_append_two_batches_in_flight_twice(setting: str, log: str) -> None:
+    """As Kafka's brokers do: each knows only the newest batch of the producer."""
+    bugs = bugs_named("snapshot-keeps-newest")
+    machine = ReplicationMachine(setting, bugs=bugs, judge=())
+    machine.send_and_await(1)
+    machine.lose_responses_and_restart(2)
+    assert " ".join(value for _, value in machine.publish().log) == log
+
+
+def test_with_one_batch_in_flight_a_restart_duplicates_nothing() -> None:
+    machine = partial(
+        ReplicationMachine,
+        "new epoch, one in flight",
+        bugs=bugs_named("snapshot-keeps-newest"),
+        judge=("exactly_once_publish",),
+    )
+    assert search(machine, seed=0, runs=40, rules=16, simpler=ReplicationMachine.SIMPLER) is None
