@@ -11,8 +11,8 @@ often. An action without a mark may never happen.
     brokers      WF apply_metadata, WF delete_replica, write, SF advance_high_watermark,
                  shrink_isr, WF fetch, WF truncate_to_shared, take_late_fetch
     faults       kill, lose_power, replace_disk
-    operator     add_replica, add_two_replicas, remove_replica, replace_replica,
-                 cancel_reassignment, move_leader, shut_down
+    operator     add_replicas, remove_replica, replace_replica, cancel_reassignment,
+                 move_leader, shut_down
     controller   expire_session, WF detect_crash, WF register, WF unfence, WF grant_isr,
                  WF refuse_isr
 
@@ -187,23 +187,13 @@ class Reassignments(ReassignedPartition):
         s.write_replicas(isr, Map(Replica, lambda r: replicas[r] | added[r]), added, removed)
 
     @action
-    def add_replica(s, r: Replica) -> None:
-        """An operator adds a replica to the partition.
+    def add_replicas(s, a: Replica, b: Replica) -> None:
+        """An operator adds two replicas to the partition, or one if both names are the same.
 
         Kafka: AlterPartitionReassignments, ReplicationControlManager.changePartitionReassignment.
         Simplified: one or two replicas at a time.
         """
-        when(true if s.changes_factor else false, ~s.assignment.replicas[r])
-        s.add(NO_REPLICA | {r})
-
-    @action
-    def add_two_replicas(s, a: Replica, b: Replica) -> None:
-        """An operator adds two replicas to the partition.
-
-        Kafka: AlterPartitionReassignments, ReplicationControlManager.changePartitionReassignment.
-        Simplified: one or two replicas at a time.
-        """
-        when(true if s.changes_factor else false, a < b)
+        when(true if s.changes_factor else false, a <= b)
         when(~s.assignment.replicas[a], ~s.assignment.replicas[b])
         s.add(NO_REPLICA | {a, b})
 

@@ -53,8 +53,8 @@ def test_a_broker_in_the_elr_cannot_be_added_while_the_isr_is_empty(play: Begin)
     """
     run = play(Kafka43()).do("remove_replica 0", "expire_session 1")
     assert members(run, "partition_registration.elr") == {0, 1}
-    assert run.refused("add_replica 0") == "~elects_added"
-    run.do("unfence 1", "add_replica 0")
+    assert run.refused("add_replicas 0 0") == "~elects_added"
+    run.do("unfence 1", "add_replicas 0 0")
     assert members(run, "partition_registration.elr") == set()
 
 
@@ -99,7 +99,7 @@ def test_a_removed_follower_begins_a_leader_epoch_too(play: Begin) -> None:
 
 
 CANCELLED = (  # b1 joins the ISR and is fenced; b2 never joins
-    *("add_two_replicas 1 2", "apply_metadata 0", "apply_metadata 1", "fetch 1 0", "grant_isr 0"),
+    *("add_replicas 1 2", "apply_metadata 0", "apply_metadata 1", "fetch 1 0", "grant_isr 0"),
     *("expire_session 1", "cancel_reassignment"),
 )
 
