@@ -3,16 +3,20 @@
 Each application is judged separately: a consumer group, or a process that consumes without a group.
 A record is *delivered* to an application by an operation that received the record and ended `ok`.
 
-    at-most-once    no record was delivered twice. A record is a value of a key, so one that a
-                    producer's retry appended again is delivered twice too
-    at-least-once   no record was skipped. A record is skipped if it took effect, its offset is
-                    between the lowest that the application received and the highest delivered to
-                    it, and no operation of the application that did not fail received it
+    at-most-once    no record was delivered twice
+    at-least-once   no record was skipped
     exactly-once    both
 
-A history satisfies a semantics if all its applications do. Records that retention may have deleted
-do not count as skipped, nor do records beyond the last delivered record, which may still arrive. An
-application that seeks back receives records again.
+A record is identified by its key and value. So if a producer's retry appends a record again, and
+both copies are delivered, the record was delivered twice.
+
+A record is *skipped* if its send must have taken effect, but the application did not receive it
+(operations that failed do not count). Only offsets from the lowest that the application received up
+to the highest that was delivered to it are checked: later records may still arrive. Records that
+retention may have deleted do not count as skipped.
+
+A history satisfies a semantics if all its applications do. An application that seeks back receives
+records again.
 
 Source: docs/sources.md D0; claims: at_most_once, at_least_once, exactly_once_publish,
 exactly_once_pipeline, rewind_redelivers.

@@ -5,10 +5,10 @@ completed may take effect later or never. The search visits invocations and comp
 of time and keeps every possible configuration: a state of the object, and the open calls that have
 taken effect. If a completion leaves no configuration, no legal order exists.
 
-A register needs this search. A log with gaps, whose end only grows, needs only pairs of calls
-(`anomalies.real_time`): each response demands that one call precedes another, and precedence in
-real time is an interval order. So any cycle that forbids every order shrinks to one pair. Tests
-compare both methods.
+A register needs this search. For a log with gaps, whose end only grows, it suffices to compare
+pairs of calls (`anomalies.real_time`): if no legal order exists, then some two calls contradict
+each other. The reason: a response demands only that one call precedes another, and precedence in
+real time is an interval order. Tests compare both methods.
 
 Source: Wing and Gong, "Testing and verifying concurrent objects", 1993; Lowe, "Testing for
 linearizability", 2017 (the memory of configurations, just-in-time linearization).
@@ -88,7 +88,10 @@ def _reachable(
     step: Step[StateT, ActionT],
     until: Call[ActionT],
 ) -> set[_Configuration[StateT, ActionT]]:
-    """Returns the configurations in which open calls took effect, up to the call `until`."""
+    """Returns all configurations that can follow when open calls take effect one after another.
+
+    `until` is the call that completes now: once it has taken effect, no further call does.
+    """
     seen = set(configurations)
     rest = list(seen)
     while rest:
@@ -181,7 +184,7 @@ class Log:
     def reaching(self, end: int, *, stable: bool) -> Log:
         """Returns the log with its end offset raised to at least `end`; this may leave gaps.
 
-        With `stable` its last stable offset is raised too.
+        If `stable` is true, its last stable offset is raised too.
         """
         stable_end = max(self.stable_end, end if stable else 0)
         return replace(self, end=max(self.end, end), stable_end=stable_end)

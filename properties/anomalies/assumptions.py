@@ -1,4 +1,4 @@
-"""Assumptions of every analysis of a history; if one fails, the analysis has no other result.
+"""Assumptions of every analysis of a history; if one fails, only this failure is reported.
 
 A recorder that breaks an assumption would make a correct system look broken, so the assumptions are
 checked first.
@@ -60,7 +60,7 @@ class BackwardsOperation:
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class MixedOperation:
-    """The number of an operation whose rows in a table repeat or contradict each other."""
+    """An operation whose rows in a table repeat or contradict each other."""
 
     op: int
     rows: int
@@ -123,10 +123,10 @@ def backwards_operations(history: History) -> tuple[BackwardsOperation, ...]:
 
 
 def mixed_operations(history: History) -> tuple[MixedOperation, ...]:
-    """Returns no rows, since each operation of a `History` is one object.
+    """Returns no rows: a `History` cannot break this assumption.
 
-    Only a table with one row per micro-operation can have a mixed operation, whose rows contradict
-    each other.
+    Each operation of a `History` is one object. In a table with one row per micro-operation, the
+    rows of an operation may contradict each other.
     """
     del history
     return ()

@@ -24,7 +24,8 @@ NOWHERE: Final = 2**63 - 1  # above every offset: no record has to be there
 def kept_from(history: History, declared: Declarations) -> Callable[[str], int]:
     """Returns a function that maps a key to the first offset that must still be in the log.
 
-    The offset is NOWHERE if the key may be compacted, and BEGINNING if no log start was read.
+    For a key that may be compacted, it returns an offset above all others: any record may be gone.
+    If no client read the key's log start, it returns an offset below all others.
     """
     starts: dict[str, int] = {}
     for operation in history:

@@ -1,8 +1,9 @@
 """Executable definition of the claim about readers that are away for some time.
 
-`KeptForReaders` has the history of the writers and readers, and the absences of each reader. A
-reader leaves when it has read to the end, and is back when it has read up to the end offset that it
-listed. While it is away, records may be deleted after the promised time. Values are unique.
+`KeptForReaders` has the history of the writers and readers, and the absences of each reader. An
+absence begins when the reader has read to the end of the log. At its return the reader lists the
+end offset, and the absence ends when it has read up to that offset. Records may be deleted once the
+promised time is over. Values are unique.
 
 Source: D3 of docs/sources.md.
 """

@@ -1,7 +1,8 @@
 """Executable definitions of the claims about transactions.
 
 `Transacted` has the history of the clients, the logs with their end offsets at both isolation
-levels, and the records that a reader at the judged isolation level reads from the start.
+levels, and the records that a reader reads from the start. The isolation level of readers is a
+setting of the run.
 
 Values are unique among all sends. The part of a value before the colon names the work: after an
 abort the application repeats the same work under another value. Each transaction that commits a
@@ -65,7 +66,7 @@ class Transacted:
         return Counter(poll.value for log in self.read.values() for poll in log)
 
     def polls(self) -> Iterator[tuple[Operation, Poll]]:
-        """Yields every record that a reader at the judged isolation level received."""
+        """Yields every record that a reader at the run's isolation level received."""
         for operation in self.history:
             if operation.outcome == "ok" and operation.isolation == self.isolation:
                 yield from ((operation, did) for did in operation.did if isinstance(did, Poll))
@@ -202,7 +203,7 @@ def _forgotten(run: Transacted) -> Iterator[str]:
 
 
 def offsets_in_transaction(run: Transacted) -> tuple[Breach, ...]:
-    """Always: a fetched group offset is from the newest committed transaction or one in doubt.
+    """Always: the newest committed transaction, or one in doubt, set each fetched group offset.
 
     A transaction is in doubt if it is not void, its end was requested before the fetch, and no
     other transaction committed after it.

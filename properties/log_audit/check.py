@@ -35,10 +35,10 @@ class Location:
 class Check:
     """A statement that must be true of logs, and how its violations are found.
 
-    `permits` maps a condition to the reason why a row is no fault under it; `permitted` returns the
-    condition that a row meets. `observes` describes what `observed` counts: the observations on
-    which the verdict is based. If `unread` is true, a row is no fault, but a part of the log that
-    was not audited.
+    `observes` describes what `observed` counts: the observations on which the verdict is based.
+    Under some conditions a row is no fault. `permits` maps each of these conditions to the reason;
+    `permitted` returns the condition that a row meets. If `unread` is true, no row is a fault: each
+    row is a part of the log that was not audited.
     """
 
     id: str
@@ -67,7 +67,7 @@ def location(log: ReplicaLog, batch: Batch) -> dict[str, Any]:
 
 
 def count(logs: Logs, counts: Callable[[Batch], bool]) -> int:
-    """Returns how many batches in all logs satisfy the predicate `counts`."""
+    """Returns the number of batches, in all logs, for which the predicate `counts` is true."""
     return sum(counts(batch) for log in logs.replicas for batch in log.batches)
 
 

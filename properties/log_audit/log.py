@@ -123,7 +123,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogMetadata:
-    """The metadata of a replica's log; None for the content of a file that does not exist.
+    """The metadata of a replica's log; a field is None if its file does not exist.
 
     `leader_epochs` are pairs of a leader epoch and its start offset. The replica was compacted
     below `cleaned_to`. `stopped` is true after a clean shutdown. Only the newest producer snapshot

@@ -3,11 +3,11 @@
     A orders-0 hw=5 stopped         a replica of a topic partition; its batches follow
     0-2  e1                         a batch at offsets 0 to 2, of leader epoch 1
     3    e1 p7/0 s0 txn             producer 7, epoch 0, base sequence 0, of a transaction
-    4    e1 p7/0 abort c2           its marker, of coordinator epoch 2; `commit` likewise
+    4    e1 p7/0 abort c2           its abort marker, of coordinator epoch 2; or `commit`
     5    e1 t60000                  its newest record has this timestamp, in ms
     6-9  e1 has 6,9                 the records that compaction left, `has -` for none
     10   e1 =x                      records whose contents are x
-    11   e1 bad checksum            or `bad records`, `bad old`
+    11   e1 bad checksum            why its content is unknown; or `bad records`, `bad old` (format)
     ---                             the next segment; `--- 15` if not at the next offset
     torn 17                         bytes at the end of the segment, the beginning of a batch
     junk 17                         bytes at the end of the segment, no beginning of a batch

@@ -1,8 +1,9 @@
 """The batches of idempotent producers are in a log once, in order, with none missing.
 
 A producer numbers its records per topic partition; a broker accepts only the next sequence number.
-In a new producer epoch the numbers begin at 0. They wrap after the largest int32. A number less
-than half of the range ahead is a gap; any other unexpected number is a repeat.
+In a new producer epoch the numbers begin at 0. They wrap after the largest int32. An unexpected
+number counts as a gap if it is ahead of the expected one by less than half of the range, and as a
+repeat otherwise.
 
 Source: KIP-98, KIP-360; ProducerAppendInfo.
 Simplified: the first batch of a producer in a contiguous run may have any number: the batches
@@ -78,10 +79,10 @@ def _next(one: Batch, two: Batch) -> int:
 
 
 def _ahead(one: Batch, two: Batch) -> int:
-    """Returns how far the second batch begins above the expected sequence number.
+    """Returns the distance from the expected sequence number up to that of the second batch.
 
-    Numbers wrap, so a batch that begins below that number gives a large result. Returns 0 if the
-    second batch has an older producer epoch.
+    Sequence numbers wrap, so the distance is large if the batch begins below the expected number.
+    Returns 0 if the second batch has an older producer epoch.
     """
     if two.producer_epoch < one.producer_epoch:
         return 0

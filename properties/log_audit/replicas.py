@@ -45,9 +45,10 @@ RecordsByOffset = dict[int, tuple[Batch, Record]]  # with their batches
 
 
 def _committed(log: ReplicaLog, below: int) -> RecordsByOffset:
-    """Maps each offset to its batch and record, for the batches that end below the offset `below`.
+    """Maps each offset below a limit to its batch and record.
 
-    If several records have one offset, the first of them counts.
+    The parameter `below` is the limit; only batches that end below it count. If several records
+    have one offset, the first of them counts.
     """
     records: RecordsByOffset = {}
     for batch in log.sound:

@@ -4,9 +4,9 @@ A marker is a control batch that the coordinator writes: commit or abort. It car
 epoch (or the next producer epoch, since KIP-890) and the coordinator's own epoch.
 
 Source: KIP-98, KIP-890; ProducerStateManager, TransactionMarkerChannelManager.
-Simplified: a transaction whose beginning or end was deleted is not checked. A marker that closes
-records of an earlier producer epoch identifies a transaction across partitions. A marker of the
-same epoch identifies none, since the next transaction may have that epoch too.
+Simplified: a transaction whose beginning or end was deleted is not checked. Partitions are compared
+only if the markers have a newer producer epoch than the records that they close. Then the epoch of
+the markers identifies the transaction; otherwise the next transaction may have the same epoch.
 """
 
 from __future__ import annotations
@@ -75,9 +75,10 @@ def _successive(log: ReplicaLog) -> Iterator[tuple[Batch, Batch]]:
 
 
 def unclosed(logs: Logs) -> tuple[NotClosed, ...]:
-    """Returns one row per data batch that its producer wrote while its transaction was open.
+    """Returns one row per batch that does not belong to the open transaction of its producer.
 
-    The batch is not transactional, or has a newer producer epoch than the transaction.
+    The batch is not transactional, or has a newer producer epoch than the transaction. It follows
+    a batch of the transaction, and there is no marker in between.
     """
     return tuple(
         sorted(

@@ -1,12 +1,12 @@
 """A behaviour of a spec, built action by action for trace validation.
 
-Trace validation keeps the spec's current state here, and takes actions with all their arguments.
-`model.language.stepping` evaluates the guards and makes the next state, so no rule is written
-twice. The spec's actions also set variables that no run shows, such as which leader committed a
-record first.
+A `Behaviour` keeps the spec's current state. Trace validation chooses each action and all its
+arguments. `model.language.stepping` evaluates the guards and makes the next state, so no rule is
+written twice. The spec's actions also set variables that no run shows, such as which leader
+committed a record first.
 
-The sorts are as large as the run needs. Only formulas of the spec range over the elements of a
-sort, so a sort that is the key of no variable may have any size (`ANY`).
+Each sort has as many elements as the run needs. A sort that is the key of no variable takes no
+space, so it may have any size (`ANY`).
 """
 
 from __future__ import annotations

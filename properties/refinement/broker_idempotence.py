@@ -47,7 +47,7 @@ class Stamp(NamedTuple):
 
 @dataclass(slots=True)
 class Stamps:
-    """The spec's numbers of producers, and of the sequence numbers of their records.
+    """Translates records to stamps, and gives each producer the number that the spec uses for it.
 
     Each marker and each record without a sequence number counts as a producer of its own.
     """

@@ -1,9 +1,9 @@
 """One topic partition of the reference broker as a behaviour of abstract replication.
 
 The broker is mapped to the abstract spec, which is proved for any number of replicas, epochs and
-offsets. Its steps are as small as the broker's: a follower may read the log of the leader of an
-epoch at any later time. The rich specs take a fetch and its response as one step. The spec's
-variables get their values from the broker:
+offsets. The steps of the abstract spec are as small as the broker's: a fetch and its response are
+two steps, with any time in between. In the rich specs they are one step. The spec's variables get
+their values from the broker:
 
     replica[r]       the log, the high watermark and the role of a broker; after a restart, its disk
     led[e]           the log of the leader of an epoch, its ISR, and the fetches that it received
@@ -276,9 +276,10 @@ class BrokerReplication:
         yield Call("become_leader" if isinstance(after, Leader) else "become_follower", (r, newer))
 
     def _late_fetches(self, leader: Leader) -> Iterator[Call]:
-        """Yields the actions for fetches that the leader received but the spec has not taken.
+        """Yields the spec's actions for fetches that were sent before the leader's epoch began.
 
-        The followers sent these fetches before the leader's epoch began.
+        The spec takes the action of a fetch when the follower sends the fetch. These fetches were
+        sent too early for that, so the action is taken after the leader has received the fetch.
         """
         state, e = self.behaviour.state, leader.state.leader_epoch
         for broker, remote in leader.in_sync.remotes.items():
@@ -336,9 +337,10 @@ class BrokerReplication:
         return cells
 
     def _fetched_offsets(self, after: Replica) -> dict[Cell, int]:
-        """Returns each follower's latest fetch offset, which the leader relies on.
+        """Returns the latest fetch offset of each follower, as a value of the spec's `led.fetched`.
 
-        The result maps the spec's variable `led.fetched` to offsets. It is empty for a follower.
+        These are the offsets on which the leader relies. If the replica itself is a follower, the
+        result is empty.
         """
         if isinstance(after, Follower):
             return {}

@@ -1,6 +1,6 @@
 """The transactions of a cluster as a behaviour of abstract transactions.
 
-The spec has a coordinator and partitions. They are read from the cluster:
+The spec's coordinator and partitions get their values from the cluster:
 
     coordinator   a transactional id in the cache of its coordinator in the latest epoch: a change
                   counts once its append to the coordinator's log was acknowledged
@@ -8,14 +8,14 @@ The spec has a coordinator and partitions. They are read from the cluster:
                   marker written, when a leader's high watermark passes it
 
 A transaction begins when it first appears in its coordinator's cache (`transaction_numbers`). It
-ends at the latest when the next transaction of its producer begins. An abort without a transaction
-counts as a transaction that begins and ends at once. `transaction_knowledge` checks that nodes know
-of each other's steps only by messages.
+ends at the latest when the next transaction of its producer begins. An abort while no transaction
+is open counts as a transaction that begins and ends at once. `transaction_knowledge` checks that
+nodes know of each other's steps only by messages.
 
 Source: KIP-98, KIP-890; `model.transactions_abstract.versions`.
 Simplified: only transaction version 2 is mapped, and no producer id whose epochs run out; every
-topic partition has more than one replica, so that no decision takes effect in the step that makes
-it; the offsets of a group are records like others; the lists of aborted transactions that consumers
+topic partition has more than one replica, so that a decision takes effect only in a later step;
+the offsets of a group are records like others; the lists of aborted transactions that consumers
 get are not mapped.
 """
 

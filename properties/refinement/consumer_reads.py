@@ -46,7 +46,10 @@ class ConsumerReads:
         return replace(self, _served_in=dict(self._served_in))
 
     def note_request(self, traced: Traced, replica: Leader | Follower | None) -> None:
-        """Stores in which leader epoch a leader receives a consumer's fetch, for its response."""
+        """Stores the leader epoch in which a leader received a consumer's request.
+
+        The response to the request needs this leader epoch. Other events store nothing.
+        """
         match traced.event:
             case RequestReceived(
                 consumer, correlation, Fetch(replica_id=-1) | ListOffsets() as request

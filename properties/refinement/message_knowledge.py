@@ -6,7 +6,7 @@ leader that relies on a fetch before the fetch arrives. These rules limit a brok
     a partition state    is one that the controller has decided
     a follower's end     is the offset of a fetch of that follower, once the fetch has arrived
     a high watermark     moves only up to the fetch offsets of the replicas that the leader awaits
-    a record             is appended by a leader as a request carried it
+    a record             that a leader appends was in a request, with the same content
     a response           follows its request
     a log                has no hole
 
@@ -46,10 +46,10 @@ class RequestsReceived:
         return replace(self, received=set(self.received))
 
     def violation(self, traced: Traced) -> str:
-        """Returns why a response is impossible; an empty text for any other event.
+        """Returns why this event cannot happen yet; an empty text if it can.
 
-        A response is impossible if its sender has not received the request. Requests that arrive
-        are kept.
+        A response cannot arrive if its sender has not received the request. For this check every
+        received request is stored. All other events can happen.
         """
         match traced.event:
             case RequestReceived(sender, correlation):
@@ -73,9 +73,7 @@ class MessageKnowledge:
         return replace(self, decided=set(self.decided))
 
     def violation(self, traced: Traced, before: Replica | None, after: Replica) -> str:
-        """Describes a change of the broker that no message explains; empty if there is no such
-        change.
-        """
+        """Describes a change of the broker that no message explains; empty if there is none."""
         return next(self._violations(traced, before, after), "")
 
     def _violations(self, traced: Traced, before: Replica | None, after: Replica) -> Iterator[str]:

@@ -78,7 +78,7 @@ class Validated:
 
 
 def validate(mapping: Refinement, events: Sequence[Traced], done: int = 0) -> Validated:
-    """Validates the run from event `done` on, up to the first unexplained event."""
+    """Validates the run from the event number `done` on, up to the first unexplained event."""
     consumed, steps = done, 0
     unexplained: Unexplained | None = None
     for number, traced in enumerate(islice(events, done, None), done):

@@ -8,7 +8,7 @@ brings this fact to the node. The following rules limit the knowledge of a node:
                          a record or a marker is in the committed part of a log
     WriteTxnMarker       carries a decision that was taken
     a commit             was requested by a client; an abort that no client requested is a fence
-    a producer epoch     goes to one instance only, and some instance took it
+    a producer epoch     reaches one instance only, after a coordinator has assigned it
     a coordinator        changes its cache only when its log is committed further
 
 Source: the happened-before relation of Lamport; KIP-98, KIP-890.
@@ -55,7 +55,7 @@ UNREQUESTED: Final = "no client requested this commit"
 
 
 class Ending(NamedTuple):
-    """A fact that some message carried: the transaction of this producer epoch ends by this result.
+    """The end of a transaction, as a message carried it: a producer epoch with its result.
 
     The result is COMMIT or ABORT. A client requests an ending, and a coordinator decides it.
     """

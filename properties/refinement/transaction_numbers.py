@@ -1,4 +1,4 @@
-"""The numbers of producers, topic partitions and transactions in the abstract transactions spec.
+"""Numbers that identify producers, topic partitions and transactions in abstract transactions.
 
 A transaction gets its number when it first appears in its coordinator's cache. A producer epoch
 identifies the transaction: its records carry the epoch in which it began, and its markers carry the
@@ -30,7 +30,7 @@ class Stamped(Protocol):
 
 @dataclass(slots=True)
 class TransactionNumbers:
-    """The spec's numbers of producers, topic partitions and transactions, as far as assigned."""
+    """The numbers that identify producers, topic partitions and transactions in the spec so far."""
 
     producers: Mapping[str, int]  # transactional ids
     topic_partitions: Mapping[TopicPartition, int]
@@ -51,8 +51,8 @@ class TransactionNumbers:
     def carrying(self, state: State, stamped: Stamped, carries: CarriedEpoch) -> list[int]:
         """Returns the numbers of the transactions that have the producer id and epoch of `stamped`.
 
-        A transaction has two epochs, one in its records and one in its markers. `carries` selects
-        the epoch that is compared.
+        The parameter `stamped` is a batch, a marker or a request. A transaction has two epochs, one
+        in its records and one in its markers; the parameter `carries` names the one to compare.
         """
         if stamped.producer_id not in self.transactional_ids:
             return []

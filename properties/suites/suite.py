@@ -39,8 +39,9 @@ def inside(claim: str, setting: str, because: str) -> Side:
 
 
 def outside(claim: str, setting: str, because: str, *bugs: Bug) -> Side:
-    """Returns the side on which the claim breaks: outside its condition, by the setting or the
-    bugs.
+    """Returns the side on which the claim breaks: outside its condition.
+
+    The setting or the bugs violate the condition.
     """
     return Side(
         claim=claim, setting=setting, bugs=frozenset(bugs), expected="violated", because=because

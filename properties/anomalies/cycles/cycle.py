@@ -9,9 +9,10 @@
 
 The module `dependencies` defines ww, wr, rw, process and realtime. The search reports one shortest
 cycle of each strongly connected component, in the strongest form that the component has: a G0 hides
-the G1c around it, and both hide the -process and -realtime forms. A G-single is reported in
-addition to the forms without rw, a G2 only where no stronger form exists. The forms with rw have no
--process or -realtime variant, since a lagging reader would cause such a cycle.
+a G1c of its component, and both hide the -process and -realtime forms. A G-single is reported in
+addition to the forms without rw. A G2 is reported only if its component has no G-single and no
+cycle of ww and wr alone. The forms with rw have no -process or -realtime variant, since a lagging
+reader would cause such a cycle.
 
 Jepsen's checker has no process dependencies, and calls a -process form -realtime. Its names
 `PL-..-cycle-exists` (`IMPRECISE`) report that a component has some cycle.
@@ -105,10 +106,9 @@ def dependencies(history: History, declared: Declarations) -> tuple[Dependency, 
 
 
 def cycles(history: History, form: str, declared: Declarations) -> tuple[Cycle, ...]:
-    """Returns the cycles of one form (`G0`, `G1c`, ...): at most one for each component of the
-    graph.
+    """Returns the cycles of one form, such as `G1c`: at most one for each component of the graph.
 
-    A cycle of a stronger form in the same component hides this form.
+    If a component has a cycle of a stronger form, that cycle may hide this form.
     """
     found = dependencies(history, declared)
     if form in FORMS:
@@ -126,8 +126,7 @@ def graph_of(found: Iterable[Dependency], kinds: Iterable[str]) -> Graph:
 
 
 def between(found: Iterable[Dependency], kinds: Iterable[str]) -> Between:
-    """Maps each pair of operations (first, second) to the dependencies between them, of the given
-    kinds.
+    """Maps each pair (first, second) of operations to its dependencies of the given kinds.
 
     Each list of dependencies begins with the strongest kind.
     """

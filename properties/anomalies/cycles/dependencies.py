@@ -7,8 +7,9 @@
     realtime  the first ended ok before the second was invoked
 
 Dependencies through records do not depend on outcomes: a consumer receives only committed records.
-Dependencies through time start only at an operation that ended ok, since another may still take
-effect later. They connect only operations that also have dependencies through records.
+Dependencies through time start only at an operation that ended ok, since an operation with another
+outcome may still take effect later. They connect only operations that also have dependencies
+through records.
 
 The next value is the value at the next offset at which the history shows a record. If a value has
 several offsets, the last one counts; several values at one offset are all next values. Only the
@@ -52,7 +53,7 @@ class Dependency:
 
 
 def sender_of(history: History) -> dict[KeyValue, int]:
-    """Maps each key and value to its last sender; failed senders count only if all failed."""
+    """Maps each key and value to its last sender that did not fail, or else to its last sender."""
     return {
         key_value: max(ops, key=lambda op: (history[op].outcome != "fail", op))
         for key_value, ops in senders(history).items()

@@ -2,8 +2,9 @@
 
 A poll returns a range of records that may end inside a transaction. That alone is no fault, since
 the next poll continues there, or the reader stops for good or loses the key. A read is intermediate
-if the reader skips (`order.skip`) from a value of the transaction past its last value of the key,
-and its process never polled that last value.
+if the reader polls a value of the transaction and then skips (`order.skip`) past the last value
+that the transaction sent to the same key. The reader's process must never have polled this last
+value.
 
 Source: Adya's G1b; jepsen.tests.kafka discusses G1b for a log but does not decide it.
 Simplified: only the last value counts; other missed values are reported as skips.
@@ -32,7 +33,7 @@ ID: Final = "G1b"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class IntermediateRead:
-    """A reader polled a value of a transaction, skipped ahead, and never polled its last value."""
+    """A reader polled a value of a transaction, skipped ahead, and never polled the last value."""
 
     key: str
     reader_op: int  # polled the value

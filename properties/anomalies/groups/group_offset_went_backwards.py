@@ -2,7 +2,7 @@
 
 An application may move its offset back: a commit of the lower offset explains the fetch if the
 commit may have taken effect after the earlier observation. Without such a commit, the group reads
-input again. A fetch without an offset after one was observed is also a step back.
+input again. If an offset was observed before, a fetch that returns no offset is also a step back.
 
 Simplified: the history does not record whether the coordinator expired the offset
 (offsets.retention.minutes, for a group without members) or a client deleted it; for the group the
@@ -51,10 +51,10 @@ class GroupOffsetWentBackwards:
 
 
 def _unexplained(history: History, fetch: Fetch) -> Iterator[Commit | Fetch]:
-    """Yields each earlier commit or fetch of a higher offset that no commit explains.
+    """Yields each earlier commit or fetch of a higher offset that no later commit lowered.
 
-    A commit of the fetched offset explains the step back if it may have taken effect after the
-    higher offset.
+    A commit counts as one that lowered the offset if it committed the fetched offset, and may have
+    taken effect after the commit or fetch of the higher offset.
     """
     back = [
         commit

@@ -1,7 +1,7 @@
 """A pipeline skipped an input record: no committed transaction consumed the record.
 
-The record is in the log, and a transaction that ended `ok` committed a higher offset, so the group
-does not come back. No operation of the group polled the record, except operations that failed.
+The record is in the log. A transaction that ended `ok` committed a higher offset, so the group will
+not read the record again. No operation of the group polled it, except operations that failed.
 
 A record is not skipped in four cases: it is below every offset of the group; the application
 itself committed a higher offset outside transactions; the log may have dropped the record
@@ -93,10 +93,10 @@ def _first_commit_above(history: History, register: Register, offset: int) -> St
 def _inputs(
     history: History, declared: Declarations
 ) -> dict[tuple[Register, int], tuple[Step, Observation]]:
-    """Maps each input record that its group must have consumed to two proofs that the group had to.
+    """Maps each input record that its group must have consumed to the two facts that prove this.
 
-    A record is a group, a key and an offset. The proofs are the first transaction that committed a
-    higher offset, and an observation of the record.
+    A record is a group, a key and an offset. The first fact is a transaction: the first that
+    committed a higher offset. The second fact is an observation of the record in the log.
     """
     kept = kept_from(history, declared)
     shown: dict[tuple[str, int], Observation] = {}

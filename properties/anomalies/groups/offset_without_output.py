@@ -1,9 +1,10 @@
 """A transaction's committed offset took effect, but a record of its output is missing.
 
-A transaction must have committed if a fetch returned its offset, no other operation can have set
-this offset, and a different offset was observed before. From the completion of that fetch on, its
-output is in the log, and every reader that reads beyond a record of it must receive that record
-(`missing`). Otherwise the group has lost the input.
+Three facts together prove that a transaction committed: a fetch returned its offset, no other
+operation can have set this offset, and a different offset was observed before. When that fetch
+completes, the transaction's output is in the log. So every reader that reads beyond an output
+record must receive that record (`missing`). If the record is missing, the group has consumed input
+without its output.
 
 Source: ydb#52731, where a batch is dropped while offsets are committed.
 """
@@ -57,7 +58,7 @@ class OffsetWithoutOutput:
 def _proofs(history: History) -> Iterator[tuple[Fetch, Commit]]:
     """Yields each fetch whose offset proves that a transaction with output committed.
 
-    The second element is the transaction's commit of that offset.
+    The second element of each pair is the transaction's commit of that offset.
     """
     for fetch in fetches(history):
         possible = [c for c in commits_of(history, fetch) if c.outcome != "fail"]

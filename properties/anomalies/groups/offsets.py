@@ -111,8 +111,9 @@ def may_follow(commit: Commit, fact: Commit | Fetch) -> bool:
     """Returns True if the commit may have taken effect after `fact`.
 
     `fact` is a commit or a fetch of the same group and partition. A fetch that does not wait for
-    undecided transactions can miss a commit whose transaction has ended. So a commit inside a
-    transaction may take effect after that fetch, even if the commit completed before it.
+    undecided transactions may miss an offset even after its transaction has ended. So a commit
+    inside a transaction may take effect after such a fetch, even if the commit completed before the
+    fetch began.
     """
     if commit.outcome == "fail" or commit.register != fact.register:
         return False

@@ -54,9 +54,10 @@ class _Shown:
 
 
 def _shown(history: History) -> Iterator[_Shown]:
-    """Yields each offset commit with its transaction's first record that was read.
+    """Yields each offset commit of a transaction with one record of the transaction that was read.
 
-    Transactions that failed, and transactions of which no record was read, are left out.
+    Of several records that were read, the one with the first reader is taken. Transactions that
+    failed, and transactions of which no record was read, are left out.
     """
     readers = first_readers(history)
     for commit in commits(history):

@@ -30,7 +30,7 @@ from properties.anomalies.retention import kept_from
 class Skip(Step):
     """Two consecutive values of a process, and the records skipped between them.
 
-    Of the skipped records the row has their number and the first one.
+    The row contains the number of skipped records, and the first of them.
     """
 
     skipped: int

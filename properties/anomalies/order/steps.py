@@ -45,7 +45,7 @@ class Step:
 
     @property
     def size(self) -> int:
-        """How many offsets the second value is before the first; 0 at the same offset."""
+        """How many offsets the step goes back; 0 if both values are at one offset."""
         return self.first_offset - self.second_offset
 
     @property
@@ -123,17 +123,18 @@ def sends_within(history: History) -> Iterator[Step]:
 
 
 def polls_between(history: History) -> Iterator[Step]:
-    """Yields an operation's last polled record of a key, with the process's next one.
+    """Yields the steps of polls that lead from one operation of a process to a later one.
 
-    The next one is the first record of the key in the process's next operation that polls the key.
+    A step goes from the last record of a key that the first operation polled, to the first record
+    of the key in the next operation of the process that polls the key.
     """
     return _located(history, _between(history, Poll))
 
 
 def sends_between(history: History) -> Iterator[Step]:
-    """Yields an operation's last sent record of a key, with the process's next one.
+    """Yields the steps of sends that lead from one operation of a process to a later one.
 
-    The next one is the first record of the key in the process's next operation that sends to the
-    key.
+    A step goes from the last record that the first operation sent to a key, to the first record in
+    the next operation of the process that sends to the key.
     """
     return _located(history, _between(history, Send))

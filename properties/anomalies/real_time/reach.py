@@ -8,9 +8,9 @@ operation that ended ok proves such a bound (a *fact*) from its completion on:
     an end h that was read      the log reaches h, at either isolation level
 
 Readers at `read_committed` see only the last stable offset, which open transactions and late
-markers legally hold back. It has passed every record polled, and every end read, at
-`read_committed`; an acknowledged send proves nothing about it. If no transaction sends to the key,
-all facts count.
+markers legally hold back. Records polled, and ends read, at `read_committed` prove a lower bound of
+the last stable offset. An acknowledged send proves none. If no transaction sends to the key, every
+fact is also a lower bound of the last stable offset.
 
 Operations that did not end ok prove no facts. Nor does an empty poll: a fetch may return before it
 has data, and a new leader's high watermark may lag (KIP-207).
@@ -40,10 +40,9 @@ class Reached:
     stable: bool  # the last stable offset reached `end` too
 
     def breaks(self, key: str, offset: int, invoked_ns: int) -> bool:
-        """Returns True if the log had reached an end above `offset` before an operation was
-        invoked.
+        """Returns True if an operation that was invoked at this time must not get `offset`.
 
-        Such an operation must not get `offset`.
+        The log of the key had then already reached a higher end.
         """
         return self.key == key and self.completed_ns < invoked_ns and self.end > offset
 

@@ -5,9 +5,10 @@ it set. Each takes effect at one instant between invocation and completion. A co
 `info` may take effect at any later time, or never; one that failed never does. The first content is
 unknown, and a commit may lower the offset.
 
-A search for an order decides (`properties.linearizability`); it takes fetches in the order of their
-completions, and leaves out a fetch that fits no order after reporting it. Fetches at
-`read_uncommitted` do not wait for transactions, so they are left out where a transaction commits.
+`properties.linearizability` searches for an order. It checks the fetches in the order of their
+completions. If a fetch fits no order, the search reports the fetch and continues without it.
+Fetches at `read_uncommitted` do not wait for transactions, so they are not checked if any
+transaction commits an offset of the same group and key.
 
 Source: Herlihy and Wing, linearizability; KIP-447.
 Simplified: a group's offsets expire after offsets.retention.minutes without members; the history

@@ -1,14 +1,14 @@
 """The missing records of a committed transaction: no reader received them, but readers read beyond.
 
 A record is missing if no reader received it although a reader received a record at its offset or
-higher. The offset of the record is known, or has an upper bound:
+higher. Either the offset of the record was observed, or an upper bound of it is used:
 
-    at       the record's own offset: it was acknowledged there, or an operation observed it there
-    up to    no offset was observed: the record was in the log when its transaction committed, so it
-             is below every record acknowledged to a send that was invoked after that, and below
-             every high watermark that a client read after that
+    at       the offset was observed: the record was acknowledged there, or an operation polled it
+    up to    no offset was observed. The record was in the log when its transaction committed. So
+             its offset is below the acknowledged offset of every later send, and below every high
+             watermark that a client read later
 
-The last stable offset is no such bound, since it waits for the marker. Records that the log may
+The last stable offset is no upper bound, since it waits for the marker. Records that the log may
 have dropped (`retention`) are not missing.
 
 Simplified: readers count as having read beyond a record if any reader received that offset or a

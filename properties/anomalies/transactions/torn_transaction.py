@@ -58,7 +58,7 @@ class _Shown:
 
 
 def _shown(history: History) -> Iterator[_Shown]:
-    """Yields each transaction of several records with its record that was read first.
+    """Yields each transaction of several records, with the one of them that was read first.
 
     Transactions of which no record was read are left out.
     """

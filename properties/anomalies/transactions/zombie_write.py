@@ -56,9 +56,9 @@ def _inits(history: History, transactional_id: str) -> list[int]:
 
 
 def _instances(history: History) -> Iterator[tuple[int, str, int]]:
-    """Yields (number, transactional id, init_producer) for each operation of a producer instance.
+    """Yields each operation of a producer instance, with the operation that made the instance.
 
-    `init_producer` is the number of the operation that made the instance.
+    An element is (number of the operation, transactional id, number of the `init_producer`).
     """
     for number, operation in enumerate(history):
         name = operation.transactional_id
@@ -77,10 +77,10 @@ def _instances(history: History) -> Iterator[tuple[int, str, int]]:
 
 
 def _replaced_by(history: History, name: str, made: int, asked: int) -> int | None:
-    """Returns the first `init_producer` that replaced a producer before the time `asked`.
+    """Returns the first operation `init_producer` that replaced a producer; None if none did.
 
-    The producer was made by the operation number `made`. Returns None if nothing had replaced it by
-    then.
+    The parameter `made` is the number of the operation that made the producer, for the
+    transactional id `name`. The replacement must have completed before the time `asked`.
     """
     made_ns = history[made].completed_ns
     newer = [

@@ -1,7 +1,8 @@
 """The catalogue of claims: every guarantee and every warning of Kafka's documents, by family.
 
-A claim that is true only under a condition is checked inside and outside this condition: inside it
-must hold, outside a counterexample must be found. A claim that nothing checks yet has no decider.
+A claim that is true only under a condition is checked twice. Under the condition the claim must
+hold; without the condition a counterexample must be found. The deciders of a claim are the suites,
+models and anomalies that check it. A claim that nothing checks yet has no decider.
 
 Source: docs/sources.md D0, D1, D2, D3.
 """

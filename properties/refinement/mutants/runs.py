@@ -4,8 +4,9 @@
     swapped    two consecutive events of a run are exchanged
     altered    the state after an event, or a response that a client received, is changed
 
-A mutant is *equivalent* if it is another order of the same run. The effect of a step may also come
-in the next step of the same node, unless a message sent in the step arrives before that. Two
+A mutant is *equivalent* if it is only another order of the same run; it need not be rejected. A
+step that is dropped or done in part may be equivalent, because its effect may come in the next step
+of the same node. It is not equivalent if a message sent in the step arrives before that. Two
 consecutive events of two nodes commute, unless the second receives a message of the first. Two
 consecutive events of one node commute if both orders lead to the same state. Brokers and the
 controller are values, so their steps can be run again to decide this without a spec.
@@ -161,9 +162,9 @@ def _is_private(events: Events, k: int, mutations: Mutations) -> bool:
 
 
 def _commute(events: Events, k: int, mutations: Mutations) -> bool:
-    """True if the order of the events `k` and `k + 1` does not matter.
+    """True if the events number `k` and `k + 1` of the run can change places.
 
-    Then their exchange has no effect that another node or the specs could see.
+    Neither another node nor the specs can then see a difference.
     """
     first, second = events[k], events[k + 1]
     if first.node != second.node:

@@ -164,10 +164,10 @@ def _with_last(
 
 
 def _marker(batch: Batch, *, is_opposite: bool = False, by: int = 0) -> Iterable[bytes] | None:
-    """Returns the transaction marker with another content; None if the batch is no marker.
+    """Returns a transaction marker with its content altered; None if the batch is no marker.
 
     If `is_opposite` is true, COMMIT becomes ABORT and ABORT becomes COMMIT. The number `by` is
-    added to the marker's producer epoch.
+    added to the marker's producer epoch; None is returned if that makes the epoch negative.
     """
     head, epoch = batch.header, batch.header.producer_epoch + by
     if not head.is_control or epoch < 0:

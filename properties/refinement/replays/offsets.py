@@ -4,8 +4,8 @@
     group-offsets expires-in-rebalance    offsets-expire-while-alive    committed_offsets_last
 
 The harness is a coordinator's data of one group: its members, and the log of its offsets with the
-cache built from it. Transactions are not read from it. The claim is about a step, so it is
-evaluated on the states before and after the last action.
+cache built from it. The spec's variables of transactions are not read. The claim compares the
+states before and after a step, so it is evaluated on the last action of the counterexample.
 
 Simplified: the rebalance lasts as long as offsets are retained, and the member stays alive.
 """

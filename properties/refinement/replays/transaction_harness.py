@@ -4,8 +4,8 @@ The client sends one request at a time, each on its own connection. No request c
 a transaction, so the client writes this number into the records. The state of each transaction is
 read from the coordinator's log, and the fate of its records from the leader's log.
 
-Simplified: one topic partition, and records without increasing sequence numbers: no transaction has
-two records.
+Simplified: there is only one topic partition. The sequence numbers of records do not increase, so a
+transaction has at most one record.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ The harness is `transaction_harness`. A message that arrives late in the counter
 the network, and the action that receives it waits for its arrival.
 
 Source: KIP-890, KIP-1228; KAFKA-9666, KAFKA-14884, KAFKA-17754.
-Simplified: the late EndTxn is of transaction version 2 and has an older epoch. The buggy broker
-accepts it, as version 1 does, in which the epoch stays the same.
+Simplified: the late EndTxn is of transaction version 2, so its producer epoch is an old one, and
+only the buggy broker accepts it. In version 1 the epoch stays the same, so it is always accepted.
 """
 
 from __future__ import annotations

@@ -115,9 +115,9 @@ def processing_first(at: Instance) -> Program:
 
 
 def rewinding(at: Instance, *, by_commit: bool = False) -> Program:
-    """Processes records, and rewinds when a rule requests it.
+    """Processes records, and rewinds when a rule of the suite requests it.
 
-    It rewinds by a seek, or with `by_commit` only by a commit of the lower position.
+    The application rewinds by a seek. If `by_commit` is true, it only commits the lower position.
     """
     while True:
         if at.rewind_to is not None and TOPIC_PARTITION in at.consumer.readers:
@@ -168,7 +168,7 @@ def committing_in_poll(at: Instance, *, offset_reset: OffsetReset = "earliest") 
 
 
 def committing_in_background(at: Instance) -> Program:
-    """Lets a client thread commit, when due, all records that the application has received."""
+    """Lets a client thread commit all received records whenever the commit interval is over."""
     while True:
         for record in (yield from at.consumer.poll()):
             yield from at.consumer.commit_due(AUTO_COMMIT_MS)
@@ -192,7 +192,7 @@ def handing_over(at: Instance) -> Program:
 def position_with_output(at: Instance, *, checks_position: bool = True) -> Program:
     """Stores the output and the position in one transaction.
 
-    With `checks_position` the transaction fails if another instance has moved the position.
+    If `checks_position` is true, the transaction fails if another instance has moved the position.
     """
     while True:
         yield from at.consumer.ensure_membership()
@@ -292,7 +292,8 @@ def producing_apart(at: Instance) -> Program:
 def with_side_effect(at: Instance, *, is_guarded: bool = False) -> Program:
     """Runs a pipeline whose processing has a side effect: a write to a database.
 
-    With `is_guarded`, a message that the database has marked as consumed is not written again.
+    If `is_guarded` is true, a message that the database has marked as consumed is not written
+    again.
     """
     producer = at.producer()
     yield from producer.init_transactions()
@@ -314,8 +315,8 @@ def kafka_then_database(at: Instance, *, repairs: bool = False) -> Program:
     """Commits the Kafka transaction, then the database transaction.
 
     After a death between the two commits, the committed position is past records that the database
-    lacks. With `repairs` the application starts at the position stored in the database, skips the
-    messages that the database has, and sends the results again.
+    lacks. If `repairs` is true, the application starts at the position stored in the database,
+    skips the messages that the database has, and sends the results again.
     """
     producer = at.producer()
     yield from producer.init_transactions()
@@ -346,8 +347,8 @@ def database_then_kafka(
     """Commits the database transaction, then the Kafka transaction.
 
     After a death between the two commits, the database has the effect, and the message is delivered
-    again. With `is_idempotent` the effect is stored once. The result is still sent, unless
-    `drops_known`.
+    again. If `is_idempotent` is true, the effect is stored only once, but the result is sent again.
+    If `drops_known` is true too, the result of a message that the database has is not sent.
     """
     producer = at.producer()
     yield from producer.init_transactions()
@@ -372,7 +373,7 @@ def send_offsets(
 ) -> Steps:
     """Adds the consumer's positions to the transaction.
 
-    With `sends_generation` the member's generation is sent too, so that a zombie is fenced
+    If `sends_generation` is true, the member's generation is sent too, so that a zombie is fenced
     (KIP-447).
     """
     if at.consumer.empty_polls:

@@ -1,9 +1,9 @@
 """The default settings of client libraries, as far as delivery guarantees depend on them.
 
-For each library, a configuration of the suite `delivery` that acts alike decides the claim
-`default_is_at_least_once`; for confluent-kafka it is also decided over the wire. If the defaults of
-a library break the claim, this is a result, not an error. The verdict depends on when the position
-to be committed moves past a record.
+For each library, the suite `delivery` has a setting that imitates the defaults. The claim
+`default_is_at_least_once` is checked in this setting; for confluent-kafka it is also checked over
+the wire. If the defaults of a library break the claim, this is a result, not an error. The verdict
+depends on when the position to be committed moves past a record.
 
 Source: Java: ConsumerConfig, ProducerConfig, ConsumerCoordinator.maybeAutoCommitOffsetsAsync;
 librdkafka: CONFIGURATION.md and its wiki, "Consumer offset management" (what is committed is "the
@@ -18,7 +18,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientDefaults:
-    """The default settings of a client library, and the `delivery` setting that acts alike."""
+    """The default settings of a client library, and the suite's setting that imitates them."""
 
     library: str
     commits: str

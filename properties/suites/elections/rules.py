@@ -1,8 +1,9 @@
 """The rules of the suite `elections`: brokers crash and return in every order.
 
-The machine drives a cluster to the elections that are hardest to get right: all brokers crash, one
-broker returns alone, or a machine loses power and its unflushed records. The claims are checked on
-the history of the clients and on the state of each replica after each step.
+The rules drive a cluster to the elections that are hardest to get right: all brokers crash, one
+broker returns alone, or the host of a broker loses power, and with it the records that were not
+flushed. The claims are checked on the history of the clients and on the state of each replica after
+each step.
 """
 
 from __future__ import annotations

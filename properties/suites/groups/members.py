@@ -24,7 +24,7 @@ Positions = dict[TopicPartition, Offset]
 
 @dataclass(slots=True, kw_only=True)
 class Worker:
-    """A group member: the partitions that it began, its commits, and flags that the rules set."""
+    """A group member: the partitions that it began to process, its commits, and flags for rules."""
 
     app: Application
     began: list[Began] = field(default_factory=list[Began])
@@ -58,9 +58,10 @@ class Worker:
     def resumes(
         self, epoch: int, committed: Mapping[TopicPartition, Offset | None], ns: int
     ) -> None:
-        """Begins to process the partitions in `committed` at their committed positions.
+        """Begins to process the assigned partitions at their committed positions.
 
-        The positions were requested at the time `ns`.
+        The parameter `committed` maps each partition to its position, or to None for 0. The member
+        requested the positions at the time `ns`.
         """
         for place, offset in committed.items():
             self.positions[place] = offset or Offset(0)

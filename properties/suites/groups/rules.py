@@ -1,8 +1,9 @@
 """The rules of the suite `groups`: members join, leave, die and pause; brokers crash.
 
-A member of a topic with three partitions counts its tasks of each partition and commits the count
-as its position; it reads no records. A paused member stops between its work and its commit, and
-then continues as a zombie. A run ends after all faults have ended and every partition has an owner.
+The group's topic has three partitions. A member reads no records: for each partition that it owns
+it does tasks, counts them, and commits the count as its position. A paused member stops between its
+work and its commit, and then continues as a zombie. A run ends after all faults have ended and
+every partition has an owner.
 """
 
 from __future__ import annotations
@@ -179,9 +180,7 @@ class GroupsMachine(ClusterMachine):
         return owned == {*PARTITIONS} and not any(worker.is_leaving for worker in living)
 
     def _living_member(self, number: int) -> list[NodeId]:
-        """Returns the living member that the number selects, as a list; empty if no member
-        lives.
-        """
+        """Returns a list of one living member, selected by the number; empty if no member lives."""
         living = self.living()
         return [living[number % len(living)]] if living else []
 

@@ -1,8 +1,9 @@
 """The cluster that a machine drives: simulated, or in real time with the same methods.
 
-A machine starts clients, lets time pass, injects faults, and reads what the clients observed. Time
-is virtual: a cluster in real time lets it pass more slowly. If the cluster lacks a power that a
-rule needs, the rule is never drawn; a claim that needs the power is undecided.
+A machine starts clients, lets time pass, injects faults, and reads what the clients observed. All
+times are virtual: on a cluster in real time, a virtual second takes longer than a second. A rule
+may need an ability that not every cluster has (`Power`). Without it the rule is never drawn, and a
+claim that needs it is undecided.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from reference_impl.simulation.programs import ProgramFactory
 
 
 class Power(StrEnum):
-    """An ability that a cluster may have besides serving clients: a fault, a setting, or a view."""
+    """An ability that not every cluster has: to have a fault, use a setting, or show its state."""
 
     KILL = "kill brokers and start them again"
     WIPE = "start a broker with an empty disk"

@@ -1,9 +1,9 @@
 """The base of all suite machines: Hypothesis calls rules, and claims are checked when the run ends.
 
-A machine gets a setting (the conditions of its run), seeded bugs of the broker, and the names to
-check: a claim that always holds, a goal (`claim: goal`) or an anomaly of the recorded history.
-After the last rule all faults end and the cluster recovers. Then `Shown` is raised for the first of
-the names that the run shows.
+A machine gets a setting (the conditions of its run), seeded bugs of the broker, and the names that
+it must check. A name is a claim that always holds, a goal (`claim: goal`) or an anomaly of the
+recorded history. After the last rule all faults end and the cluster recovers. Then the machine
+raises `Shown` for the first name whose claim the run breaks, or whose goal or anomaly it reaches.
 """
 
 from __future__ import annotations
@@ -121,17 +121,16 @@ class JudgedMachine(RuleBasedStateMachine):
 
     @property
     def _judges_progress(self) -> bool:
-        """True if a run without progress is a result, not a run to skip.
+        """True if a run without progress is a result; False if the search skips such a run.
 
-        A search for one name on a broker with bugs skips runs that get stuck.
+        It is skipped only on a broker with seeded bugs, in a search for a single name.
         """
         return not (self.bugs and len(self._judge) == 1)
 
     def shows(self, name: str) -> str | None:
-        """Returns the evidence that the run breaks the claim `name`, or reaches the goal or anomaly
-        `name`.
+        """Returns the evidence that the run breaks or reaches `name`; None if it does neither.
 
-        Returns None if the run does neither.
+        The name is a claim that always holds, a goal or an anomaly.
         """
         if name in self.ALWAYS:
             return next((breach.why for breach in self.ALWAYS[name](self.observed)), None)

@@ -125,7 +125,10 @@ class ReplicationMachine(LeaderFaultsMachine):
         return self.publish()
 
     def stuck(self) -> str | None:
-        """Returns the error that ended a producer session that should last, or None."""
+        """Returns the error that ended the producer session; None if the session has not ended.
+
+        Also returns None if the setting allows the session to end.
+        """
         over = self.cluster.producer(self._producer).over
         if not self._setting.session_lasts or over is None:
             return None

@@ -141,7 +141,7 @@ class RetentionMachine(LeaderFaultsMachine):
 
 
 def _catches_up(reader: Reader) -> Generator[Call | Pause, Response | None, int]:
-    """Lists the end offset and reads up to it; returns when the end offset was requested."""
+    """Lists the end offset and reads up to it; returns the time at which it requested the end."""
     requested_ns = reader.app.now_ns
     while (end := (yield from reader.end_offset())) < 0:
         yield Pause(IDLE_MS)

@@ -112,7 +112,7 @@ def _comment(text: str, indent: int = 2) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Printed:
-    """The parts of a printed program."""
+    """A printed program in parts: machine, setting, bugs, the name that it shows, and the calls."""
 
     machine: type[JudgedMachine]
     setting: str

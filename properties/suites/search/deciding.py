@@ -61,14 +61,17 @@ class Search:
 
     @property
     def rules_of_each(self) -> int:
-        """The number of rules per run, multiplied by the suite's `share_of_rules`."""
+        """The number of rules in each run of this suite: `rules` times `share_of_rules`."""
         return max(1, round(self.rules * self.suite.share_of_rules))
 
     def machine(self, setting: str, bugs: Bugs) -> Callable[..., JudgedMachine]:
         return partial(self.suite.machine, setting, bugs=bugs, tally=self.tally)
 
     def found(self, setting: str, bugs: Bugs, judge: Sequence[str]) -> Found | None:
-        """Returns a run that shows a name in `judge`, or makes no progress; else None."""
+        """Returns a run that breaks or reaches a name in `judge`, or gets stuck; None if none does.
+
+        A name is a claim that always holds, a goal or an anomaly.
+        """
         return search(
             partial(self.machine(setting, bugs), judge=tuple(judge)),
             seed=self.seed,
@@ -94,9 +97,9 @@ def run(
 ) -> SuiteResult:
     """Returns the verdicts on the suite's claims inside their conditions, on a broker with `bugs`.
 
-    The claims that must always hold are checked together on the same runs. The search ends at the
-    first violation; claims that this run does not break are then undecided. Claims that something
-    can happen are searched only on a broker without bugs.
+    The claims that must *always* hold are checked together on the same runs. The search ends at the
+    first run that breaks one of them; the other claims are then undecided, unless this run breaks
+    them too. Claims that something *can* happen are searched only on a broker without bugs.
     """
     started = time.process_time()
     tally = Tally(progress=progress)
@@ -138,9 +141,9 @@ def decide(
     shrinks: bool = True,
     progress: Callable[[Tally], None] | None = None,
 ) -> ClaimVerdict:
-    """Returns the verdict on a claim, inside or outside its condition as `side` says.
+    """Returns the verdict on the claim of `side`, which is inside or outside its condition.
 
-    The found program is shrunk only if `shrinks`.
+    The program found is shrunk only if `shrinks` is true.
     """
     tally = Tally(progress=progress)
     where = Search(suite=suite, seed=seed, runs=runs, rules=rules, tally=tally, shrinks=shrinks)
@@ -170,7 +173,7 @@ def _judge_together(
 def _verdict(claim: str, ended: JudgedMachine, found: Found) -> ClaimVerdict:
     """Returns the verdict on one claim, according to the smallest run that was found.
 
-    A claim that this run does not break is undecided.
+    If this run does not break the claim, the claim is undecided.
     """
     how = None if ended.observed is None else ended.shows(claim)
     if how is None:

@@ -15,8 +15,10 @@ from properties.suites.search.programs import Call
 
 
 def drawn(machine: JudgedMachine, coins: Random, powers: Collection[Power]) -> Call | None:
-    """Draws a call of a rule that is possible now on a cluster with the given powers; None if no
-    rule is.
+    """Draws a call of a rule that is possible now; None if no rule is possible.
+
+    A rule is possible if its preconditions hold and the cluster has the abilities (`powers`) that
+    the rule needs.
     """
     possible = [
         rule
@@ -32,7 +34,7 @@ def drawn(machine: JudgedMachine, coins: Random, powers: Collection[Power]) -> C
 
 
 def undrawn(machine: type[JudgedMachine], powers: Collection[Power]) -> dict[str, Power]:
-    """Returns the rules that are never drawn, each with the power that the cluster lacks."""
+    """Returns the rules that are never drawn, each with the ability that the cluster lacks."""
     return {rule: power for rule, power in machine.NEEDS.items() if power not in powers}
 
 

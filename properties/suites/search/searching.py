@@ -44,7 +44,7 @@ def search(
     simpler: Mapping[str, tuple[int, ...]],
     shrinks: bool = True,
 ) -> Found | None:
-    """Returns a run that raises `Shown`, shrunk if `shrinks`; None if no run raises it.
+    """Returns a run that raises `Shown`, shrunk if `shrinks` is true; None if no run raises it.
 
     `simpler` lists the values of each argument, the simplest first. Equal arguments give equal
     results. Any other exception of a run is raised to the caller.
@@ -78,7 +78,8 @@ def shrink(
 ) -> Found:
     """Returns a smaller run that raises `Shown` for the same name.
 
-    No run that is one step smaller raises it. `_neighbours` lists these runs.
+    The run returned cannot shrink further: of the runs that are one step smaller (`_neighbours`),
+    none raises `Shown` for this name.
     """
     neighbours = _neighbours(found.calls, simpler)
     while (calls := next(neighbours, None)) is not None:
@@ -94,8 +95,8 @@ def _neighbours(
 ) -> Iterator[tuple[Call, ...]]:
     """Yields the programs that are one step smaller than `calls`.
 
-    First one call is left out (the last call first), then an argument is simpler, then two calls
-    are left out.
+    First come the programs without one of the calls, beginning with the last call. Then come those
+    with one simpler argument, and then those without two of the calls.
     """
     for at in reversed(range(len(calls))):
         yield calls[:at] + calls[at + 1 :]

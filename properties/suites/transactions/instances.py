@@ -155,7 +155,8 @@ def sends_without_transaction(place: TopicPartition, value: str) -> ProgramFacto
 def fetches_offset(place: TopicPartition, isolation: Isolation) -> ProgramFactory:
     """Returns a program that fetches the committed offset of the group.
 
-    At read_committed the fetch waits until no transaction with such an offset is open.
+    At read_committed the fetch waits while a transaction that commits an offset of the group is
+    open.
     """
 
     def program(app: Application) -> Program:

@@ -62,7 +62,7 @@ class Store(Protocol):
 def transaction(store: Store, prepare_as: str | None = None) -> Generator[None]:
     """Commits the statements of the block together; an exception rolls all of them back.
 
-    With `prepare_as` the transaction is prepared under that name instead of committed.
+    If the parameter `prepare_as` is a name, the transaction is prepared under that name instead.
     """
     store.execute("BEGIN")
     try:
@@ -106,7 +106,7 @@ def set_position(store: Store, key: str, offset: int) -> None:
 
 
 def advance_position(store: Store, key: str, since: int, offset: int) -> None:
-    """Moves the position from `since` to `offset`; raises Conflict if it is not `since`."""
+    """Moves the position from `since` to `offset`; raises Conflict if it is not at `since`."""
     store.execute("INSERT INTO positions VALUES (?, 0) ON CONFLICT DO NOTHING", key)
     moved = "UPDATE positions SET next_offset = ? WHERE key = ? AND next_offset = ? RETURNING key"
     if not store.execute(moved, offset, key, since):
