@@ -49,8 +49,8 @@ class Step(StrEnum):
 # Kafka writes these lines after their effect, when another thread may have seen it. It writes the
 # others first: a fetch before it is sent, a change before it is committed, a role under its lock.
 WRITTEN_AFTER: Final = frozenset({
-    Step.LOAD, Step.APPEND, Step.COPY, Step.COPIED, Step.FOLLOWER_MARK, Step.ADVANCE, Step.RECORD,
-    Step.LEARN, Step.COMMIT_ISR,
+    Step.LOAD, Step.PRODUCER, Step.APPEND, Step.COPY, Step.COPIED, Step.FOLLOWER_MARK, Step.ADVANCE,
+    Step.RECORD, Step.LEARN, Step.COMMIT_ISR,
 })  # fmt: skip
 
 

@@ -93,7 +93,7 @@ def appends(first: int, last: int, thread: str = HANDLER) -> str:
 def names(
     producer: int, epoch: int, first: int, last: int | None = None, thread: str = HANDLER
 ) -> str:
-    """Returns the line that Kafka logs before an append: producer and sequences of a batch."""
+    """Returns the line that Kafka logs before that of an append: producer and sequences."""
     return (
         f"TRACE ProducerStateManager [{thread}] [ProducerStateManager partition=t-0] Updated "
         f"producer {producer} state to ProducerAppendInfo(producerId={producer}, "

@@ -20,6 +20,7 @@ from tests.checkers.tracing.logs import (
     fetches,
     follows,
     leads,
+    names,
     records,
     trace,
     truncates,
@@ -206,6 +207,15 @@ def test_a_line_that_came_late_is_taken_early_within_the_bound(tmp_path: Path) -
     found = run(tmp_path, *late_append(by=8), ahead_ms=10)
     assert found.accepted
     assert (found.early, found.latest_ns) == (1, 8_000_000)
+
+
+def test_the_producer_of_a_late_append_is_named_late_too(tmp_path: Path) -> None:
+    """Kafka names the producer between the append and its line, in the same thread."""
+    *before, appended = late_append(by=8)[: -len(ONE_RECORD[7:])]
+    named = (1, names(0, 0, 0, thread="data-plane-kafka-request-handler-7"))
+    found = run(tmp_path, *before, named, appended, *ONE_RECORD[7:], ahead_ms=12)
+    assert found.accepted
+    assert found.early == 2
 
 
 def test_a_line_that_came_later_than_the_bound_is_not_found(tmp_path: Path) -> None:
