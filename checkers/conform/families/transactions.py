@@ -201,9 +201,13 @@ class _Transactions:
         least = 3 if "generation" in options else 0
         version = 5 if self.second else self.draw.version(Api.TXN_OFFSET_COMMIT, least, 4)
         self.draw.add(
+            # Until the markers are written, the group's partition may still be in the former one.
+            add_partitions(
+                "verify before committing", ID, TOPIC, NAME, version=4, verify_only=True
+            ),
             txn_commit_offsets(
                 note, ID, GROUP, TOPIC, NAME, 3, version=version, retries=False, **options
-            )
+            ),
         )
         self.open = self.open or self.second
 
