@@ -1,16 +1,18 @@
 """Measures what exactly-once costs compared with at-least-once, on the same brokers.
 
-The brokers are those of the reference implementation, served to real clients. Each way consumes the
-same records, sends one output for each record, and commits its position:
+The brokers are those of the reference implementation, served to real clients. Three programs
+consume the same records, send one output for each record, and commit their position:
 
     at least once        sends, waits for all acknowledgements, commits once for 100 records
-    a commit for each    the same for each record by itself
+    a commit for each    sends, waits and commits for each single record
     transactions of n    n records and the position in one transaction
 
-Only this work is timed. The claim `exactly_once_costs` says that the ratios are above 1; no exit
-code depends on them. A transaction that begins while markers of the previous one are still being
-written gets the error CONCURRENT_TRANSACTIONS. librdkafka then retries after retry.backoff.ms,
-which causes 100 of the 110 ms of a small transaction. With a backoff of 10 ms it takes 37 ms.
+Only this work is timed. According to the claim `exactly_once_costs` the ratios are above 1; no exit
+code depends on them.
+
+A transaction that begins while markers of the previous one are still being written gets the error
+CONCURRENT_TRANSACTIONS. librdkafka then retries after retry.backoff.ms, which causes 100 of the 110
+ms of a small transaction. With a backoff of 10 ms the transaction takes 37 ms.
 """
 
 from __future__ import annotations
@@ -107,7 +109,7 @@ def transactions(servers: str, size: int) -> float:
 
 
 def _consuming(servers: str, size: int) -> tuple[Any, list[list[Any]]]:
-    """Returns a consumer that has found its coordinator, and the records in batches."""
+    """Returns a consumer that is ready to commit, and all records in batches of `size`."""
     consumer = Consumer(
         {
             "bootstrap.servers": servers,

@@ -53,8 +53,8 @@ def paired(
 ) -> Pairing:
     """Runs both functions in turn, `runs` times each, and returns their times.
 
-    Each runs once before, uncounted. With `own` there is no such warm-up: a function starts a new
-    process and returns the seconds that the process measured.
+    Before the measurement, each function runs once as a warm-up. With `own` there is no warm-up:
+    each function starts a new process and returns the seconds that this process measured.
     """
     for _, work in () if own else (ours, baseline):
         work()

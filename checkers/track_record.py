@@ -20,10 +20,10 @@ KEPT: Final = Path(__file__).with_suffix(".json")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caught:
-    """The size of the search that catches a bug, and of the search that shows its fix correct.
+    """The results of two searches: one that catches a bug, and one of the variant that fixes it.
 
     `steps` is the length of a shortest counterexample. `states` counts the distinct states found
-    before the search stopped at the violation; a claim about behaviours needs all states.
+    before the search stopped at the violation. A search for a liveness violation finds all states.
     """
 
     spec: str

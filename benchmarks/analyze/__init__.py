@@ -1,4 +1,4 @@
-"""Benchmarks of the history analysis: synthetic histories, peers with equal checks, and costs."""
+"""Compares the history analysis with other query engines that run the same checks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROWS = 1_000_000
 
 
 def run() -> list[Pairing]:
-    """Returns the timings of `make bench`: an analysis of a million rows, and first verdicts."""
+    """Times the analysis of a million rows, and the time to a first verdict on a small history."""
     from benchmarks.analyze import first_verdict
     from benchmarks.analyze.measuring import OURS, PEERS, measured
 

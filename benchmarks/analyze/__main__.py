@@ -2,9 +2,9 @@
 
     --rows 1e6 1e7 --partitions 256 1 --checks linearizable shared all --ways in-process polars
 
-Each size has a result file, to which each measurement is added at once; it replaces an earlier one
-of the same engine or peer (a *way*). The last lines report how the cost grew from size to size. The
-exit code is 1 if a way failed, or found anomalies other than the injected ones.
+A *way* is an engine of this project or a peer, such as Polars. Each size has a result file with the
+latest measurement of each way. The last lines of the output say how the cost grows with the size.
+The exit code is 1 if a way failed, or found anomalies other than the injected ones.
 
 1e8 rows take about 25 minutes on two cores, and 25 GB of disk.
 """

@@ -1,6 +1,7 @@
 """Compares kernels with the literal definitions on many histories: `--histories 100000 --seed 0`.
 
-Each history is generated from its number; its declarations are drawn at random. The kinds are:
+Each history is generated from its number. The assumptions of its analysis are drawn at random. The
+kinds of histories are:
 
     clusters    observations of a small cluster's clients, often one with a bug, then mutated
     anything    a few clients with arbitrary observations
@@ -9,15 +10,13 @@ Each history is generated from its number; its declarations are drawn at random.
                 pipelines whose observations mostly agree on one log
 
 Every result of the kernels must equal that of the definitions: broken assumptions, rows of every
-anomaly, delivery semantics. A call of the kernels costs a tenth of a second even for the smallest
-history. So most histories of a block are analysed as one history (`joined_histories`), split into
-batches at random, and compared with the union of the results of each history alone. One history of
-each block is analysed alone. Histories that break an assumption are analysed in small groups,
-because a broken assumption reports only its first rows.
+anomaly, delivery semantics.
 
-If a joined history shows a difference, halves of it are analysed until no half shows it. The
-numbers of the remaining histories are printed; `--seed NUMBER --histories 1` repeats one of them.
-The result file keeps the counts after each thousand histories, and those of other seeds.
+A call of the kernels costs a tenth of a second even for the smallest history. So most histories are
+joined to one long history, which the kernels analyse at once. The result must equal the union of
+the results that the definitions find in each history. If the results differ, halves of the joined
+history are analysed until no half shows the difference. The numbers of the remaining histories are
+printed; `--seed NUMBER --histories 1` repeats one of them.
 """
 
 from __future__ import annotations
@@ -92,7 +91,7 @@ class Block:
     anomalies: Catalogue
 
     def differences(self) -> tuple[Counter[str], list[Difference]]:
-        """Returns the row count of each anomaly, and every result unlike its literal definition."""
+        """Returns each anomaly's number of rows, and the results that differ from definitions."""
         found, differing = Counter[str](), list[Difference]()
         for numbers in self._together():
             try:
@@ -104,6 +103,8 @@ class Block:
             found += rows
         return found, differing
 
+    # One history of each block is analysed alone. Histories that break an assumption are analysed
+    # in small groups, because a broken assumption reports only its first rows.
     def _together(self) -> Iterator[list[int]]:
         sound: list[int] = []
         reported, some = 0, list[int]()
@@ -217,9 +218,10 @@ def _literally(one: Anomaly, as_one: Joined) -> tuple[list[Any], int]:
 def campaign(
     histories: int, seed: int, processes: int, anomalies: Catalogue = catalogue
 ) -> Iterator[tuple[int, Counter[str], list[Difference]]]:
-    """Yields, after each group of histories, three results so far.
+    """Compares the histories in groups; yields three results after each group.
 
-    They are the number of histories, the rows of each anomaly, and the differences.
+    The number of histories and the count of rows of each anomaly are totals over all groups so far.
+    The differences are those of the group.
     """
     end = seed + histories
     blocks = [

@@ -6,9 +6,9 @@
     lowered   an observed log end offset is halved, which makes it stale. No other rule depends on
               an end offset.
 
-The changes are made in one window of the history, that is, one period of its generation. The
-expected rows follow from a scan of all operations of the window that completed before. Earlier
-windows have lower offsets, by construction.
+A synthetic history is generated in periods, called windows. Every change stays within one window.
+The expected rows of an operation depend only on the operations of its window that completed before
+it: earlier windows have lower offsets, by construction.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from properties.anomalies.real_time.stale_end_offset import StaleEndOffset
 class Changes:
     """The operations of one period of a synthetic history, of which `make` changes some.
 
-    They are in completion order, and `first_op` is the number of the first operation.
+    The operations are in completion order. `first_op` is the number of the first one.
     """
 
     def __init__(self, window: Operations, first_op: int) -> None:
@@ -74,8 +74,8 @@ class Changes:
     def _overtaken(self) -> Ints:
         """Returns for each row the new invocation time of a send that can be retimed, else 0.
 
-        A send can be retimed if another send of the same key, with a higher offset, completed
-        before it did and before its record was read.
+        A send S can be retimed if another send of the same key has a higher offset, and completed
+        before S completed and before the record of S was read.
         """
         sends = np.flatnonzero(self.observed & (self.kind == SEND))
         sends = sends[np.lexsort((self.offset[sends], self.key[sends]))][::-1]

@@ -157,10 +157,10 @@ class Cluster:
     # ------------------------------------------------------------ senders
 
     def _sends(self, size: int) -> tuple[Operations, Ints, Ints, Ints]:
-        """Returns sends without offsets; and for each record its append time, end time and fate.
+        """Returns send operations, whose offsets are not yet known, and three facts on each record.
 
-        The end time is that of its transaction. The fate is 0 if the record never reached the log,
-        1 if it was aborted, 2 if it took effect.
+        They are the record's append time, the end time of its transaction, and its fate. The fate
+        is 0 if the record never reached the log, 1 if it was aborted, 2 if it took effect.
         """
         rng, shape = self.rng, (SENDERS, size)
         duration = rng.integers(200 * US, 1_400 * US, shape)
@@ -209,7 +209,10 @@ class Cluster:
         return sends, append, np.where(row_transactional, settled, append), fate.ravel()[row_op]
 
     def _initialised(self, sends: Operations) -> Operations:
-        """Returns an `init_producer` of each process that replaces one ended `info`."""
+        """Returns `init_producer` operations: one after each transaction with the outcome `info`.
+
+        A new process executes it, with the same transactional id.
+        """
         of = sends.of_operation
         begun = np.flatnonzero((of["outcome"] == UNKNOWN) & (of["transactional_id"] != NULL))
         return Operations.of(

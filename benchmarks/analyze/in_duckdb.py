@@ -1,15 +1,17 @@
 """The checks `linearizable` and `shared` of the benchmark, as DuckDB queries.
 
-Real time: observations and queries of a key are ordered by offset, highest first. Each query is
-compared with the earliest completion among the observations before it in this order, which have
-higher offsets. This takes one window function and no join: 16 CPU s for ten million rows of 256
-keys, and 10 CPU s for one key. An ASOF join of the queries with the running maximum by completion
-time took 21 and 17 CPU s. An ASOF join by offset took 20 and 13.
+Real-time order: the observations and end-offset queries of a key are sorted by offset, highest
+first. Each query is compared with the earliest completion of an observation with a higher offset.
 
-The checks of the log group the records once by value and once by offset. The checks of the order of
-steps use two window functions and no join: one in the order of offsets finds the next lower offset,
-and one in the order of each process finds its previous step.
+Agreement on the log: the records are grouped once by value and once by offset.
+
+Order within a process: one window function finds the next lower offset in the log, another one
+finds the previous step of the process.
 """
+
+# Real-time order needs one window function and no join: 16 CPU s for ten million rows of 256 keys,
+# and 10 CPU s for one key. An ASOF join of the queries with the running maximum by completion time
+# took 21 and 17 CPU s. An ASOF join by offset took 20 and 13.
 
 from __future__ import annotations
 

@@ -1,17 +1,19 @@
 """The checks `linearizable` and `shared` of the benchmark, as Polars queries.
 
-The queries are lazy, and run by the streaming engine of Polars where that is faster.
+The queries are lazy. The streaming engine of Polars runs them where it is faster.
 
-Real time: the running maximum of a key's observed offsets is computed in completion order. The
-queries for end offsets and the sends, sorted by invocation, are joined to it by an as-of join. This
-takes 8 CPU s for ten million rows of 256 keys and 7.5 CPU s for one key; with the streaming engine
-7.5 and 6.5. An order by offset, without a join, took 10 and 7. Storing keys as categories saved
-nothing.
+Real-time order: for each key, the running maximum of the observed offsets is computed in completion
+order. An as-of join compares each send and end-offset query with the maximum at its invocation.
 
-The checks of the log group the records once by value and once by offset. In the checks of the order
-of steps, a rank by offset finds the next lower offset, and a shift within each process finds its
-previous step.
+Agreement on the log: the records are grouped once by value and once by offset.
+
+Order within a process: a rank by offset finds the next lower offset in the log, and a shift finds
+the previous step of the process.
 """
+
+# Real-time order takes 8 CPU s for ten million rows of 256 keys and 7.5 CPU s for one key; with the
+# streaming engine 7.5 and 6.5. An order by offset, without a join, took 10 and 7. Storing keys as
+# categories saved nothing.
 
 from __future__ import annotations
 

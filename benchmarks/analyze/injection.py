@@ -44,8 +44,8 @@ class _Scene:
 class Injection:
     """The anomalies to inject into a synthetic history, and the rows that an analysis must find.
 
-    Every anomaly in `anomalies` has `each` example histories. Both kinds of changes are made to
-    `each` operations.
+    `each` is a number: how many small histories are injected for each anomaly in `anomalies`, and
+    how many operations get each of the two kinds of changes.
     """
 
     each: int = 0

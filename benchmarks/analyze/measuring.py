@@ -4,7 +4,7 @@ A peer is another query engine, DuckDB or Polars, that runs some of the checks. 
 checks:
 
     linearizable   offsets and end offsets in real time
-    shared         the same, and all other checks that peers can do: the log, the order of steps
+    shared         the same, and all other checks that peers can do: the log, order in a process
     all            all anomalies and delivery semantics; no peer checks these
 
 The expected anomalies are exact, since they were injected. An engine or peer with any other result

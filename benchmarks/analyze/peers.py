@@ -4,13 +4,13 @@ Results are compared by *locations*: the fields of a row that locate the anomaly
 locations, without the operations that prove an anomaly, and checks no assumption.
 
     LINEARIZABLE    offset-order-inversion and stale-end-offset, exactly as they are defined
-    SHARED          the same, and the checks of the log and of the order of steps that a query can
-                    do
+    SHARED          the same, and the checks of the log and of the order within a process that a
+                    query can do
 
-In favour of the peers, the queries ignore histories with retention, compaction, dirty reads,
-offsets of operations that ended `info`, rebalances, and assignments after the first poll. Peers do
-not check cycles, transactions or the offsets of groups. Each query is the fastest of several that
-were tried.
+The queries are simpler than the checks, which favours the peers: they assume that a history has no
+retention, compaction, dirty reads, offsets of operations that ended `info`, rebalances, or
+assignments after the first poll. Peers do not check cycles, transactions or the offsets of groups.
+Each query is the fastest of several that were tried.
 """
 
 from __future__ import annotations

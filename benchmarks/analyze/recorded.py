@@ -1,8 +1,8 @@
 """Columns of a synthetic history as integers, and the Parquet parts written from them.
 
-An operation is one element in each column of `OPERATION`; its micro-operations are adjacent rows of
-`MICRO`. A text is a code in a vocabulary, a value is an index in an array of values, and -1 is
-null.
+The columns of `OPERATION` have one element for each operation, and those of `MICRO` one for each
+micro-operation. A text is stored as its number in a vocabulary, a value as its index in an array of
+values, and null as -1.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class Operations:
         )
 
     def table(self, texts: Vocabulary, first_op: int) -> pa.Table:
-        """Returns the rows as a table; texts are dictionaries, which Parquet stores as strings."""
+        """Returns the rows as an Arrow table, whose text columns are dictionary-encoded."""
         numbers = np.arange(first_op, first_op + len(self.counts))
         rows = {
             "op": np.repeat(numbers, self.counts),

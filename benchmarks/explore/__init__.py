@@ -34,7 +34,7 @@ _facts: dict[str, object] = {}
 
 
 def run() -> list[Pairing]:
-    """Returns the times of each of the project's engines against SPIN, or against each other."""
+    """Compares the times of this project's engines with SPIN, and of two threads with one."""
     constants = SMALL if os.environ.get("URTEIL_BENCH") == "small" else LARGE
     with tempfile.TemporaryDirectory() as folder:
         peers = [spin.built(Kip320(**constants), flags, Path(folder)) for flags in spin.SETTINGS]

@@ -133,7 +133,7 @@ def _anomaly(of: str, row: Anomaly | Check) -> Listed:
 
 
 def claims() -> Iterator[Listed]:
-    """Yields a row for each claim: its engines, recorded runs and shortest counterexample."""
+    """Yields a row for each claim, with the claim's recorded runs and shortest counterexample."""
     from checkers.claim_record import kept
     from properties.claims.catalogue import CLAIMS
 
@@ -159,9 +159,9 @@ def claims() -> Iterator[Listed]:
 
 
 def shown_by(runs: Iterable[Decided]) -> str | None:
-    """Returns the shortest counterexample in the runs; None if they have none.
+    """Returns the shortest counterexample in the recorded runs of a claim, or None.
 
-    A counterexample of several lines, which is a program, is preferred to a single line.
+    A program, which has several lines, is preferred to a command, which has one.
     """
     texts = [run.counterexample for run in runs if run.counterexample]
     return min(texts, key=lambda text: ("\n" not in text, len(text)), default=None)

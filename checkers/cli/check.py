@@ -168,7 +168,7 @@ def check(
 ) -> Exploration:
     """Explores the spec, emits verdicts and counterexamples, and returns the exploration.
 
-    With `walks`, the weights of actions, it takes random walks instead. After the verdicts it
+    If `walks` has the weights of actions, random walks replace the exploration. After the verdicts,
     raises Interrupted if the user pressed Ctrl-C, or InputFault if a term of the spec is undefined.
     """
     if walks is None:
@@ -308,8 +308,9 @@ def expectations(
 ) -> dict[str, Verdict | None]:
     """Returns the expected verdict on each property; None if no verdict is expected.
 
-    A verdict in `expected` overrides the table of variants. In the table, a variant without a bug
-    satisfies every property; a variant with a bug violates one property at given constants.
+    A variant without a bug is expected to satisfy every property. A variant with a bug is expected
+    to violate one property, if the constants are those at which the bug shows. A verdict in
+    `expected` overrides these rules.
     """
     shown = {**constants, **variant.at} == constants
     right: dict[str, Verdict | None] = dict.fromkeys(names)

@@ -142,7 +142,10 @@ def _decide(
     pairs: int | None = None,
     recorder: Recorder | None = None,
 ) -> None:
-    """Emits the verdict on each family of requests, after the wanted number of compared answers."""
+    """Compares sequences of requests, then emits the verdict on each family of requests.
+
+    Stops after `pairs` compared pairs of answers; None means that all sequences are compared.
+    """
     from checkers.conform.trial import Found, answers_of_system
 
     found = Found()
@@ -201,14 +204,14 @@ def _property(family: str) -> str:
 
 
 def _table(found: Found, rows: Sequence[Reason]) -> Iterator[str]:
-    """Yields the lines of a table of reasons: the verdict of each, and how often it applied."""
+    """Yields the lines of a table: each known reason for a difference, and how often it applied."""
     yield "pairs\tverdict\treason\tsentence\n"
     for row in rows:
         yield f"{found.explained[row.name]}\t{row.verdict}\t{row.name}\t{row.sentence}\n"
 
 
 def _lines(shown: Shown) -> Iterator[str]:
-    """Yields lines that show the difference and the requests before it."""
+    """Yields lines that show a difference between two answers, and the requests before it."""
     from checkers.conform.campaign import trail
 
     sequence = shown.compared.sequence

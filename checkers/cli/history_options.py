@@ -52,7 +52,10 @@ _OPTIONS: Final = (
 
 
 def history_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds to a command one option for each keyword argument of `assumptions_of`."""
+    """Adds these options to a command.
+
+    Each option is a keyword argument of `assumptions_of`, which makes the analysis's assumptions.
+    """
     for option in reversed(_OPTIONS):
         command = option(command)
     return command

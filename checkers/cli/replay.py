@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def _or_trials(function: Callable[..., None]) -> Callable[..., None]:
-    """Makes the command run kept trials again if it gets a folder or a file of a trial."""
+    """Makes the command repeat trials, not a trace, if its argument belongs to a kept trial."""
 
     @functools.wraps(function)
     def either(**options: Any) -> None:
@@ -126,7 +126,7 @@ def replay_command(
 
 
 def _on_real_brokers(file: Path, on: str, meta: Mapping[str, Any]) -> str:
-    """Returns why a trace of a model does not run on brokers, and which reproduction does."""
+    """Returns an error text: a trace of a model cannot run on brokers, but a reproduction can."""
     from checkers.reproduce.catalogue import REPRODUCTIONS
 
     found = [

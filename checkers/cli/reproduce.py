@@ -1,4 +1,7 @@
-"""`urteil reproduce`: shows a broken promise of Apache Kafka on real brokers, and its control."""
+"""`urteil reproduce`: makes real brokers break a promise of Apache Kafka.
+
+A control experiment, which differs in one setting, version or step, keeps the promise.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
 
 @command(decides=False, folder=False)
 def _list(run: Run, **_: object) -> None:
-    """Lists the reproductions: the promise that each breaks, and an affected version of Kafka."""
+    """Lists the reproductions, each with the broken promise and a Kafka version that breaks it."""
     from checkers.reproduce.catalogue import REPRODUCTIONS
 
     for one in REPRODUCTIONS.values():
@@ -86,7 +89,10 @@ def reproduce_command(
 
 
 def _default(reproduction: Reproduction, kafka_home: Path | None) -> str:
-    """Returns the system for a command without `--on`: the version that showed the defect."""
+    """Returns the default of `--on`: the version of Kafka that showed the defect.
+
+    With `--kafka-home` the version is that of the release in the folder.
+    """
     from checkers.systems.opening import APACHE_KAFKA
 
     return APACHE_KAFKA if kafka_home is not None else f"{APACHE_KAFKA}:{reproduction.shown_on}"

@@ -88,10 +88,9 @@ class Run:
         drawing: str | None = None,
         trace: Mapping[str, Any] | None = None,
     ) -> None:
-        """Emits evidence for a verdict, and writes the evidence's text to the run folder.
+        """Writes the evidence for a verdict to the run folder, and emits it as an event.
 
-        If the violation was expected, the event omits the trace, which stays in a file of the
-        folder.
+        If the violation was expected, the event has no trace.
         """
         kept = self.written(file, text + "\n")
         expected = verdict_expected and self.judged_by_expectation
@@ -107,7 +106,10 @@ class Run:
         )
 
     def written(self, file: str, text: str) -> str | None:
-        """Writes the text to a file of the run folder; returns its name, None without a folder."""
+        """Writes the text to a file of the run folder and returns the file's name.
+
+        Returns None if the run has no folder.
+        """
         return self.folder.keep(file, text) if self.folder is not None else None
 
     def progress(self, progress: Progress | str) -> None:
@@ -263,7 +265,10 @@ def command(
 
 @contextmanager
 def _lost_interrupts_hidden() -> Generator[None]:
-    """Hides Python's traceback of an interrupt that `Run.interrupt` has already recorded."""
+    """Keeps Python from printing a KeyboardInterrupt that it ignores.
+
+    Python ignores an exception raised during garbage collection; the run has already recorded it.
+    """
     shows = sys.unraisablehook
 
     def hook(dropped: sys.UnraisableHookArgs) -> None:

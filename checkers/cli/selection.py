@@ -21,7 +21,10 @@ SCALES = {"": 1, "k": 1_000, "M": 1_000_000}
 
 
 def spec_options(default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Returns a decorator that adds SPEC, with this default, --variant, --set and --property."""
+    """Returns a decorator that adds the argument SPEC and --variant, --set and --property.
+
+    `default` is the default of SPEC.
+    """
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         for option in (

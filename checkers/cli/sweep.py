@@ -182,7 +182,7 @@ def emit_anomalies(run: Run, swept: Swept, found: Sequence[Judged], judged: str)
 
 
 def variant_name(swept: Swept) -> str:
-    """Returns the bugs of the sweep as text, then `liveness` with --liveness; may be empty."""
+    """Returns the sweep's bugs as text, and `liveness` if progress is checked; may be empty."""
     bugs = [f"bug {bug}" for bug in sorted(bug.value for bug in swept.bugs)]
     return ", ".join([*bugs, *["liveness"] * swept.liveness])
 

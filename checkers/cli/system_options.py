@@ -26,9 +26,9 @@ bug_option: Final = click.option(
 def system_options(
     default: str | None, on_help: str
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Returns a decorator that adds --on, with this default, --kafka-home and --broker-config.
+    """Returns a decorator that adds the options --on, --kafka-home and --broker-config.
 
-    Without a default, --on is None unless the user names a system.
+    `default` is the default of --on; it may be None.
     """
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:

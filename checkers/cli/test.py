@@ -149,7 +149,7 @@ def check_system(
 def inside(run: Run, suite: Suite, bugs: Bugs, profile: Profile, seed: int) -> None:
     """Checks every claim of the suite under the claim's condition, and emits the verdicts.
 
-    The reference broker has the seeded bugs `bugs`.
+    `bugs` are switched on in the reference broker.
     """
     from properties.suites.search import deciding
     from reference_impl.node.seeded_bugs import SEEDED_BUGS
@@ -185,7 +185,10 @@ def inside(run: Run, suite: Suite, bugs: Bugs, profile: Profile, seed: int) -> N
 
 
 def decide(run: Run, suite: Suite, side: Side, profile: Profile, seed: int) -> None:
-    """Checks the suite's claim inside or outside its condition, and emits the verdict."""
+    """Checks one claim of the suite and emits the verdict.
+
+    `side` determines whether the claim's condition is satisfied.
+    """
     from properties.suites.search import deciding
 
     started = time.monotonic()

@@ -1,4 +1,4 @@
-"""`urteil trace`: follows TRACE logs of brokers through a spec, and reports lost records."""
+"""`urteil trace`: checks brokers' TRACE logs against a spec, and reports lost records."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ def _emit(run: Run, spec: str, followed: Followed) -> None:
 def _emit_losses(
     run: Run, partition: str, followed: PartitionReplication, allowed: Sequence[Kind]
 ) -> None:
-    """Emits the verdict on committed records, after steps that may have lost some."""
+    """Emits the verdict: did a step, such as an unclean election, lose committed records?"""
     losses = followed.losses
     lines = [*map(str, losses)] or ["no committed record is lost"]
     text = "\n".join([f"{partition}:", *lines, "", "steps that may lose committed records:"])

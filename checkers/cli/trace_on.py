@@ -23,7 +23,7 @@ FAULT: Final = "kill"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Campaign:
-    """A recording to follow: the system, the kinds of rounds of faults, and the workload."""
+    """What to record: the system, the kinds of faults that are injected, and the workload."""
 
     on: str
     kafka_home: Path | None

@@ -64,7 +64,7 @@ class Program:
     # ---- source
 
     def _unroll(self, action: Action, depth: int, env: dict[int, int], done: int, pad: str) -> None:
-        """Adds nested loops over the action's parameters from number `depth` on."""
+        """Generates nested loops over the action's parameters; the first `depth` have values."""
         bound = {p.uid for p in action.params[:depth]}
         params = {p.uid for p in action.params}
         tests: list[str] = []

@@ -1,4 +1,4 @@
-"""Keeps each state's predecessor, and the transition that leads from there, in eight bytes."""
+"""Stores each state's predecessor, and the transition between them, in eight bytes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Numbers = NDArray[np.int32]
 
 @dataclass
 class Ancestry:
-    """The predecessor of each state, and the transition that leads from it to the state.
+    """The predecessor of each state, and the transition from the predecessor to the state.
 
     States are numbered in the order in which they were found.
     """

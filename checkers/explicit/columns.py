@@ -5,8 +5,7 @@ keys). Parameters and bound variables are constants, quantifiers are unrolled, a
 `Op` on columns. Equal operations are one object, so a term shared by actions is computed once.
 
 An array has a value in every row, even in rows where the term is undefined. So each value comes
-with a second array, `bad`. It marks the rows in which evaluation would reach an undefined term, in
-the order of `model.language.interpreter`. If no value can leave its sort, `bad` is the constant 0.
+with a second array, `bad`, which marks the rows where the interpreter would find an undefined term.
 """
 
 from __future__ import annotations
@@ -302,9 +301,9 @@ class Columns(FiniteTerms):
     # ---- cells
 
     def in_sort(self, n: t.Node, env: Env, after: After | None = None) -> Value:
-        """Returns the value of a key or written term as a column, and a mask of its undefined rows.
+        """Returns the term's value as a column, and a mask of its undefined rows.
 
-        A value outside its sort counts as undefined.
+        The term is a key, or is assigned to a variable. A value outside its sort is undefined.
         """
         value, bad = self.value(n, env, after)
         size = self.at.size(n.sort)
@@ -317,10 +316,10 @@ class Columns(FiniteTerms):
     def cells(
         self, variable: t.Variable, keys: tuple[t.Node, ...], env: Env, after: After | None = None
     ) -> tuple[list[tuple[Code, int]], Code]:
-        """Returns each column that may hold the variable at some keys, with a condition.
+        """Returns the columns that `variable[keys]` may read, and a mask of its undefined rows.
 
-        The keys may depend on the state. The condition is true in the rows where the keys select
-        the column. The second result marks the rows in which a key is undefined.
+        The keys may depend on the state. Each column comes with a condition. It is true in the rows
+        where the keys select the column.
         """
         block = self.at.blocks[variable.name]
         found: list[tuple[Code, int]] = [(1, block.start)]

@@ -24,12 +24,12 @@ ATOM = re.compile(r"\w+(\[\w+\])?")
 
 
 def inside(value: int, size: int) -> int:
-    """Returns the value; raises Undefined if the value is outside a sort of this size."""
+    """Returns the value if it is in a sort of `size` elements; else raises Undefined."""
     return value if 0 <= value < size else outside(value, size)
 
 
 def outside(value: int, size: int) -> NoReturn:
-    """Raises Undefined, because this value is outside a sort of this size."""
+    """Raises Undefined for a value that is outside a sort of `size` elements."""
     raise Undefined(f"a value is outside its sort: element {value} of 0..{size - 1}")
 
 
@@ -52,7 +52,7 @@ class Compiler(FiniteTerms):
     # ---- cells
 
     def cell(self, variable: t.Variable, keys: tuple[t.Node, ...], env: Env) -> Code:
-        """Returns code for the index of the byte that holds the variable at some keys."""
+        """Returns code for the index of the byte that holds `variable[keys]`."""
         block = self.at.blocks[variable.name]
         start = block.start
         dynamic: list[str] = []
@@ -67,8 +67,9 @@ class Compiler(FiniteTerms):
         return " + ".join([*dynamic, *([str(start)] if start else [])])
 
     def in_sort(self, value: t.Node, env: Env) -> Code:
-        """Returns the code of a key or written term, with a test if the value may leave its
-        sort.
+        """Returns code for a key or an assigned value.
+
+        The code tests the value if it may be outside its sort.
         """
         code = self.code(value, env)
         size = self.at.size(value.sort)

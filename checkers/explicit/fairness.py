@@ -142,10 +142,9 @@ class Fairness:
     def _needed(
         self, instance: Instance, inside: Mask
     ) -> tuple[frozenset[int], frozenset[int]] | None:
-        """Returns the nodes and the edges that make a cycle fair to the instance.
+        """Returns nodes and edges; a cycle through any of them is fair to the instance.
 
-        A cycle is fair to the instance if it visits one of these nodes or takes one of these edges.
-        Returns None if every cycle is fair to the instance.
+        Returns None if every cycle inside the mask `inside` is fair to the instance.
         """
         source, target = self.graph.source, self.graph.target
         edges = instance.edges

@@ -17,9 +17,9 @@ class FiniteTerms:
     _may_leave: dict[t.Node, bool] = field(default_factory=dict)
 
     def packed(self, n: t.Const) -> int:
-        """Returns the literal's value in packed form: an integer sort starts at 0.
+        """Returns a literal's value as it is stored: the least value of an integer sort becomes 0.
 
-        A `Number` is unbounded and is returned unchanged.
+        A literal of the unbounded sort `Number` is returned unchanged.
         """
         shifted = n.sort.flavour == "int" and n.sort.name in self.at.ranges
         return n.value - self.at.elements(n.sort).start if shifted else n.value

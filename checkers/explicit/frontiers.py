@@ -56,10 +56,10 @@ def search(task: Task) -> Exploration:
 
 @dataclass
 class Found:
-    """A transition, the states of a batch that take it, and the states that result.
+    """A transition, and the states of a batch that take it.
 
-    `rows` are the states that take it. `written` has the new values of the changed columns, and
-    `keys` has the key of each successor.
+    `rows` are these states. `written` has the new values of the columns that the transition
+    changes. `keys` has the key of each successor.
     """
 
     label: int
@@ -292,7 +292,7 @@ class Search(RunningSearch):
         )
 
     def _trace(self, node: int, label: int | None = None) -> Trace:
-        """Returns a shortest trace to the node; with `label`, also the transition after it."""
+        """Returns a shortest trace to the node; then takes the transition `label`, if any."""
         start, labels = self.ancestry.path_to(node)
         interpreter, state = Interpreter(self.at.ranges), self.starts[start]
         steps = [Step(action="init", values=(), state=state)]

@@ -2,8 +2,7 @@
 
 A packed state is `bytes`, with one byte for each *cell*: a variable at given keys. Values are
 shifted to start at 0: an integer sort of -1..3 is stored as 0..4. In an optional sort `nothing` is
-0, and the elements follow. So every least value is 0, and cells that `init` leaves out need no
-code.
+0, and the elements follow. So the least value of every sort is stored as 0.
 """
 
 from __future__ import annotations
@@ -89,7 +88,7 @@ class Instance:
     # ---- values
 
     def unpacked(self, raw: int, sort: SortInfo) -> Value:
-        """Returns the value of the sort for which a byte stands."""
+        """Converts a byte of a packed state to a value of the sort."""
         if sort.flavour == "bool":
             return bool(raw)
         if sort.optional and raw == 0:
@@ -97,7 +96,7 @@ class Instance:
         return self.elements(sort)[raw - sort.optional]
 
     def packed(self, value: Value, sort: SortInfo) -> int:
-        """Returns the byte that stands for a value of the sort."""
+        """Converts a value of the sort to a byte of a packed state."""
         if value is None:
             return 0
         return int(value) - self.elements(sort).start + sort.optional

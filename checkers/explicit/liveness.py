@@ -124,8 +124,9 @@ class _Judge:
     ) -> tuple[int, list[int], int] | None:
         """Returns a lasso whose loop is fair, stays in `within` and visits a node of `through`.
 
-        With `begun`, the lasso visits a node of `begun` and from then on stays in `within`. A lasso
-        that ends in stuttering is preferred. Returns None if there is no such lasso.
+        If `begun` is not None, the path to the loop visits a node of `begun`, and stays in `within`
+        after this node. A lasso that ends in stuttering is preferred. Returns None if there is no
+        such lasso.
         """
         sets = list(self.fairness.sets(within, through))
         anywhere = np.zeros_like(within)

@@ -98,9 +98,9 @@ class PromelaCompiler(Compiler):
     def cells(
         self, variable: t.Variable, keys: tuple[t.Node, ...], env: Env
     ) -> list[tuple[int, Code]]:
-        """Returns each byte that may hold the variable at some keys, with a condition as code.
+        """Returns the index of each byte that `variable[keys]` may read, with a condition as code.
 
-        The keys may depend on the state; the condition is true if the keys select the byte.
+        The keys may depend on the state. The condition is true if the keys select the byte.
         """
         sizes = [self.at.size(key) for key in variable.keys]
         codes = [self.in_sort(key, env) for key in keys]

@@ -18,7 +18,7 @@ from model.language.spec import Claim, Spec, title_of
 
 
 class Recorded(Protocol):
-    """One state of a recorded trace, and the action before it, if the trace names the action."""
+    """A state of a recorded trace, and the action that led to it; None if it is not recorded."""
 
     @property
     def action(self) -> str | None: ...

@@ -1,10 +1,8 @@
 """A hash set of 64-bit keys with bulk insertion: open addressing in one NumPy array.
 
-Several keys of one call may find the same empty slot. Each key writes its row number into the slot
-and reads the slot again. The key whose row number is there wins, and writes itself into the slot.
-Every other key then finds an equal key there, or moves on to the next slot. So the set removes
-duplicates within a call without sorting. A key takes 8 to 16 bytes. The value 0 marks an empty
-slot.
+All keys of a call are inserted together, and duplicates among them are found without sorting. If
+several keys find the same empty slot, one of them gets it. Every other key then finds an equal key
+in this slot, or moves on to the next slot. The value 0 marks an empty slot.
 """
 
 from __future__ import annotations

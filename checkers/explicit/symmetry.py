@@ -59,10 +59,10 @@ def permutations_of(at: Instance, sorts: Sequence[str]) -> list[Permutation]:
 
 
 def permuted(at: Instance, permutation: Permutation) -> list[tuple[int, list[int]]]:
-    """Returns how a permutation of elements changes a packed state, as one pair for each byte.
+    """Returns how a permutation of elements changes each byte of a packed state.
 
-    The pair has the byte's new position, and a list of its new values: old value v becomes
-    `list[v]`.
+    The result has a pair for each byte: the byte's new position, and a list in which the old value
+    is the index of the new value.
     """
     place = {cell: k for k, (cell, _) in enumerate(at.cells)}
     keys = {v.name: v.keys for v in at.spec.variables}

@@ -90,7 +90,7 @@ class Table:
         return known
 
     def known(self, op: Op) -> Array | None:
-        """Returns the value of an operation that is cached or reads a column; else None."""
+        """Returns the operation's value if no computation is needed, else None."""
         return self.value(op) if op.compute is None else self._known[op.number]
 
     def where(self, code: Code) -> Rows:

@@ -1,4 +1,4 @@
-"""`audit`: the verdict on log directories, in this process; and the parts that all engines share.
+"""Audits log directories in this process, and defines what all audit engines share.
 
 First all checks that need only one topic partition run for each topic partition
 (`partition_checks`). Then the checks that need several topic partitions run on the collected rows
@@ -79,13 +79,13 @@ class Engine(Protocol):
     """Runs the checks of every topic partition, in this process or on Spark."""
 
     def judged(self) -> pa.Table:
-        """Checks each topic partition; returns the findings as a FOUND table."""
+        """Checks each topic partition; returns a table with the findings of each check."""
         ...
 
     def compared(self, suspects: pa.Table) -> pa.Table:
-        """Compares the records of suspect batches between replicas.
+        """Returns a table of the records that differ between replicas.
 
-        Returns the records that differ, as a FOUND table.
+        `suspects` has the batches whose records are compared.
         """
         ...
 

@@ -1,8 +1,8 @@
 """A replica's log as columns: its batches in file order, as NumPy arrays.
 
-The literal definitions use adjacent batches, and contiguous ranges of batches. Here a row is
-`joined` if its batch is adjacent to the previous batch. All rows of a contiguous range have the
-same range number.
+A batch is one row of these arrays. A row is `joined` if its batch directly follows the previous
+batch. Adjacent batches without an offset gap form a range, and all rows of a range have the same
+range number.
 """
 
 from __future__ import annotations
@@ -139,9 +139,9 @@ class Log:
         }
 
     def rows(self, row: type[Location], at: Ints, **more: npt.NDArray[Any] | list[str]) -> pa.Table:
-        """Returns the rows `at` of the log as a table with the columns of the dataclass `row`.
+        """Returns a table with the locations of some batches and with more columns.
 
-        `more` has the columns that are not part of a location.
+        `at` has the row numbers of the batches. `row` is the dataclass with the table's columns.
         """
         return pa.table({**self.place(at), **more}, schema=row_schema(row))
 

@@ -86,7 +86,10 @@ def blocks(file: BinaryIO) -> Iterator[Block | Rest]:
 
 
 def _hop(data: bytes) -> tuple[list[int], int]:
-    """Finds batches by their length fields; returns each begin, and the end of the last batch."""
+    """Finds whole batches by their length fields.
+
+    Returns where each batch begins, and where the last one ends.
+    """
     begins: list[int] = []
     at, last, length_of = 0, len(data), _LENGTH.unpack_from
     while last - at > MAGIC_AT:

@@ -1,9 +1,8 @@
-"""The checks of one topic partition: kernels that run where the rows of the partition are.
+"""The checks that need only one topic partition, with all its replicas.
 
-All replicas of the partition are checked on their own and against each other; no other topic
-partition is needed. The input of `check_partition` is the batches. The input of `compare_records`
-is the records of those batches that differ between replicas. Both return FOUND tables, which have
-one row per check, so that one pass serves all checks.
+Each replica is checked on its own and against the others. `check_partition` reads the record
+batches. `compare_records` reads the records of the batches that differ between replicas. Both
+return a table with the schema FOUND: one row for each check, with the findings of the check.
 
 Simplified: the batches of one topic partition, but not its records, must fit into memory: about 200
 bytes for each batch while they are checked.
@@ -32,10 +31,10 @@ FOUND: Final = pa.schema(
 
 
 def check_partition(partition: int, rows: pa.Table, dirs: LogDirs) -> pa.Table:
-    """Returns what the checks find in all replicas of a topic partition, as a FOUND table.
+    """Returns a table with the findings of each check in all replicas of a topic partition.
 
-    `rows` are the partition's record batches. FOUND also has rows that are input for later checks,
-    such as `open` transactions.
+    `rows` are the partition's record batches. The table also has the input of later checks, such as
+    open transactions.
     """
     logs = _logs(partition, rows, dirs)
     cleaned = [n.log.metadata.cleaned_to for n in logs]
@@ -81,7 +80,7 @@ def _of_one_log(log: Log, cleaned_to: int) -> Iterator[Found]:
 
 
 def compare_records(partition: int, rows: pa.Table, suspects: pa.Table, dirs: LogDirs) -> pa.Table:
-    """Returns the records that differ between replicas, as a FOUND table.
+    """Returns a table with the records that differ between replicas.
 
     `suspects` has the batches that differ, and `rows` has the records of these batches.
     """

@@ -1,8 +1,10 @@
 """Checks of a log's producers: sequence numbers, epochs and transactions.
 
-Source and rules: `properties.log_audit`, which defines the checks that are computed here. For the
-checks that need several topic partitions, only the input is collected here: transactions that are
-open at the end, and markers that close records of an earlier producer epoch.
+Two other checks need several topic partitions. This module finds their input in each log: the
+transactions that are open at the end, and the markers that close records of an earlier producer
+epoch.
+
+Source and rules: `properties.log_audit`, which defines the checks that are computed here.
 """
 
 from __future__ import annotations
@@ -100,9 +102,10 @@ def epochs(log: Log) -> Iterator[Found]:
 
 
 def transactions(log: Log) -> Iterator[Found]:
-    """Yields the findings about missing and repeated markers, and all closing markers.
+    """Yields the findings about missing markers and about repeated markers.
 
-    A closing marker closes records of an earlier producer epoch.
+    The last result is no finding, but input for a later check: the markers that close records of an
+    earlier producer epoch.
     """
     of = log.of
     one, two = log.successive(log.sound)
@@ -149,8 +152,8 @@ def transactions(log: Log) -> Iterator[Found]:
 class _Runs:
     """The rows of each producer, divided into runs of consecutive rows.
 
-    A new run begins after a transaction marker, and where the number in `cuts` changes from one row
-    to the next.
+    `cuts` has a number for each row. A new run begins where this number changes, and after each
+    transaction marker.
     """
 
     def __init__(self, log: Log, cuts: Ints) -> None:

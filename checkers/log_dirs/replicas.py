@@ -60,7 +60,7 @@ def below(one: LogMetadata, two: LogMetadata) -> int | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numbered:
-    """A replica's log, and the number that is its index in the `LogDirs`."""
+    """A replica's log, and the log's index in `LogDirs`."""
 
     number: int
     log: Log

@@ -177,7 +177,7 @@ def _columns(block: Block) -> Mapping[str, npt.NDArray[Any]]:
 
 
 def _faults(block: Block) -> Ints:
-    """Returns the fault of each batch as far as its header and its checksum show it."""
+    """Returns the fault of each batch: an old format, a wrong checksum, or none."""
     data, of_bytes = block.data, google_crc32c.value
     actual = np.array(
         [

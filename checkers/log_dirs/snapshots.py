@@ -20,7 +20,7 @@ CHECK: Final = "producer-snapshot"
 
 
 def producer_snapshot(log: Log) -> Found:
-    """Checks that the newest producer snapshot agrees with the log below it.
+    """Checks that the newest producer snapshot agrees with the log below the snapshot's offset.
 
     The finding has a row for each field of a producer that differs.
     """
@@ -52,9 +52,9 @@ def producer_snapshot(log: Log) -> Found:
 
 
 def _below(log: Log) -> Ints:
-    """Returns the rows of the contiguous range that ends at the snapshot's offset.
+    """Returns the batches, without a gap between them, that end at the snapshot's offset.
 
-    Empty if no batch ends there.
+    The result is empty if no batch ends at this offset.
     """
     offset = -1 if log.metadata.snapshot is None else log.metadata.snapshot.offset
     rows: Ints = log.sound

@@ -4,7 +4,8 @@ A delivery report without an error is `ok`. An error is `fail` only if the refus
 nothing but the request and the static configuration of the cluster: then every earlier attempt was
 refused too. Any other error is `info`, because an earlier attempt may have been applied although
 its response was lost: NOT_ENOUGH_REPLICAS, and all of librdkafka's own errors (time-outs, purged
-queues, transport). Its Python binding does not expose `rd_kafka_message_status`, which says more.
+queues, transport). The Python binding does not expose `rd_kafka_message_status`, which says whether
+a failed record may have been stored.
 
 A transaction is `ok` if its commit succeeded, and `fail` if its abort succeeded.
 
@@ -52,9 +53,9 @@ def reason(error: Any) -> str | None:
 def of_transaction(error: Any, *, requested: bool, replaced: bool) -> Outcome:
     """Returns the outcome of a transaction whose commit and abort both failed.
 
-    It is `fail` if the producer had not `requested` the commit, and `info` otherwise: the commit
-    may have been applied although its response was lost. It is also `fail` if another producer had
-    `replaced` this one before the request, and the error says that this producer is fenced.
+    The outcome is `fail` in two cases. The producer never requested the commit. Or another producer
+    had replaced it before the request, and the error says that it is fenced. In every other case
+    the outcome is `info`: the commit may have been applied although its response was lost.
     """
     fenced = error.code() in FENCED
     return "fail" if not requested or (replaced and fenced) else "info"

@@ -159,14 +159,17 @@ class Pipeline:
     # ------------------------------------------------------------ the producer
 
     def _renew(self) -> None:
-        """Continues as a new process with a new producer of the same transactional id."""
+        """Replaces the producer by a new one with the same transactional id.
+
+        In the history, the member continues as a new process.
+        """
         while not self.shared.stopped.is_set():
             self.process, self.producer, ready = self._instance()
             if ready:
                 return
 
     def _instance(self) -> tuple[int, Any, bool]:
-        """Returns a new process, its producer, and whether the producer was initialized."""
+        """Returns a new process of the history, its producer, and whether the producer is ready."""
         process = self.shared.new_process()
         producer = self.clients.transactional_producer(self.transactional_id)
         operation = self.shared.history.invoke(
@@ -278,10 +281,10 @@ class Attempt:
         return report
 
     def end(self, error: Any, *, abort: bool, replaced: bool) -> tuple[Outcome, str | None, bool]:
-        """Commits the transaction; aborts it if `abort`, after an `error`, or if the commit fails.
+        """Commits the transaction, or aborts it.
 
-        Returns the outcome, the reason (None after a commit), and whether the producer can be used
-        again.
+        It is aborted if `abort` is true, if there is an `error`, or if the commit fails. Returns
+        the outcome, the reason (None after a commit), and whether the producer can be used again.
         """
         producer = self.pipeline.producer
         requested = False
@@ -331,7 +334,10 @@ def fetch_offsets(
 
 
 def _with_retries(call: Callable[[], object]) -> Any:
-    """Retries a retriable error while time is left; returns the last error, None after success."""
+    """Repeats the call after each retriable error, for a limited time.
+
+    Returns the last error, or None after success.
+    """
     until = time.monotonic() + STEP_S
     while True:
         try:

@@ -141,8 +141,8 @@ def read_to_the_end(
 ) -> tuple[str, ...]:
     """Reads every partition to its end.
 
-    Returns the keys of the partitions that were not read to their end; empty if all were. Before it
-    reads, the client `querying` queries the start and end offsets.
+    Before it reads, it queries the start and end offsets with the client `querying`. Returns the
+    keys of the partitions that were not read to their end; empty if all were.
     """
     ends = _ends(shared, querying, topics)
     quiet_until = time.monotonic() + READ_WITHIN_S

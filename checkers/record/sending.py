@@ -40,7 +40,7 @@ class SharedProducer:
         self.now = self.make()
 
     def renew(self, refusing: Any) -> None:
-        """Creates a new producer, unless another process has already replaced `refusing`."""
+        """Replaces the failed producer, unless another process has already replaced it."""
         with self._lock:
             if self.now is refusing:
                 self.now = self.make()
@@ -73,7 +73,8 @@ def send_all(
 ) -> None:
     """Sends `count` records one after another, each to a random partition.
 
-    Stops early if its sends waited too long for responses in total: part of the cluster is down.
+    Stops early if sends with an unknown outcome have taken too long in total: part of the cluster
+    is then down.
     """
     process = shared.new_process()
     unanswered_s = 0.0

@@ -4,9 +4,9 @@
 leaves. So a recorder that is killed by `kill -9` has recorded every request that a broker may have
 applied. Each line is one unbuffered `write`; only a power loss can lose a line.
 
-Completed operations also stay in memory until they fill a Parquet part, which then replaces the
-file of lines, the tail, by one rename. One lock orders all lines, so completions in the file are in
-the order of their times.
+The file with these lines is called the tail. Completed operations also stay in memory until there
+are enough for a Parquet part. The part then replaces the tail, and a new tail begins. One lock
+orders all lines, so completions in the file are in the order of their times.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ROWS_PER_PART: Final = 50_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Described:
-    """The description of a history that `history.json` contains."""
+    """How a history was recorded; `history.json` contains these facts."""
 
     workload: str
     clients: Mapping[str, str]  # library -> version
@@ -76,7 +76,8 @@ class HistoryWriter:
     ) -> None:
         """Ends the history: open operations get the outcome `info`, without a completion.
 
-        The last tail is removed last: a follower that finds no tail has the complete history.
+        The file of the newest operations is removed as the very last step. If this file is absent,
+        the history is complete. `urteil analyze --follow` depends on this.
         """
         with self._lock:
             self._completed += self._opened.values()
@@ -146,7 +147,7 @@ class HistoryWriter:
     ) -> None:
         """Records the completion of an operation.
 
-        `did` has its micro-operations; if None, the micro-operations recorded so far remain.
+        `did` has the operation's final micro-operations; None keeps those recorded so far.
         """
         with self._lock:
             operation = self._opened.pop(number)
@@ -164,7 +165,8 @@ class HistoryWriter:
                 self._rotate()
 
     def _rotate(self) -> None:
-        """Writes a part, then a new tail; even after a crash no operation is read twice."""
+        """Writes the completed operations as a Parquet part, and begins a new file of lines."""
+        # even after a crash between two of these steps, no operation is read twice
         full = self._tail
         self._begin_tail(self._part + 1)
         self._write_part(self._part)
@@ -173,7 +175,10 @@ class HistoryWriter:
         self._part += 1
 
     def _begin_tail(self, number: int) -> None:
-        """Creates a tail that begins with the open operations; one rename makes it visible."""
+        """Creates a file of lines that begins with the open operations.
+
+        The file becomes visible by one rename, after these lines are written.
+        """
         path = tail_path(self.folder, number)
         hidden = path.with_suffix(".new")
         self._tail = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)

@@ -98,8 +98,8 @@ def _table(writer: Writer, spec: Spec, discovery: Discovery) -> Iterator[str]:
 def _end(discovery: Discovery) -> str:
     """Returns the text after the last step, which says how the trace ends.
 
-    The text is `here` for a violation in the last state, `for ever` if this state never changes,
-    and else names the step to which the trace loops back.
+    `here`: the last state violates the property. `for ever`: the behaviour stays in the last state.
+    Otherwise the text names the step to which the trace loops back.
     """
     if discovery.loop is None:
         return "here"

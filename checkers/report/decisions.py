@@ -1,4 +1,4 @@
-"""The text of a decision, that is, of an engine's verdict on one property or anomaly."""
+"""Describes a decision in words; a decision is a verdict on one property or anomaly."""
 
 from __future__ import annotations
 

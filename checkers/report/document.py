@@ -1,7 +1,6 @@
 """A reporter that collects every event and writes one file when the run has finished.
 
-The reporter empties the file at the start, so a run that crashes leaves no earlier result in the
-file.
+The file is emptied when the run starts, so it never contains the result of an earlier run.
 """
 
 from __future__ import annotations

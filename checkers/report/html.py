@@ -4,8 +4,8 @@ Violated and undecided claims come first, then the evidence, then the other verd
 the figures. The page works without scripts; its scripts filter, expand, copy and highlight. The
 page fetches nothing, and its content security policy forbids fetching.
 
-A row of `CAPS` limits how much the page shows. The report uses the first row with which the page
-fits into the budget, and states what it leaves out.
+The page shows as much as fits into 5 MB, and states what it leaves out. `CAPS` lists sets of limits
+from wide to narrow; the report uses the first set with which the page fits.
 """
 
 from __future__ import annotations

@@ -32,15 +32,15 @@ PLAIN: Final[Mapping[str, str]] = {
 
 
 def register() -> None:
-    """Registers, with Python's codecs, the error handler that replaces signs by plain ones."""
+    """Registers `_plain` in Python's `codecs`, so that streams can use it for encoding errors."""
     codecs.register_error(HANDLER, _plain)
 
 
 def _plain(fault: UnicodeError) -> tuple[str, int]:
-    """Replaces the characters that the encoding lacks, as Python's codecs require.
+    """Replaces the characters that the terminal's encoding lacks.
 
-    Returns the replacement, with `?` for an unlisted character, and the position after these
-    characters.
+    It is an error handler of Python's `codecs`: it returns the replacement, and the position at
+    which encoding continues. A character without a replacement becomes `?`.
     """
     if not isinstance(fault, UnicodeEncodeError):
         raise fault

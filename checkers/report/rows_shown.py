@@ -1,8 +1,8 @@
-"""The worst rows of an anomaly as events: their text, and the operations that a picture needs.
+"""The worst rows of an anomaly as events: their text, and the operations for a timeline.
 
-A picture shows the operations of the row, and a few that completed shortly before or after them,
-preferably with a key of the row. An operation's text is cut to the part about the row, since a poll
-may return a thousand records.
+The timeline shows the operations of the row and a few operations near them in time, preferably with
+a key of the row. A poll may return a thousand records, so an operation's text contains only the
+records that concern the row.
 """
 
 from __future__ import annotations
@@ -148,13 +148,13 @@ class _About:
         return not self.keys or any(micro.key in self.keys for micro in operation.did)
 
     def text(self, operation: Operation) -> str:
-        """Returns the operation in the notation of histories, cut to what the row concerns."""
+        """Returns the operation in the notation of histories, with only what concerns the row."""
         micros, more = self._of_concern(operation)
         text = cut(show(replace(operation, did=micros)), LONGEST)
         return f"{text}  (and {more:,} more)" if more else text
 
     def brief(self, operation: Operation) -> str:
-        """Returns the operation in a few words; without its key if the row has only one key."""
+        """Returns the operation in a few words; a key is omitted if the row names only one key."""
         micros, more = self._of_concern(operation)
         ended = operation.outcome if operation.completed_ns is not None else "never"
         parts = [

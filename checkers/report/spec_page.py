@@ -1,6 +1,6 @@
 """The page of a spec: state, actions with fairness, claims, assumptions, versions and bugs.
 
-Every paragraph comes from the spec: from its traced form, or from the docstrings of its modules.
+All texts come from the spec itself: from its declarations, or from the docstrings of its modules.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def _first_paragraph(of: object) -> str:
 
 
 def _labelled(name: str, label: str) -> Iterator[str]:
-    """Yields the paragraphs of the modules' docstrings that begin with this label."""
+    """Yields the paragraphs that begin with a label, such as `Source:`, in a spec's docstrings."""
     package = import_module(f"model.{name.replace('-', '_')}")
     walked = pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
     for module in (package.__name__, *(m.name for m in walked)):

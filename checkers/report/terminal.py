@@ -113,7 +113,10 @@ def table(decisions: Sequence[Decision], *, verbose: bool = False) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """The verdicts under one heading: some have a line each, the others share a line."""
+    """The verdicts under one heading of the table, divided into three groups.
+
+    A verdict in `single` has its own line. All verdicts of another group share a line.
+    """
 
     single: Sequence[Decision]
     holding: Sequence[Decision]

@@ -43,7 +43,10 @@ NS_PER_MS: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class _Axis:
-    """Maps a time in ns to a coordinate in px, linearly between the ends of drawn operations."""
+    """Maps a time in ns to a coordinate in px.
+
+    The map is linear between two adjacent moments: the starts and ends of drawn operations.
+    """
 
     moments: tuple[int, ...]  # ns
     places: tuple[float, ...]  # px

@@ -1,7 +1,7 @@
 """The track record as a Markdown table: every bug and old version that a check must catch.
 
-A length is the length of a shortest counterexample; a count is a count of distinct states. Both
-come from `checkers/track_record.json`.
+The table has the length of a shortest counterexample and the number of distinct states. Both come
+from `checkers/track_record.json`.
 """
 
 from __future__ import annotations

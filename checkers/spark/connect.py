@@ -83,7 +83,10 @@ def is_local(spark: SparkSession) -> bool:
 
 
 def parallelism(spark: SparkSession) -> int:
-    """Returns the number of parallel tasks; for Spark Connect, the number of shuffle partitions."""
+    """Returns the number of tasks that run in parallel.
+
+    A Spark Connect client cannot read this number; it returns the number of shuffle partitions.
+    """
     if is_connected(spark):
         return int(spark.conf.get(_SHUFFLE_PARTITIONS) or 1)
     return spark.sparkContext.defaultParallelism
@@ -91,7 +94,7 @@ def parallelism(spark: SparkSession) -> int:
 
 @contextmanager
 def reported(spark: SparkSession, done: Callable[[int], None]) -> Generator[None]:
-    """Calls `done` with the number of finished tasks at each progress report of Spark."""
+    """During the block, calls `done` with the number of finished tasks as Spark reports it."""
 
     def handle(stages: Iterable[Any], **_others: Any) -> None:
         done(max((stage.num_completed_tasks for stage in stages if not stage.done), default=0))

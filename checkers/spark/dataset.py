@@ -1,11 +1,12 @@
-"""A history as a Spark dataset: a task processes some partitions, and a shuffle moves tables.
+"""A history as a Spark dataset, whose partitions are processed by Spark tasks.
 
-A task gets the numbers of its partitions, and reads the columns that its kernels need directly from
-the files, as the engine without Spark does. A kernel is a function from a partition to an Arrow
-table. Spark moves whole Arrow tables as byte strings, each in one cell of a DataFrame: results of
-kernels to the driver, and the rows of a shuffle to other tasks. So no rows or texts are converted.
-With a local master Spark shuffles nothing: tasks write files, and other tasks map these files into
-memory. Files must be readable under the same path wherever tasks run.
+A partition is a part of the history's rows, not a Kafka partition. A kernel is a function from a
+partition to an Arrow table. Each task reads the columns that its kernels need directly from the
+files, which must have the same path on every machine.
+
+Spark moves whole Arrow tables as byte strings, each in one cell of a DataFrame: from kernels to the
+driver, and in a shuffle to other tasks. So no rows or texts are converted. With a local master,
+tasks exchange tables through files instead.
 """
 
 from __future__ import annotations
@@ -79,9 +80,9 @@ class SparkDataset:
 
     @contextmanager
     def cached(self, *, on_disk: bool) -> Generator[SparkDataset]:
-        """Yields the same partitions; tasks keep the columns that they read, for later tasks.
+        """Yields this dataset with a cache on disk, where tasks keep the columns that they read.
 
-        The columns are kept in files, and only if `on_disk` is true and the master is local.
+        If `on_disk` is false or the master is not local, there is no cache.
         """
         if not on_disk or not is_local(self.spark):
             yield self
@@ -95,7 +96,7 @@ class SparkDataset:
             yield replace(self, partitions=tuple(partitions))
 
     def collect(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
-        """Returns the result of each kernel; tasks read only the partitions that a kernel needs."""
+        """Runs the kernels on every partition that they need; returns each kernel's rows."""
         needed = tuple(
             (number, partition)
             for number, partition in enumerate(self.partitions)
@@ -189,7 +190,7 @@ class SparkDataset:
 
 @dataclass(frozen=True, slots=True)
 class ShuffledDataset:
-    """The rows of one kernel after a shuffle; each row of the DataFrame holds one partition."""
+    """The output of one kernel after a shuffle, as a DataFrame with one data partition per row."""
 
     spark: SparkSession
     cells: DataFrame
@@ -210,7 +211,7 @@ class ShuffledDataset:
 
 @cache
 def _prepare_worker(modules: int) -> None:
-    """Excludes imported objects from garbage collection, which costs 40 ms of CPU a task."""
+    """Excludes imported objects from garbage collection, to save 40 ms of CPU in each task."""
     del modules
     keep_freed()
     gc.freeze()

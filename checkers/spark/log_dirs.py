@@ -95,9 +95,9 @@ class OnSpark:
         work: Callable[[int, pa.Table], pa.Table],
         **options: str,
     ) -> pa.Table:
-        """Calls `work` for each topic partition, and returns the rows of all results together.
+        """Applies `work` to each topic partition; returns all results as one table.
 
-        Each row has the number of its topic partition.
+        The column `partition` has the number of the topic partition.
         """
         schema = pa.schema([("partition", pa.int32()), *FOUND])
 

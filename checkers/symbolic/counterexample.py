@@ -189,5 +189,5 @@ def _confirmed(
 
 
 def scope_text(sizes: Mapping[str, int]) -> str:
-    """Returns a scope's number of elements of each sort as text: `2 Replica, 3 Offset`."""
+    """Returns a scope as text, such as `2 Replica, 3 Offset`."""
     return ", ".join(f"{n} {sort}" for sort, n in sizes.items())

@@ -61,9 +61,10 @@ class Induction:
         self.using = checked(spec, declared(spec) if using is None else using)
 
     def goal(self, action: Action, claim: Claim) -> Goal:
-        """Returns the condition that the action keeps the claim true, or that `init` makes it true.
+        """Returns the condition that the claim is true after the action.
 
-        Raises Declined if the condition cannot be translated to Z3.
+        For the action `init`, the claim must be true in every initial state. Raises Declined if the
+        condition cannot be translated to Z3.
         """
         return self._initially(claim) if action.name == INIT else self._preserved(action, claim)
 
@@ -75,7 +76,7 @@ class Induction:
         )
 
     def _preserved(self, action: Action, claim: Claim) -> Goal:
-        """Returns the condition: if all claims hold before the action, the claim holds after it."""
+        """Returns the condition that the claim holds after the action if all claims hold before."""
         guard = self.step.guard(action)
         slices = [c for c in [self.using.get((action.name, claim.name))] if c is not None]
 
@@ -91,9 +92,9 @@ class Induction:
         )
 
     def assumed(self, claims: Sequence[Claim]) -> tuple[dict[str, Expr], list[str]]:
-        """Returns the claims, by name, as formulas about the state before a step.
+        """Translates the claims to formulas about the state before a step.
 
-        The second result has the names of the claims that cannot be translated to Z3.
+        Returns the formulas by name of the claim, and the names of claims that have no translation.
         """
         formulas: dict[str, Expr] = {}
         missing: list[str] = []
@@ -124,7 +125,7 @@ class Induction:
 def framed(action: Action, claim: Claim) -> bool:
     """Returns True if the action changes no variable that the claim reads.
 
-    So the action preserves the claim, and no solver is needed.
+    The action then preserves the claim, and no solver is needed.
     """
     return not t.reads(claim.formula) & action.changes
 

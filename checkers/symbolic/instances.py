@@ -1,11 +1,12 @@
 """Ground instances: the claims, instantiated for the terms of a step.
 
-E-matching instantiates a quantifier only where a term matches the quantifier's trigger. Without
-such a term, E-matching stops at once, however short the proof is. So a hard condition gets
-additional terms: the parameters of the action, a fresh element for each quantifier of the goal, and
-every variable at these keys. Each claim is added for all of these terms, in addition to its general
-form. On the abstract replication spec, no configuration of Z3 decided some conditions in 40
-seconds; with ground instances they take 0.1 seconds, with every seed.
+E-matching instantiates a quantifier only where a term matches the quantifier's trigger. If no term
+matches, E-matching stops at once, however short the proof is. So each claim of a hard condition is
+also instantiated with these terms: the parameters of the action, a fresh element for each
+quantifier of the goal, and the values of the variables at these elements.
+
+On the abstract replication spec, no configuration of Z3 decided some conditions in 40 seconds. With
+ground instances they take 0.1 seconds, with every seed.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ Terms = dict[str, list[Expr]]  # sort -> its distinct terms
 
 
 def failing(step: Step, action: Action, claim: Claim) -> tuple[Expr, list[tuple[str, Expr]]]:
-    """Returns the claim after the step for one arbitrary choice of its quantified variables.
+    """Returns the claim, about the state after the step, for arbitrary but fixed elements.
 
     Each variable of an outer `forall` is replaced by a fresh element. The second result lists these
-    elements, each with the name of its sort; it is empty if the claim has no outer `forall`.
+    elements, each with the name of its sort.
     """
     formula, env, terms = claim.formula, dict[int, Expr](), list[tuple[str, Expr]]()
     if isinstance(formula, t.Forall):
@@ -46,7 +47,7 @@ def failing(step: Step, action: Action, claim: Claim) -> tuple[Expr, list[tuple[
 def instances(
     step: Step, action: Action, about: Sequence[tuple[str, Expr]], claims: Sequence[Claim]
 ) -> list[Expr]:
-    """Returns the claims before the step, instantiated with the terms of the step.
+    """Returns the claims, about the state before the step, instantiated with the step's terms.
 
     The terms replace the quantified variables of a claim, in every combination. `about` lists
     further terms, each with the name of its sort.

@@ -1,9 +1,10 @@
 """The portfolio: attempts at one condition in a fixed order, until one of them decides it.
 
-E-matching instantiates quantifiers at existing terms: fast if the claims suffice, but it never
-refutes a condition. A finite scope needs no instantiation: fast to refute a condition, but it never
+E-matching instantiates quantifiers at existing terms. It proves a condition fast if the claims
+suffice, but never refutes one. A search at a finite scope refutes a condition fast, but never
 proves one. Ground instances give E-matching more terms. Model-based instantiation is slow, and
-complete if the sorts allow it. Each strategy tries the slice of a condition before all claims.
+complete if the sorts allow it. If the spec names the claims that suffice for a condition, its
+*slice*, each strategy first assumes only these claims.
 
 The time for a hard condition has a heavy tail: the same query takes 0.1 seconds or more than a
 minute, depending on how Z3 branches. So several short searches that branch differently are better
@@ -64,7 +65,7 @@ class Attempt:
 
     @property
     def name(self) -> str:
-        """The name of the strategy, with `of a slice` if only some claims are assumed."""
+        """The name of the strategy; `of a slice` is added if only some claims are assumed."""
         return f"{self.strategy.name} of a slice" if self.facts.named else self.strategy.name
 
     def run(self, *, limit_ms: int, seed: int) -> Answer:

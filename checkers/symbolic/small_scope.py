@@ -39,7 +39,7 @@ class SmallScope:
         return Solver(self.sorts.context, limit_ms=limit_ms, seed=seed)
 
     def cells(self) -> list[tuple[Cell, t.SortInfo, Expr]]:
-        """Returns every variable at each of its keys before a step, with its sort and Z3 term."""
+        """Returns each variable at each key, with its sort and its Z3 term before the step."""
         out: list[tuple[Cell, t.SortInfo, Expr]] = []
         for v in self.spec.variables:
             domains = [range(len(self.sorts.elements(key))) for key in v.keys]

@@ -47,7 +47,7 @@ class Sorts(ABC):
 
     @abstractmethod
     def comes_next(self, info: t.SortInfo, left: Expr, right: Expr) -> Expr:
-        """Returns the formula: `right` is the next element after `left`."""
+        """Returns a formula that is true if `right` is the next element after `left`."""
 
     @abstractmethod
     def _make(self, info: t.SortInfo) -> Expr: ...

@@ -1,4 +1,4 @@
-"""Translates terms to Z3 formulas: one match over the grammar, for both translations of sorts.
+"""Translates the terms of a spec to Z3 formulas.
 
 A term that cannot be translated raises Declined. Terms form a graph: a shared term is translated
 once for each state and each choice of values for its free locals.

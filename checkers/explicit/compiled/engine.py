@@ -191,9 +191,9 @@ class Search(RunningSearch):
         return WitnessResult(claim=witness, states=states, trace=trace)
 
     def _first_trace(self, numbers: Iterable[int]) -> Trace:
-        """Returns the trace to the first of some states; () if there is none.
+        """Returns the trace to the state that was found first; () if no state was found.
 
-        The numbers count states from 1; 0 means that no state was found.
+        Each thread reports the number of one state, counted from 1, or 0 if it found no state.
         """
         first = min(filter(None, numbers), default=0)
         return self._trace(first - 1) if first else ()

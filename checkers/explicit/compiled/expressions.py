@@ -34,10 +34,7 @@ class Expressions(FiniteTerms):
     # ---- cells
 
     def cell(self, variable: t.Variable, keys: Sequence[t.Node], env: Env) -> str:
-        """Returns C code for the index of the byte that holds the variable at some keys.
-
-        The keys may be computed from the state.
-        """
+        """Returns C code for the index of the byte that holds `variable[keys]`."""
         block = self.at.blocks[variable.name]
         parts = [
             self.in_sort(key, env) if stride == 1 else f"{self.in_sort(key, env)} * {stride}"
@@ -46,8 +43,9 @@ class Expressions(FiniteTerms):
         return " + ".join([*parts, str(block.start)] if block.start or not parts else parts)
 
     def in_sort(self, value: t.Node, env: Env) -> str:
-        """Returns the code of a key or written term, with a test if the value may leave its
-        sort.
+        """Returns code for a key or an assigned value.
+
+        The code tests the value if it may be outside its sort.
         """
         code = self.code(value, env)
         return f"inside(w, {code}, {self.at.size(value.sort)})" if self.may_leave(value) else code
@@ -99,7 +97,10 @@ class Expressions(FiniteTerms):
                 assert_never(n)
 
     def loop(self, n: LOOPS, env: Env) -> str:
-        """Returns C code for a quantifier: a loop, which `count` never leaves early."""
+        """Returns C code for a quantifier or `count`, as a loop.
+
+        A quantifier's loop ends as soon as the result is certain.
+        """
         found = self.fresh("r")
         inner, heads = dict(env), ""
         start, update, go_on = {
@@ -164,7 +165,7 @@ def _roots(write: t.Write) -> tuple[t.Node, ...]:
 
 
 def certain(root: t.Node) -> set[int]:
-    """Returns the ids of the terms that every evaluation of `root` evaluates, with `root`."""
+    """Returns the ids of `root` and of the terms that every evaluation of `root` reaches."""
     found: set[int] = set()
     todo = [root]
     while todo:

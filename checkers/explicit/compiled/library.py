@@ -153,7 +153,7 @@ class Library:
         return self.key_of_stored(self.stored(state))
 
     def key_of_stored(self, stored: bytes) -> bytes:
-        """Returns the key of a stored state, which zeros may pad to whole words."""
+        """Returns the key of a state in its stored form; zeros after its last byte are ignored."""
         if not self.fingerprints:
             return stored[: self.source.layout.state_bytes]
         fingerprint: int = self.c.search_fingerprint(stored)
@@ -178,7 +178,7 @@ class Library:
 
 
 def _found_type(source: Source) -> Any:
-    """Returns the struct `Found` of `runtime.c`; each array is one element longer than needed."""
+    """Returns the ctypes class for the struct `Found` of `runtime.c`."""
     actions, conjuncts = len(source.actions) + 1, source.conjuncts + 1
     claims, witnesses = len(source.claims) + 1, len(source.witnesses) + 1
 

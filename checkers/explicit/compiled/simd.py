@@ -23,7 +23,7 @@ MOST = 127  # the largest signed byte: lanes are compared as signed bytes
 class SimdExpressions:
     """Compiles formulas to SIMD code, with one lane for each state.
 
-    `one` compiles what is equal in all lanes: indexes, and terms that read no state.
+    Terms that are equal in all lanes are compiled to scalar code by `one`.
     """
 
     one: Expressions

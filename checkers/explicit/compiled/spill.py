@@ -1,9 +1,10 @@
 """Keeps states on disk, for a search that exceeds its memory limit.
 
-Each batch of successors is sorted by hash and compared with all *runs*. A run is a file of the new
-states of an earlier batch, sorted by hash; each comparison reads it once from start to end. The new
-states of a batch become a run, and join the next level of the search. If several states have the
-same hash, a run contains the first of them. The others, which are few, stay in memory as *twins*.
+The new states of each batch of successors become a *run*: files with these states in order of their
+hashes. To find the new states, a batch is sorted by hash and compared with all earlier runs; each
+run is read once from start to end. New states join the next level of the search. If several states
+have the same hash, a run contains the first of them. The others, which are few, stay in memory as
+*twins*.
 
 Source: Stern and Dill, Using magnetic disk instead of main memory in the Murphi verifier, 1998.
 """
@@ -37,10 +38,10 @@ class Run:
     firsts: Hashes  # the first hash of every chunk
 
     def row_ranges(self, wanted: Hashes, width: int) -> Iterator[tuple[slice, Hashes, Rows | None]]:
-        """Yields the parts of the run that may contain the wanted hashes; `wanted` is sorted.
+        """Yields the chunks of the run that may contain the wanted hashes; `wanted` is sorted.
 
-        Each result has three parts: the slice of `wanted` that falls into this part of the run, the
-        hashes there, and the states there. The states are None if only fingerprints are stored.
+        Each result has the slice of `wanted` to look up in the chunk, the chunk's hashes, and the
+        chunk's states. The states are None if only fingerprints are stored.
         """
         bounds = np.searchsorted(wanted, self.firsts[1:])
         starts, ends = [0, *bounds.tolist()], [*bounds.tolist(), len(wanted)]
