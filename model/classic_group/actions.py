@@ -47,9 +47,9 @@ class ClassicGroupActions(ClassicGroupState):
     def start_static(s, m: Member, instance: Instance) -> None:
         """A consumer process starts with a group.instance.id, as a static member.
 
-        Kafka: group.instance.id (KIP-345). Simplified: a process gets its id in a step of its own.
-        If a process that has asked to join may still get one, the claim
-        `one_member_of_an_instance` breaks in 4 steps.
+        Kafka: group.instance.id (KIP-345). Simplified: a process gets its id in a separate step. If
+        a process may get an id after it has asked to join, the claim `one_member_of_an_instance`
+        breaks in 4 steps.
         """
         c = s.consumer[m]
         when(c.instance == nothing, c.claimed_in == 0, ~c.is_joining)
@@ -99,7 +99,7 @@ class ClassicGroupActions(ClassicGroupState):
         Kafka: GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin. Simplified: the
         member's protocols never change; other metadata is no reason for a rebalance. The
         replacement must be written to the log; otherwise a new coordinator knows only the old
-        process. Without this rule, the variant `forgets-replacement` breaks the claim
+        process. Without that append, the variant `forgets-replacement` breaks the claim
         `a_stable_group_survives` in 6 steps (KAFKA-10284).
         """
         when(s.is_stable(), exists(s.shares_instance(m, x) for x in Member))
@@ -185,9 +185,9 @@ class ClassicGroupActions(ClassicGroupState):
     def miss_assignment(s) -> None:
         """The leader's assignment does not arrive in time, and the group rebalances again.
 
-        Kafka: GroupMetadataManager.expirePendingSync. Simplified: the timeout may end at once.
-        Without this action, the variant `waits-for-leader` breaks the claim `who_joins_hears` in 3
-        steps (KAFKA-12890).
+        Kafka: GroupMetadataManager.expirePendingSync. Simplified: the timeout may expire at any
+        time. Without this action, the variant `waits-for-leader` breaks the claim `who_joins_hears`
+        in 3 steps (KAFKA-12890).
         """
         when(s.awaits_assignment(), s.waits_no_longer())
         s.is_rebalancing = true

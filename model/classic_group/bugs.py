@@ -58,7 +58,7 @@ class ForgetsReplacement(ClassicGroup):
     in_force=UNKNOWN,
 )
 class HearsOldAnswers(ClassicGroup):
-    """A consumer leaves its present generation after an answer that an older generation is over.
+    """A consumer leaves its present generation because of a refusal that is about an older one.
 
     The consumer sent the request in the older generation, and has joined again since (KAFKA-9823).
     This bug breaks the claim `old_answers_change_nothing`.
@@ -101,9 +101,10 @@ class WaitsForLeader(ClassicGroup):
 
 @bug("accepts-anyone", breaks="only_owners_commit", steps=6, in_force=UNRELEASED)
 class AcceptsAnyone(ClassicGroup):
-    """The coordinator accepts offset commits of former members, unless an assignment is missing.
+    """The coordinator accepts offset commits of anyone, also of former members.
 
-    This bug breaks the claim `only_owners_commit`.
+    It refuses commits only while it waits for the leader's assignment. This bug breaks the claim
+    `only_owners_commit`.
     """
 
     def accepts(s, m: Member) -> Bool:

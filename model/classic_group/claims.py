@@ -118,9 +118,7 @@ class ClassicGroupClaims(ClassicGroupActions):
 
     @witness
     def an_answer_is_old(s) -> Bool:
-        """Reachable: an answer to a current member is in flight: it says that an older generation
-        is over.
-        """
+        """Reachable: a refusal about an older generation is in flight to a current member."""
         return exists(
             all_of(
                 s.is_current(m),

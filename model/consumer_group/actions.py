@@ -6,8 +6,8 @@ asks the member to revoke the partition. The member stays in its *member epoch* 
 heartbeats no longer reports the partition. The new owner waits until the *partition epoch* is none,
 which means that the partition is free.
 
-If the answer to a heartbeat is lost, the member repeats the heartbeat one epoch behind, and the
-coordinator accepts this. A fenced member drops its partition and joins again with epoch 0.
+If the answer to a heartbeat is lost, the member repeats the heartbeat with its previous epoch, and
+the coordinator accepts it. A fenced member drops its partition and joins again with epoch 0.
 
 Next, as in TLA+, lists all actions. WF (weakly fair): taken eventually if it stays enabled. Actions
 without a mark are not fair.
@@ -98,8 +98,9 @@ class ConsumerGroupActions(ConsumerGroupState):
     def may_join(s, m: Member) -> Bool:
         """True if the consumer has epoch 0 and is no member of the group.
 
-        A member that joins again with epoch 0 must keep its state. Without this rule, the variant
-        `forgets-who-rejoins` breaks the claim `epochs_grow` in 4 steps.
+        A consumer that is still a member does not join as a new one: its member state must stay.
+        Without this rule, the variant `forgets-who-rejoins` breaks the claim `epochs_grow` in 4
+        steps.
         """
         return ~s.member[m].joined & (s.consumer[m].epoch == 0)
 
@@ -136,8 +137,9 @@ class ConsumerGroupActions(ConsumerGroupState):
     def accepts_heartbeat(s, m: Member) -> Bool:
         """True if the coordinator accepts the epoch in the member's heartbeat.
 
-        The coordinator accepts its own epoch of the member, and the previous epoch after a lost
-        answer. It also accepts 0 from a member that joins again.
+        The coordinator accepts the epoch that it has recorded for the member. After a lost answer
+        it also accepts the member's previous epoch, and from a member that joins again it accepts
+        0.
         """
         c, x = s.consumer[m], s.member[m]
         behind = (c.epoch == x.previous_epoch) & implies(c.owns, x.assigned != nothing)
@@ -161,9 +163,9 @@ class ConsumerGroupActions(ConsumerGroupState):
         """A member sends a heartbeat, and the coordinator moves the member toward the target
         assignment.
 
-        The target may be that of an earlier group epoch: between two assignments, Kafka 4.3 waits
-        for group.consumer.assignment.interval.ms. Only the first assignment is computed at once.
-        The heartbeat reports whether the member owns the partition. Kafka:
+        The target may belong to an earlier group epoch: between two target assignments, Kafka 4.3
+        waits for group.consumer.assignment.interval.ms. Only the first assignment is computed at
+        once. The heartbeat reports whether the member owns the partition. Kafka:
         CurrentAssignmentBuilder.
         Simplified: one partition. The coordinator first removes the old partition epoch, then adds
         the new one. In the other order, the variant `erases-what-comes-back` breaks the claim
@@ -192,9 +194,10 @@ class ConsumerGroupActions(ConsumerGroupState):
         assigned: Epoch | Nothing,
         revoking: Epoch | Nothing,
     ) -> Epoch | Nothing:
-        """Returns the partition epoch after a change of the member's state `old`.
+        """Returns the epoch to record for the partition after a member's state changes.
 
-        The old partition epoch is removed first, then the new one is added.
+        If the member has the partition in its new state, this is the member's new epoch. If it had
+        the partition only in its old state, the partition is free: nothing.
         """
         had = any_of(old.assigned != nothing, old.revoking != nothing)
         has = any_of(assigned != nothing, revoking != nothing)

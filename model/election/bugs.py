@@ -194,7 +194,7 @@ class TrustsOneAck(Election):
     """A record counts as durable as soon as its leader alone has it, because acks=1 acknowledges
     it.
 
-    A control, not a bug of Kafka: a planned move of leadership may lose such a record
+    A control experiment, not a bug of Kafka: a planned move of leadership may lose such a record
     (KAFKA-20554). This bug breaks the claim `leader_completeness`.
     """
 
@@ -212,8 +212,8 @@ class TrustsOneAck(Election):
 class ElectsAnybody(Election):
     """When no eligible replica is alive, any live replica may lead.
 
-    A control, not a bug of Kafka: unclean.leader.election.enable=true accepts the loss of committed
-    records. This bug breaks the claim `leader_completeness`.
+    A control experiment, not a bug of Kafka: unclean.leader.election.enable=true accepts the loss
+    of committed records. This bug breaks the claim `leader_completeness`.
     """
 
     def is_last_known_leader(s, r: Replica, alive: Set[Replica], none_eligible: Bool) -> Bool:
@@ -250,10 +250,10 @@ class TrustsLastLeader(Election):
     in_force=kafka("4.0", LATEST, "reproduced on real brokers of 4.3"),
 )
 class MinIsrOfPartition0(Election):
-    """The controller limits min.insync.replicas by the replicas of partition 0, which has one.
+    """The controller lowers min.insync.replicas to 1, because partition 0 has only one replica.
 
-    This partition has more replicas, and brokers use its own number. So the controller clears the
-    ELR while the ISR has one member, although that member commits nothing alone. Kafka:
+    This partition has more replicas, and brokers use its own number of replicas. So the controller
+    clears the ELR while the ISR has one member, although that member commits nothing alone. Kafka:
     ReplicationControlManager.getTopicEffectiveMinIsr. This bug breaks the claim
     `leader_completeness`.
     """
@@ -315,7 +315,7 @@ class FallsBackOnAnyRefusal(Election):
 class JoinsBelowMark(Election):
     """A follower joins the ISR although its log ends below the leader's high watermark.
 
-    The follower needs only the records of earlier leaders. This bug breaks the claim
+    To join, the follower needs only the records of earlier leaders. This bug breaks the claim
     `candidate_completeness`.
     """
 

@@ -87,8 +87,8 @@ class BeforeKip903(BeforeElr):
     """Kafka 3.4: a leader may commit alone, and does not check the broker epoch of a fetch.
 
     This version breaks the claim `leader_completeness`: a record that one broker alone has
-    committed is lost with the page cache of that broker. The counterexample that KIP-903 fixed has
-    more steps; the bug `ignores-broker-epochs` finds it.
+    committed is lost with the page cache of that broker. The loss that KIP-903 fixed needs more
+    steps: the bug `ignores-broker-epochs` shows it.
     """
 
     def is_same_registration(s, r: Replica, broker_epoch: BrokerEpoch) -> Bool:
@@ -173,10 +173,11 @@ class Kip966(Election):
 
     @invariant
     def enough_are_asked(s) -> Bool:
-        """If ISR and ELR are empty, at least min.insync.replicas last known eligible leaders are
-        kept.
+        """If ISR and ELR are empty, the controller remembers at least min.insync.replicas last
+        known eligible leaders.
 
-        So one of them lost nothing, as long as fewer than min.insync.replicas brokers lost records.
+        So at least one of them lost nothing, if fewer than min.insync.replicas brokers lost
+        records.
         """
         return implies(
             s.is_empty(s.partition_registration.isr) & s.is_empty(s.partition_registration.elr),

@@ -254,10 +254,10 @@ class GroupOffsetsActions(GroupOffsetsState):
         pending.
 
         Kafka: OffsetMetadataManager.commitTransactionalOffset. Simplified: one partition. `accepts`
-        refuses a consumer of an old generation. In Kafka, a refused commit has opened the
-        transaction at its coordinator, which this spec does not have. If a coordinator accepts the
-        commit before it has read its log, the claim `committed_is_the_last_that_counts` breaks in 8
-        steps.
+        refuses a consumer of an old generation. In Kafka, a refused commit has already opened the
+        transaction at the transaction coordinator; this spec has no transaction coordinator. If a
+        coordinator accepts the commit before it has read its log, the claim
+        `committed_is_the_last_that_counts` breaks in 8 steps.
         """
         c = s.consumer[m]
         when(c.reads, ~c.sent, exists(c.written[x] for x in Offset), s.accepts(m))
@@ -364,9 +364,9 @@ class GroupOffsetsActions(GroupOffsetsState):
     def expire_offset(s) -> None:
         """The offset expires, because the group had no members for offsets.retention.minutes.
 
-        Kafka: OffsetMetadataManager.cleanupExpiredOffsets. Simplified: the time may be over at
-        once. The group must be empty (`may_expire`): the variant `expires-in-rebalance` breaks the
-        claim `committed_offsets_last` in 3 steps.
+        Kafka: OffsetMetadataManager.cleanupExpiredOffsets. Simplified: the retention time may end
+        at any time. The group must be empty (`may_expire`): the variant `expires-in-rebalance`
+        breaks the claim `committed_offsets_last` in 3 steps.
         """
         when(s.may_expire(), s.cache.committed.offset != nothing, s.is_stable())
         s.append(Entry.plain(nothing))

@@ -30,7 +30,7 @@ class GroupOffsetsClaims(GroupOffsetsActions):
     # ---- claims
 
     def stands(s, at: LogOffset) -> Bool:
-        """True if the record at `at` is a commit, and no later tombstone has dropped it."""
+        """True if the record at offset `at` is a commit, and no later tombstone has dropped it."""
         return all_of(
             at < s.end_offset,
             s.log[at].offset != nothing,
@@ -41,18 +41,18 @@ class GroupOffsetsClaims(GroupOffsetsActions):
         )
 
     def is_open(s, at: LogOffset) -> Bool:
-        """True if no marker of the same producer follows the commit at `at`."""
+        """True if the commit at the offset `at` is followed by no marker of its producer."""
         return forall(implies(all_of(at < x, x < s.end_offset), ~s.ends(x, at)) for x in LogOffset)
 
     def ends(s, x: LogOffset, at: LogOffset) -> Bool:
-        """True if the record at `x` is a marker of the producer that wrote the record at `at`."""
+        """True if the record at offset `x` is a marker of the producer of the record at `at`."""
         return s.log[x].is_marker() & (s.log[x].producer == s.log[at].producer)
 
     def counts(s, at: LogOffset) -> Bool:
-        """True if the commit at `at` is in effect.
+        """True if the commit at the offset `at` is in effect.
 
-        Either it is outside transactions, or the first marker after it is a COMMIT. No tombstone
-        follows.
+        The commit is outside transactions, or its producer's first marker after it is a COMMIT. In
+        both cases, no tombstone may follow the commit.
         """
         decided = exists(
             all_of(

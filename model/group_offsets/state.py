@@ -62,9 +62,7 @@ class Entry(Record):
 
     @classmethod
     def plain(cls, offset: Offset | Nothing, ends_group: Bool = false) -> Entry:
-        """Returns a record outside transactions: a commit, or a tombstone if the offset is
-        nothing.
-        """
+        """Returns a record outside transactions: a commit, or without an offset a tombstone."""
         return cls(
             offset=offset,
             in_transaction=false,
@@ -77,7 +75,7 @@ class Entry(Record):
     def of_transaction(
         cls, producer: Member, offset: Offset | Nothing, commits: Bool = false
     ) -> Entry:
-        """Returns a record of a transaction: a commit, or a marker if the offset is nothing."""
+        """Returns a record of a transaction: a commit, or without an offset a marker."""
         return cls(
             offset=offset,
             in_transaction=true,
@@ -95,7 +93,7 @@ class Commit(Record):
 
 
 class Cache(Record):
-    """The coordinator's cache, built from the log's records below `loaded`."""
+    """The coordinator's cache; `loaded` is the log offset up to which it has read the log."""
 
     committed: Commit
     pending: Map[Member, Commit]

@@ -100,7 +100,7 @@ class IdempotenceActions(IdempotenceState):
         return newer < sequence + s.window
 
     def learn(s, p: TopicPartition, known: ProducerState, record: LogRecord, at: Offset) -> None:
-        """Updates a replica's producer state `known` with the record appended at offset `at`."""
+        """Updates a replica's producer state with a record that the replica has appended."""
         same = known.is_known & (known.producer_epoch == record.producer_epoch)
         for q in Sequence:
             stays = all_of(same, q < record.sequence, s.keeps(p, q, record.sequence))
@@ -110,7 +110,7 @@ class IdempotenceActions(IdempotenceState):
         known.last_sequence = record.sequence
 
     def lose(s, known: ProducerState, forgets: Bool) -> None:
-        """Clears a replica's producer state `known`, if `forgets` is true."""
+        """Clears a replica's producer state; does nothing if the parameter `forgets` is false."""
         known.is_known = known.is_known & ~forgets
         known.producer_epoch = ite(forgets, ProducerEpoch(0), known.producer_epoch)
         known.last_sequence = ite(forgets, Sequence(0), known.last_sequence)
@@ -151,8 +151,9 @@ class IdempotenceActions(IdempotenceState):
     def copy(s, p: TopicPartition) -> None:
         """The follower copies the next record of the leader's log, and the record is committed.
 
-        Kafka: UnifiedLog.appendAsFollower. Simplified: copying and committing are one step. Beyond
-        the end of the leader's log, the claim `at_most_once` breaks in 3 steps.
+        Kafka: UnifiedLog.appendAsFollower. Simplified: copying and committing are one step. If the
+        follower copies beyond the end of the leader's log, the claim `at_most_once` breaks in 3
+        steps.
         """
         copied = s.log[p].high_watermark
         record = s.log[p].record[copied]
@@ -216,9 +217,10 @@ class IdempotenceActions(IdempotenceState):
         return forall(~s.is_in_flight(p, b) for b in Batch)
 
     def is_unresolved(s, p: TopicPartition) -> Bool:
-        """True if the client gave up a batch to the partition without learning its outcome.
+        """True if the client gave up a batch to the partition, and still uses the batch's epoch
+        there.
 
-        The batch has the producer epoch that the client uses for the partition now.
+        The client does not know whether that batch was appended.
         """
         return exists(
             all_of(s.sent_to[b] == p, s.status[b] == FAILED, s.epoch_of[b] == s.next_epoch[p])
@@ -226,7 +228,7 @@ class IdempotenceActions(IdempotenceState):
         )
 
     def is_stale(s, p: TopicPartition) -> Bool:
-        """True if the client's epoch grew after its last batch to the partition."""
+        """True if the client's producer epoch grew after its last batch to the partition."""
         return s.next_epoch[p] < s.producer_epoch
 
     def begins_anew(s, p: TopicPartition) -> Bool:
@@ -243,8 +245,8 @@ class IdempotenceActions(IdempotenceState):
         first.
 
         Kafka: Sender.sendProducerData and TransactionManager. Simplified: the client never waits
-        for a full batch. Batches are sent in the order of the application. Without this guard, the
-        claim `the_next_is_accepted` breaks in 2 steps.
+        for a full batch. Batches are sent in the order in which the application made them. Without
+        the guard for this order, the claim `the_next_is_accepted` breaks in 2 steps.
         """
         sequence = ite(s.begins_anew(p), Sequence(0), s.next_sequence[p])
         when(

@@ -43,7 +43,7 @@ class Kip360(IdempotentProducer):
     """
 
     def begins_unknown(s, p: TopicPartition, sequence: Sequence) -> Bool:
-        """Always true: the state of an unknown producer may have expired."""
+        """Always true: a producer that the leader does not know may have expired, and may go on."""
         return true
 
 

@@ -96,9 +96,9 @@ class AbstractIdempotenceActions(AbstractIdempotenceState):
 
     @action
     def advance_high_watermark(s, offset: Offset) -> None:
-        """The high watermark grows to this offset, and the records below it are committed.
+        """The high watermark grows to a larger offset, and the records below it are committed.
 
-        Kafka: Partition.maybeIncrementLeaderHW. Simplified: the spec has no followers. If the
+        Kafka: Partition.maybeIncrementLeaderHW. Simplified: the spec has no followers. If the new
         offset is beyond the end of the log, the claim `acknowledged_is_durable` breaks in 3 steps.
         """
         when(s.high_watermark < offset, offset <= s.end_offset)

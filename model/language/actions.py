@@ -59,9 +59,10 @@ class Action:
 class Claim:
     """A formula about the states or the steps of a spec.
 
-    Every reachable state must satisfy it; for a witness, some reachable state must. A formula about
-    steps must be true of every step that changes the state: its variables mean the state before the
-    step, and variables with `after` (`terms.Variable.after`) the state after the step.
+    Every reachable state must satisfy a formula about states; for a witness, some reachable state
+    must. A formula about steps must be true of every step that changes the state. Its variables
+    mean the state before the step; its `after` variables (`terms.Variable.after`) mean the state
+    after the step.
     """
 
     name: str

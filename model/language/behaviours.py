@@ -1,12 +1,13 @@
 """Defines when a liveness property is true of a lasso, and when a lasso is fair.
 
-A *lasso* is an infinite behaviour: its states in order, then from the last state back to the one
-at `loop`, for ever. If a finite graph has a fair behaviour that violates a claim, it has a fair
-lasso that does.
+A *lasso* is an infinite behaviour: its states in order, then from the last state back to an earlier
+one, for ever. If a finite graph has a fair behaviour that violates a claim, it has a fair lasso
+that does.
 
 A *step* of an action changes the state, as in TLA+. A transition to the same state is stuttering,
-which every behaviour may do. A lasso is *fair* to an action with its parameters if the cycle takes
-the action, or disables it: in some state for weak fairness, in every state for strong fairness.
+which every behaviour may do. A lasso is *fair* to an action with its parameters if its cycle takes
+the action. It is also fair if the action is disabled in some state of the cycle (weak fairness), or
+in every state of the cycle (strong fairness).
 """
 
 from __future__ import annotations

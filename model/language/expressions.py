@@ -152,7 +152,7 @@ false = wrap(Bool, t.Const(0, t.BOOL))
 class Sort(Term):
     """Elements without an order: terms can only be compared with == and !=.
 
-    A proof allows any number of elements, an exploration the elements 0..n-1.
+    A proof is about any number of elements; an exploration is about the elements 0..n-1.
     """
 
     prefix: ClassVar[str] = ""  # of printed elements: `b` makes b0, b1, b2
@@ -213,7 +213,7 @@ nothing = wrap(Nothing, t.Least(t.SortInfo("Nothing", "sort", optional=True)))
 
 
 def lower(value: object, sort: Any) -> t.Node:
-    """Returns the node of a term; a Python literal becomes a constant of the sort."""
+    """Lowers a value to the node that engines read: a term's node, or a constant for a literal."""
     if isinstance(value, Term):
         return value.node
     if isinstance(value, bool) or (isinstance(value, int) and sort.flavour == "int"):
@@ -224,7 +224,7 @@ def lower(value: object, sort: Any) -> t.Node:
 def agree(left: t.Node, right: t.Node) -> tuple[t.Node, t.Node]:
     """Converts two nodes to one common sort, so that they can be compared or assigned.
 
-    If only one of them may be `nothing`, the other is converted to the same optional sort. Raises
+    If only one node's sort has the value `nothing`, the other is converted to that sort. Raises
     SpecError if the sorts differ in any other way.
     """
     a, b = left.sort, right.sort

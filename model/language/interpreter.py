@@ -123,7 +123,7 @@ class Interpreter:
                 assert_never(n)
 
     def extreme(self, n: t.Extreme, state: State, env: Env) -> Value:
-        """Returns the first or last element for which the body is true, else the term's default."""
+        """Returns the value of `first(...)` or `last(...)`: the element found, or the default."""
         elements = self.elements(n.binder.sort)
         for element in reversed(elements) if n.last else elements:
             if self.holds(n.body, state, {**env, n.binder.uid: element}):

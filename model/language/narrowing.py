@@ -1,9 +1,9 @@
 """Finds which elements of an ordered sort can make a formula true, by the comparisons in it.
 
-`narrowed` reads a formula about a bound variable and returns *branches*: every element for which
-the formula can be true is in one of them. The other elements make the formula false, without
-reaching an undefined term. A branch has bounds, and perhaps a row whose values must be above a
-number:
+`narrowed` reads a formula about a bound variable and returns *branches*: sets of elements. Every
+element for which the formula can be true is in a branch. The other elements make the formula false,
+without reaching an undefined term. A branch has bounds for the element. It may also have a row (a
+variable that the element indexes), whose value must be above a number:
 
     (start <= o) & (o < end) & ...      bounds start and end
     (o < end) & (own < row[o])          bound end, and the values of the row above own

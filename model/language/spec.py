@@ -321,9 +321,7 @@ class Spec:
 
 
 def entitled(cls: type[S], title: str, constants: Mapping[str, int | bool]) -> S:
-    """Returns an instance of the spec class with the given constants; error messages call it
-    `title`.
-    """
+    """Returns an instance of the spec class; error messages name the instance by its title."""
     check(title, cls.constants, constants)
     spec = cls(**constants)
     spec.__dict__["_title"] = title

@@ -61,7 +61,7 @@ Shape = LeafShape | MapShape | RecordShape
 
 
 def shape_of(hint: Any) -> Shape | None:
-    """Returns the shape that an annotation declares, or None if it does not declare state.
+    """Returns the shape (value, map or record) that an annotation declares; None if it is no state.
 
     Raises SpecError for a map whose key or value has no shape.
     """
@@ -90,7 +90,7 @@ def _is_sort(hint: Any) -> bool:
 
 
 def leaves(shape: Shape, path: str, keys: tuple[t.SortInfo, ...] = ()) -> Iterator[t.Variable]:
-    """Yields the flat variables of a shape: one for each single value, named by its path."""
+    """Yields the flat variables of a declared state variable, for example `replica.isr`."""
     match shape:
         case LeafShape():
             yield t.Variable(path, keys, shape.info)

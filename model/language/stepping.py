@@ -1,11 +1,11 @@
 """Takes steps as `interpreter` defines them, at a cost that does not grow with the sorts.
 
-The state is a tree of rows (`rows`). The terms of an action are turned into Python functions once.
-Two things in an action range over a whole sort, and both are narrowed:
+The state is a tree of rows (`rows`). The terms of an action are compiled to Python functions once.
+Only two things in an action range over a whole sort, and both are made cheaper:
 
-    a quantifier, or a `for`    only the elements that a comparison leaves are visited: of
-                                `for o in Offset` under `(start <= o) & (o < end)`, those from
-                                `start` to `end`; under `bound < row[o]`, those that the row finds
+    a quantifier, or a `for`    visits only elements that a comparison allows (*narrowing*):
+                                with `(start <= o) & (o < end)`, the offsets from `start` to `end`;
+                                with `bound < row[o]`, the offsets that the row finds
     a row that is assigned      `a[k] = b[k]` for all k shares the row of `b`
 
 Narrowing must not hide an undefined term. So a comparison narrows only if every conjunct before it

@@ -1,9 +1,9 @@
 """Translates a spec to TLA+: a module for TLC and Apalache, and a configuration file for TLC.
 
-Every word of the language has a counterpart in TLA+. An unordered sort is a constant, which the
-configuration makes a set of model values, as is `Nothing`. Other sorts are ranges of integers. A
-map of two keys is a function to functions. The assignments of an action are EXCEPTs; assignments in
-a `for` are a function that selects the last assignment to each element.
+Every word of the language has a counterpart in TLA+. An unordered sort is a constant: the
+configuration makes it a set of model values. `Nothing` is one model value. Other sorts are ranges
+of integers. A map of two keys is a function to functions. The assignments of an action are EXCEPTs;
+assignments in a `for` are a function that selects the last assignment to each element.
 
 Simplified: TLC detects an undefined term only where it applies a function outside its domain. A
 value that is assigned outside its sort violates `TypeOK`.
@@ -227,7 +227,7 @@ class _Module:
         return value
 
     def _reached(self, w: t.Write, keys: Sequence[t.Local], names: Names, otherwise: str) -> str:
-        """Returns one assignment as the TLA+ text `IF .. THEN value ELSE otherwise`.
+        """Returns one assignment as the TLA+ text `IF test THEN value ELSE otherwise`.
 
         The test is true for the keys that the assignment writes.
         """

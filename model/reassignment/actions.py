@@ -46,7 +46,7 @@ from model.reassignment.state import ReassignedPartition
 
 
 def without(members: Set[Replica], others: Set[Replica]) -> Set[Replica]:
-    """Returns the members that are not among the others."""
+    """Returns the replicas of the first set that are not in the second set."""
     return Map(Replica, lambda r: members[r] & ~others[r])
 
 
@@ -58,11 +58,11 @@ class Reassignments(ReassignedPartition):
     def may_complete(
         s, isr: Set[Replica], replicas: Set[Replica], adding: Set[Replica], removing: Set[Replica]
     ) -> Bool:
-        """True if a reassignment may complete with this ISR and these replicas, both without
-        `removing`.
+        """True if a reassignment may complete; ISR and replicas are given without those to remove.
 
-        Every added replica is in the ISR. If the number of replicas falls, every replica is.
-        Kafka: PartitionReassignmentReplicas.maybeCompleteReassignment, since 4.3.
+        The ISR must have at least one member and every added replica. If the reassignment lowers
+        the number of replicas, the ISR must have every remaining replica. Kafka:
+        PartitionReassignmentReplicas.maybeCompleteReassignment, since 4.3.
         """
         falls = count(adding[r] for r in Replica) < count(removing[r] for r in Replica)
         return all_of(
@@ -90,7 +90,7 @@ class Reassignments(ReassignedPartition):
         reassigns: Bool = false,
         removes: Bool = false,
     ) -> None:
-        """Changes the ISR, with the replicas as they are; no reassignment completes."""
+        """Changes the ISR but not the replicas, so no reassignment completes."""
         s.change_members(isr, alive, unclean, s.assignment.replicas, reassigns, removes)
 
     def change_members(
@@ -115,8 +115,9 @@ class Reassignments(ReassignedPartition):
         )
 
     def change_replicas(s, isr: Set[Replica], adding: Set[Replica], removing: Set[Replica]) -> None:
-        """Changes the ISR, and what a reassignment adds and removes, and completes it if it may
-        complete.
+        """Changes the ISR and the reassignment, and completes the reassignment if it may complete.
+
+        A reassignment is given by the replicas that it adds and the replicas that it removes.
         """
         before = s.assignment
         replicas: Set[Replica] = Map(Replica, lambda r: before.replicas[r] | adding[r])
@@ -154,8 +155,9 @@ class Reassignments(ReassignedPartition):
         reassignment if it may complete.
 
         Kafka: ReplicationControlManager.alterPartition, PartitionChangeBuilder.build. Simplified:
-        as in `election`. Kafka tests each change of the partition, but a change that adds nobody to
-        the ISR cannot complete a reassignment.
+        as in `election`. Only this action and the operator's requests test whether the reassignment
+        may complete. Kafka tests it at each change of the partition. The result is the same:
+        another change adds nobody to the ISR, so it completes no reassignment.
         """
         asked = s.broker[leader]
         when(
@@ -176,8 +178,9 @@ class Reassignments(ReassignedPartition):
     def add(s, added: Set[Replica], removed: Set[Replica] = NO_REPLICA) -> None:
         """Begins a reassignment that adds replicas and removes others, if none is in progress.
 
-        Kafka's controller fails with an exception where the change would elect an added replica:
-        LeaderAcceptor asks the old registration for the replica's directory.
+        The request must not elect an added replica. There, Kafka's controller fails with an
+        exception: it looks up the directory of the added replica in the old registration
+        (LeaderAcceptor).
         """
         isr, elr = s.partition_registration.isr, s.partition_registration.elr
         elects_added = s.is_empty(isr) & exists(added[r] & elr[r] for r in Replica)
@@ -228,7 +231,7 @@ class Reassignments(ReassignedPartition):
         """An operator cancels the reassignment: the added brokers are no replicas any more.
 
         Kafka: ReplicationControlManager.cancelPartitionReassignment, which refuses to leave the ISR
-        empty. Simplified: it counts as a reassignment.
+        empty. Simplified: `max_reassignments` counts the cancellation too.
         """
         now = s.assignment
         isr = without(s.partition_registration.isr, now.adding)

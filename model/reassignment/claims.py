@@ -33,7 +33,10 @@ class ReassignmentClaims(Reassignments):
     """The claims of elections, for the replicas as they are, and the claims about replicas."""
 
     def is_tolerable(s) -> Bool:
-        """True if fewer brokers stopped uncleanly than every committed record has copies."""
+        """True if too few brokers stopped uncleanly to lose all copies of a committed record.
+
+        Their number is below min.insync.replicas and below the least number of replicas.
+        """
         return s.unclean < min(s.min_isr, 1 if s.changes_factor else s.assigned)
 
     def is_on_enough(s, record: RecordId) -> Bool:

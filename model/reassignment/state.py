@@ -41,7 +41,7 @@ class ReassignedPartition(Election):
     reassignments: Faults
 
     def scope(s) -> Scope:
-        """Returns the scope of `election`, with leader epochs for the reassignments."""
+        """Returns the scope of `election` with more leader epochs: reassignments begin some."""
         changes = s.max_unclean + s.max_disruptions + s.max_losses
         most = max(s.max_unclean, s.max_losses, s.max_disruptions, s.max_reassignments)
         return {
@@ -84,6 +84,6 @@ class ReassignedPartition(Election):
         return s.is_enough_of(members, s.assignment.replicas)
 
     def is_enough_of(s, members: Set[Replica], replicas: Set[Replica]) -> Bool:
-        """True if the set has at least min.insync.replicas members, or as many as `replicas`."""
+        """True if the set has min.insync.replicas members, or as many as the second set."""
         size = count(members[r] for r in Replica)
         return (size >= s.min_isr) | (size >= count(replicas[r] for r in Replica))

@@ -31,9 +31,9 @@ class ElrOfReplicas(ReassignmentClaims):
 class Kafka43(ElrOfReplicas):
     """Kafka 4.3: a broker that is no replica any more stays in the ELR.
 
-    When the broker is a replica again, it may be elected with an empty log. No broker fails. This
-    version breaks the claim `leader_completeness`, even if every reassignment keeps the number of
-    replicas.
+    When the broker is a replica again, it may be elected with an empty log, although no broker has
+    failed. This version breaks the claim `leader_completeness`, even if every reassignment keeps
+    the number of replicas.
     """
 
     def leaves_elr(s, r: Replica, replicas: Set[Replica]) -> Bool:
@@ -53,10 +53,10 @@ class Kafka43(ElrOfReplicas):
 class Kafka41(Kafka43):
     """Kafka 4.1: a reassignment completes only when every remaining replica is in the ISR.
 
-    So no record is lost if every reassignment keeps the number of replicas. But if it removes one
-    of min.insync.replicas replicas, that broker joins the ELR. This version breaks the claims
-    `candidate_completeness` and, with three replicas and min.insync.replicas=3, also
-    `leader_completeness`: the broker is elected when it is added again.
+    So no record is lost if every reassignment keeps the number of replicas. But a reassignment may
+    remove a replica when there are only min.insync.replicas replicas; then that broker joins the
+    ELR. This version breaks the claims `candidate_completeness` and, with three replicas and
+    min.insync.replicas=3, also `leader_completeness`: the broker is elected when it is added again.
     """
 
     def may_complete(

@@ -94,8 +94,8 @@ class TruncateToHighWatermark(ReplicationClaims):
 
         Kafka: ReplicationControlManager.handleBrokerFenced. Simplified: a failed replica keeps its
         log, and only the controller notices the failure. Without the guard that keeps the last
-        member, the ISR may become empty, and no leader can be elected again. With `as_published`
-        this happens.
+        member, the ISR may become empty, and no leader can be elected again. With the constant
+        `as_published`, this happens.
         """
         led = s.registration.leader == failed
         alone = s.registration.isr == {failed}
@@ -125,8 +125,9 @@ class TruncateToHighWatermark(ReplicationClaims):
         return s.replica[replica].leader_epoch < leader_epoch
 
     def adopt(s, replica: Replica, request: LeaderAndIsr, high_watermark: Offset) -> None:
-        """Sets the replica's leader epoch, leader and ISR to those of the request; sets its high
-        watermark.
+        """The replica takes over leader epoch, leader and ISR from a request.
+
+        Its high watermark becomes the given offset.
         """
         s.replica[replica] = ReplicaState(
             high_watermark=high_watermark,
@@ -182,9 +183,7 @@ class TruncateToHighWatermark(ReplicationClaims):
         s.replica[leader].isr = isr
 
     def is_caught_up(s, follower: Replica, leader: Replica, end: Offset) -> Bool:
-        """True if the follower follows the leader and both logs have the offset `end - 1`; for
-        `end` 0 no offset is needed.
-        """
+        """True if the follower follows the leader, and both logs reach the offset `end`."""
         reached = s.log[leader].has_offset(end - 1) & s.log[follower].has_offset(end - 1)
         return s.is_following(follower, leader) & ((end == 0) | reached)
 

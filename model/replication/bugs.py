@@ -1,9 +1,9 @@
 """Bugs of replication: each class leaves out one rule, and its decorator names the claim that
 breaks.
 
-The authors of KIP-320's public specification found its rules while they verified it. Without any of
-these rules, a committed record is lost with three replicas and leader epochs 0..2. A bug without an
-issue breaks a claim that no other variant breaks.
+The authors of KIP-320's public specification found its rules while they verified it. If one of
+these rules is left out, a committed record is lost with three replicas and leader epochs 0..2. A
+bug without an issue breaks a claim that no other variant breaks.
 
 Source: KIP-101; KIP-320; KAFKA-7128; KAFKA-13141; hachikuji/kafka-specification d68782b.
 """

@@ -23,7 +23,7 @@ class RemembersWhatIsCommitted(TruncateToHighWatermark):
 
     @action(fair="strong")
     def leader_inc_high_watermark(s, leader: Replica) -> None:
-        """The leader raises its high watermark; the history variable rises if it would be lower."""
+        """The leader raises its high watermark; the history variable keeps the largest one."""
         reached = s.replica[leader].high_watermark + 1
         known = s.true_high_watermark
         super().leader_inc_high_watermark(leader)

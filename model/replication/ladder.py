@@ -1,9 +1,9 @@
 """The table of scopes at which each version of truncation loses a committed record.
 
-Each later version loses a record only with one more replica or one more leader epoch. A row is the
-result of exploring the claim strong_isr, without the defects of `as_published`, with logs of two
-records. The result is the number of steps of a shortest counterexample, or, if the claim holds, the
-number of distinct states. Tests explore every row.
+A row has a version, its numbers of replicas and leader epochs, and a result. The result is the
+number of steps of a shortest counterexample to the claim `strong_isr`. If the claim holds, it is
+the number of distinct states. All logs have up to two records. Each later version loses a record
+only with one more replica or one more leader epoch. Tests explore every row.
 """
 
 from __future__ import annotations

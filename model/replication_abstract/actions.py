@@ -109,8 +109,9 @@ class AbstractReplicationActions(AbstractReplicationState):
     # ---- replicas after an election
 
     def depart(s, r: Replica, newer: LeaderEpoch) -> None:
-        """Records, in `departure`, that a replica leaves its epochs for a newer epoch; a proof
-        needs this.
+        """Records that a replica goes to a newer leader epoch; only the proof reads this record.
+
+        For each epoch that an ISR member has left, `departure` keeps the smallest fetched offset.
         """
         for e in LeaderEpoch:
             had, fetched = s.departure[e], s.led[e].fetched[r]
@@ -179,7 +180,7 @@ class AbstractReplicationActions(AbstractReplicationState):
     def may_fetch(s, r: Replica, latest: Offset) -> Bool:
         """True if the follower's log is empty, or the leader has the follower's last record.
 
-        The last record is at the offset `latest`.
+        The parameter `latest` is the offset of that last record.
         """
         return any_of(
             s.replica[r].end_offset == Offset.least(),
@@ -236,12 +237,11 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def follower_high_watermark(s, r: Replica, latest: Offset, mark: Offset) -> None:
-        """A follower takes over a high watermark that its leader has had, so its own may rise or
-        fall.
+        """A follower takes over a present or earlier high watermark of its leader.
 
-        Kafka: ReplicaFetcherThread.processPartitionData. Simplified: a step of its own. If the high
-        watermark may be beyond the end of the follower's log, the claim
-        `high_watermarks_are_committed` breaks in 5 steps.
+        Kafka: ReplicaFetcherThread.processPartitionData. Simplified: this is a separate step, and
+        the follower's high watermark may also fall. If the high watermark may be beyond the end of
+        the follower's log, the claim `high_watermarks_are_committed` breaks in 5 steps.
         """
         led = s.led[s.replica[r].leader_epoch]
         when(
@@ -271,7 +271,7 @@ class AbstractReplicationActions(AbstractReplicationState):
         s.led[own].fetched[r] = end
 
     def needs_fetches_up_to(s, r: Replica, mark: Offset) -> None:
-        """Enables the action only if the leader's whole maximal ISR has fetched up to the mark."""
+        """Enables the action only if the whole maximal ISR has fetched up to the offset `mark`."""
         led = s.led[s.replica[r].leader_epoch]
         when(
             s.replica[r].is_leader,

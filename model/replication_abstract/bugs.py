@@ -95,10 +95,10 @@ class LostTailInIsr(WithLosses):
     in_force=kafka(None, "3.4"),
 )
 class OldBrokerEpoch(WithLosses):
-    """The controller accepts a proposal of a replica that has lost its log since.
+    """The controller accepts an ISR proposal although its replica lost the log after the proposal.
 
-    Before KIP-903 the proposal had no broker epoch. The action expand_isr breaks the claim
-    `isr_has_what_is_committed`.
+    The replica made the proposal, or is to be added by it. Before KIP-903 the proposal had no
+    broker epoch. The action expand_isr breaks the claim `isr_has_what_is_committed`.
     """
 
     def forget_proposals(s, r: Replica) -> None:
@@ -116,9 +116,9 @@ class OldBrokerEpoch(WithLosses):
 class MarkBeyondLog(WithLosses):
     """A replica whose log became shorter keeps its high watermark, beyond the end of the log.
 
-    Its leader epoch begins with a high watermark above records that it has not yet appended, so
-    consumers read them before they are committed. The action become_leader_without breaks the claim
-    `high_watermarks_are_committed`.
+    If this replica becomes leader, its high watermark is above the records that it appends next. So
+    consumers read these records before they are committed. The action become_leader_without breaks
+    the claim `high_watermarks_are_committed`.
     """
 
     def mark_after(s, r: Replica, end: Offset) -> Offset:

@@ -1,15 +1,16 @@
-"""Abstract replication with steps that lose committed records, and a record of what each one lost.
+"""Abstract replication with steps that lose committed records, and variables for what was lost.
 
 The controller may elect a leader from outside the ISR, and a replica may lose its disk, or the part
 of its log that was not flushed. Then committed records may be lost. They are lost when a leader
-begins without them: `lost` says for each leader epoch which committed records its leader lacked.
-From then on only the records that it has count as committed, so the claims hold again.
+begins without them. For each leader epoch, the variable `lost` has the committed records that the
+leader lacked. From then on, only the records that the leader has count as committed, so the claims
+hold again. A leader epoch is *lossy* if its leader may lack committed records when it begins.
 
     elect_unclean          a replica outside the ISR leads: unclean.leader.election.enable=true
-    elect_last_known       the ISR is empty, and the last leader leads, whatever its disk has
+    elect_last_known       the ISR is empty, and the last leader leads, even if it has lost records
     lose_power, lose_disk  a replica restarts with a shorter log: what was flushed, or nothing
-    become_leader_without  a leader begins without committed records that it may lack
-    commit_too_late        a leader that such an epoch has replaced commits: its records are lost
+    become_leader_without  a leader begins, and committed records that it lacks are lost
+    commit_too_late        a leader that a lossy epoch has replaced commits: its records are lost
 
 As in `replication-abstract`, the ISR stands for the ISR and the ELR.
 
@@ -78,7 +79,7 @@ class ReplicationWithLosses(AbstractReplication):
         return {**super().scope(), Faults: range(s.max_faults + 1)}
 
     def needs_fault(s) -> None:
-        """Enables the action only if the budget of faults is not spent, and spends one."""
+        """Counts a fault, and disables the action if `max_faults` faults have happened."""
         when(s.faults < s.max_faults)
         s.faults = s.faults + 1
 
@@ -150,9 +151,7 @@ class ReplicationWithLosses(AbstractReplication):
         """Changes nothing: only the proof reads `departure`."""
 
     def is_replaced(s, e: LeaderEpoch) -> Bool:
-        """True if a newer epoch has begun whose leader may have lacked committed records
-        (`lossy`).
-        """
+        """True if a newer epoch has begun whose leader may have lacked committed records."""
         return exists((e < f) & s.lossy[f] & s.led[f].begun for f in LeaderEpoch)
 
     def may_lack(s, e: LeaderEpoch) -> Bool:
@@ -166,7 +165,7 @@ class ReplicationWithLosses(AbstractReplication):
         super().become_leader(r, newer)
 
     def has_up_to(s, r: Replica, kept: Offset) -> Bool:
-        """True if `kept` is the end of the committed records that the replica has."""
+        """True if the replica's committed records end at the offset `kept`."""
         return all_of(
             kept <= s.committed_end,
             forall(implies(o < kept, s.has_committed(r, o)) for o in Offset),
@@ -218,7 +217,7 @@ class ReplicationWithLosses(AbstractReplication):
 
     @action
     def commit_too_late(s, r: Replica, mark: Offset) -> None:
-        """A leader commits records after a lossy epoch has begun without them: they are lost."""
+        """A deposed leader commits records that a newer leader already lacks, so they are lost."""
         own = s.replica[r].leader_epoch
         when(s.is_replaced(own))
         s.needs_fetches_up_to(r, mark)
@@ -227,9 +226,10 @@ class ReplicationWithLosses(AbstractReplication):
         s.led[own].high_watermark = mark
 
     def may_join(s, f: Replica, own: LeaderEpoch) -> Bool:
-        """True if the follower has fetched in the epoch, and as much as the clean protocol asks.
+        """True if the follower has fetched enough in the leader's epoch to join the ISR.
 
-        A follower that fetched nothing began with an empty log, or truncated all of it.
+        Enough is the same as without losses. A follower that has fetched nothing in this epoch may
+        join only if its whole log agrees with the leader's.
         """
         is_copy = all_of(
             s.replica[f].leader_epoch == own,
@@ -252,7 +252,7 @@ class ReplicationWithLosses(AbstractReplication):
         """True if the replica is outside the ISR, or its only member.
 
         The controller removes a replica that stopped uncleanly from the ISR, before the replica can
-        lead. Only a last member stayed before KIP-966. Without this rule, the variant
+        lead. Before KIP-966, it kept only the last member of an ISR. Without this rule, the variant
         `lost-tail-in-isr` breaks the claim `isr_has_what_is_committed`.
         """
         members = s.isr[s.newest]
@@ -302,8 +302,8 @@ class ReplicationWithLosses(AbstractReplication):
 
     @invariant
     def isr_has_what_is_committed(s) -> Bool:
-        """Every member of the newest ISR has every committed record, unless a lossy step has
-        happened since a leader began.
+        """Every member of the newest ISR has every committed record, except from a step that may
+        lose records until the next leader begins.
         """
         return s.unsettled | forall(
             implies(s.isr[s.newest][r] & (o < s.committed_end), s.has_committed(r, o))
@@ -313,8 +313,8 @@ class ReplicationWithLosses(AbstractReplication):
 
     @invariant
     def high_watermarks_are_committed(s) -> Bool:
-        """Every record below a leader's high watermark is committed, unless a lossy epoch has
-        replaced the leader.
+        """Every record below a leader's high watermark is committed, unless a newer leader, which
+        may lack records, has begun.
         """
         return forall(
             implies(
@@ -338,7 +338,7 @@ class ReplicationWithLosses(AbstractReplication):
 
     @witness
     def nothing_is_lost(s) -> Bool:
-        """Reachable: a leader begins after a lossy step, and has every committed record."""
+        """Reachable: a leader of a lossy epoch begins, and has every committed record."""
         return exists(
             all_of(
                 s.led[e].begun,
@@ -359,5 +359,5 @@ class ReplicationWithLosses(AbstractReplication):
 
     @witness
     def a_record_is_lost_as_it_is_committed(s) -> Bool:
-        """Reachable: a leader commits after a lossy epoch has begun."""
+        """Reachable: a leader commits records after a lossy epoch has begun without them."""
         return exists(Offset.least() < s.late[e] for e in LeaderEpoch)

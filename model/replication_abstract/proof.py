@@ -120,11 +120,10 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def an_isr_members_log_is_complete(s) -> Bool:
-        """An ISR member has each record of an earlier epoch, unless that epoch cannot commit it yet
-        or ever.
+        """An ISR member has each record of an earlier epoch that could be committed there now.
 
-        The earlier leader can never commit the record (`is_blocked`), or still waits for this
-        member to fetch the record.
+        The leader cannot commit a record if it is blocked for ever (`is_blocked`), or if it still
+        waits for this member to fetch the record.
         """
         return forall(
             implies(

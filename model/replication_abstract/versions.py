@@ -1,4 +1,4 @@
-"""The version of replication that is proved, and the one that follows losses."""
+"""The version of replication that is proved, and the version in which replicas lose records."""
 
 from __future__ import annotations
 

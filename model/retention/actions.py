@@ -205,9 +205,9 @@ class RetentionActions(RetentionState):
         """A replica learns the leader epoch, and truncates its log where it differs from the
         leader's log.
 
-        Kafka: LeaderEpochFileCache.endOffsetFor answers the log start for epochs that it has
-        deleted. Simplified: request, answer and truncation are one step. No claim breaks without
-        its guard.
+        Kafka: LeaderEpochFileCache.endOffsetFor. For an epoch whose records the leader has deleted,
+        it answers with the leader's log start. Simplified: request, answer and truncation are one
+        step. No claim breaks without its guard.
         """
         ours, theirs = s.log[r], s.log[s.leader]
         when(~s.leads(r), s.epoch[r] < s.leader_epoch)

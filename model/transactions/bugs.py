@@ -187,13 +187,13 @@ class ReadsMarkTwice(Transactions):
 
     @action
     def compare(s, p: TopicPartition) -> None:
-        """A fetch finds no open transaction below the high watermark."""
+        """A fetch begins: it reads the high watermark, and finds no open transaction below it."""
         when(s.last_stable_offset(p) == s.log[p].high_watermark)
         s.compared[p] = True
 
     @action
     def look_again(s, p: TopicPartition) -> None:
-        """The fetch returns everything below the high watermark, which may have grown since."""
+        """The fetch ends: it reads the high watermark again, and returns all records below it."""
         when(s.compared[p])
         s.compared[p] = False
         s.returned[p] = s.log[p].high_watermark
@@ -334,8 +334,9 @@ class ForgetsFailedFence(Version1):
 class ReturnsAfterExpiry(Transactions):
     """An instance whose transactional id expired asks for a producer id again, and receives one.
 
-    A newer instance has replaced it, which it does not know. It should close after
-    INVALID_PRODUCER_ID_MAPPING (KAFKA-18019). This bug breaks the claim `zombies_write_nothing`.
+    A newer instance has replaced the old instance, which does not know this. The old instance
+    should close after INVALID_PRODUCER_ID_MAPPING (KAFKA-18019). This bug breaks the claim
+    `zombies_write_nothing`.
     """
 
     @action

@@ -1,13 +1,14 @@
 """A fence for a new instance, with and without a way back for the old instance.
 
 A new instance that finds an open transaction has it aborted (a *fence*), and asks again for its
-producer id until the abort is complete. Until then the old instance can look like a client that
-retries: the fence has used one epoch, as the end of a transaction does.
+producer id until the abort is complete. Until then the coordinator may take the old instance for a
+client that retries EndTxn: a fence raises the epoch by one, and so does the end of a transaction.
 
 Source: KIP-890; KAFKA-19367; TransactionMetadata.prepareAbortOrCommit and
 TransactionCoordinator.endTransaction of Apache Kafka 4.3.
-Simplified: as in `versions`. A V2 client takes this way by EndTxn; older clients take it by
-InitProducerId with their producer id and epoch (KIP-360), which this spec leaves out.
+Simplified: as in `versions`. A client of transaction version 2 gets the new epoch by EndTxn. An
+older client gets it by InitProducerId with its producer id and epoch (KIP-360), which this spec
+leaves out.
 """
 
 from __future__ import annotations
@@ -48,10 +49,10 @@ TWO_INSTANCES: Constants = {**QUIET, "instances": 2, "transactions": 1}
     in_force=unreleased("a proposal: no release has this rule"),
 )
 class StrictFence(Transactions):
-    """A fence for a new instance leaves the old instance no epoch to go on with.
+    """After a fence for a new instance, the old instance receives no other epoch.
 
-    The coordinator stores no last epoch with the fence, as it does in version 1. So it refuses a
-    late EndTxn of the fenced transaction, and does not take it for a retry.
+    As in transaction version 1, the coordinator does not store the previous epoch with the fence.
+    So it refuses a late EndTxn of the fenced transaction, and does not take it for a retry.
     """
 
     fenced: Set[Transaction]  # aborted because a newer instance asked for a producer id
@@ -75,7 +76,7 @@ class StrictFence(Transactions):
             s.fenced[k] = s.fenced[k] & (s.decided[k] != nothing)
 
     def is_barred(s, k: Transaction) -> Bool:
-        """True if the coordinator takes no request of this transaction for a retry."""
+        """True if a fence aborted the transaction, so a request to end it is never a retry."""
         return s.fenced[k]
 
     def is_done(s, k: Transaction, outcome: Outcome) -> Bool:
@@ -87,8 +88,9 @@ class StrictFence(Transactions):
         return super().is_known(k) & ~s.is_barred(k)
 
     def may_be_fenced(s, i: Instance) -> Bool:
-        """True if version 2 has a reason to fence the instance, or a newer instance has asked for a
-        producer id.
+        """True if there is a reason to fence the instance, as in version 2 or by a newer instance.
+
+        The newer instance has asked for a producer id, and may not have received it yet.
         """
         asked = exists(all_of(s.owner[k] == i, s.fenced[k]) for k in Transaction)
         return super().may_be_fenced(i) | asked
@@ -117,12 +119,13 @@ class StrictFence(Transactions):
     in_force=kafka("4.0", LATEST, "since 4.0.1; reproduced on a real broker of 4.3"),
 )
 class FenceLooksLikeAnEnd(StrictFence):
-    """A fence takes one epoch and stores the last one, as the end of a transaction does.
+    """A fence raises the epoch by one and stores the previous epoch, as the end of a transaction
+    does.
 
     The old instance aborts the transaction that it still believes open. The coordinator takes the
-    request for a retry, and answers with the epoch of the fence. The old instance begins its next
-    transaction before the new instance asks again, which must then fence again: it may wait for
-    ever. This bug breaks the claim `the_fenced_get_no_epoch`.
+    request for a retry, and answers with the epoch of the fence. The old instance then begins its
+    next transaction before the new instance asks again. So the new instance must fence again, and
+    may wait for ever. This bug breaks the claim `the_fenced_get_no_epoch`.
     """
 
     def is_barred(s, k: Transaction) -> Bool:

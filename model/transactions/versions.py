@@ -88,19 +88,17 @@ class Version1(Transactions):
     # ---- the coordinator
 
     def asks_to_add(s, k: Transaction, p: TopicPartition) -> Bool:
-        """True if the client may add the partition: in version 1, it does so before it sends the
-        record.
+        """True if the client may add the partition: in transaction version 1, it does so before it
+        sends the record.
         """
         return s.is_waiting(k) & ~s.sent[k][p]
 
     def ends_epochs(s) -> Bool:
-        """Always false: a decision does not change the epoch."""
+        """Always false: in transaction version 1, a decision does not change the epoch."""
         return false
 
     def epoch_of_decision(s) -> ProducerEpoch:
-        """Returns the producer's present epoch: a decision does not change the epoch in version
-        1.
-        """
+        """Returns the producer's present epoch: in version 1, a decision does not change it."""
         return s.metadata.producer_epoch
 
     def epoch_of_fence(s) -> ProducerEpoch:
@@ -175,16 +173,15 @@ class Version1(Transactions):
         return s.is_current(k) & (s.metadata.state == ONGOING)
 
     def is_decided_under(s, k: Transaction) -> Bool:
-        """True if the transaction's producer id and epoch are current; a decision keeps them in
-        version 1.
-        """
+        """True if the transaction's producer id and epoch are current: decisions keep both here."""
         return s.is_current(k)
 
     # ---- claims
 
     def may_be_fenced(s, i: Instance) -> Bool:
-        """True if version 2 has a reason to fence the instance, or if the append of a fence has
-        failed.
+        """True if there is a reason to fence the instance, as in version 2 or after a failed fence.
+
+        A fence fails if its append to the coordinator's log fails.
         """
         return super().may_be_fenced(i) | s.fence_failed
 

@@ -40,7 +40,7 @@ class AbstractTransactionsActions(AbstractTransactionsState):
         """True if the partition accepts the transaction's marker.
 
         The marker's epoch must be larger than every epoch of the producer that the partition has
-        seen. With an equal epoch, the marker may belong to the transaction before: the variant
+        seen. With an equal epoch, the marker may belong to the previous transaction: the variant
         `lax-markers` breaks the claim `faithful` in 9 steps.
         """
         return s.seen_epoch[t][s.producer[x]] < s.marker_epoch[x]

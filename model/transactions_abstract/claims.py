@@ -94,8 +94,8 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @lemma
     def epochs_grow(s) -> Bool:
-        """A transaction's records have at most the epoch of its markers, and markers at most the
-        producer's.
+        """A transaction's records have at most the epoch of its markers, which is at most its
+        producer's epoch.
 
         True because a transaction takes its producer's epoch, which only grows. Its markers take
         the epoch to which the decision moves the producer.
@@ -131,8 +131,8 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @lemma
     def one_after_another(s) -> Bool:
-        """For two transactions of a producer, one's markers have at most the epoch of the other's
-        records.
+        """Of two transactions of a producer, the markers of one have at most the epoch of the
+        records of the other.
 
         True because the later transaction began after the earlier one was complete. The earlier
         decision had moved the producer to the epoch of its markers, and the later transaction took

@@ -50,9 +50,9 @@ class Brokers(ElectedPartition):
         followers.
 
         Kafka: Partition.makeLeader and makeFollower. Simplified: a broker applies all metadata at
-        once. A leader that has not applied the newest change has `is_current` false, and the
-        controller does not grant its AlterPartition requests. If a stopped broker applies metadata,
-        the claim `leader_completeness` breaks in 9 steps.
+        once. If a leader has not applied the newest change, `is_current` is false, and the
+        controller does not grant the leader's AlterPartition requests. If a stopped broker applies
+        metadata, the claim `leader_completeness` breaks in 9 steps.
         """
         known, decided = s.broker[r], s.partition_registration
         is_new = (known.leader_epoch < decided.leader_epoch) | (known.leader != decided.leader)
@@ -95,10 +95,11 @@ class Brokers(ElectedPartition):
         s.next_id = s.next_id + 1
 
     def is_maximal_isr(s, leader: Replica, r: Replica) -> Bool:
-        """True for members of the known ISR, and for members that the controller may have added.
+        """True if the replica is in the maximal ISR: in the known or in the proposed ISR.
 
-        If the leader waited for the known ISR alone, as the variant `counts-known-isr` does, the
-        claim `leader_completeness` would break in 10 steps.
+        The controller may have granted the ISR that the leader proposed. If the leader waited for
+        the known ISR alone, as the variant `counts-known-isr` does, the claim `leader_completeness`
+        would break in 10 steps.
         """
         log = s.broker[leader]
         return log.isr[r] | (log.is_pending & log.proposed[r])
@@ -117,9 +118,8 @@ class Brokers(ElectedPartition):
 
         For a producer with acks=all the record is acknowledged now.
 
-        Kafka: Partition.maybeIncrementLeaderHW. Simplified: one record at a time. The guards are
-        `may_commit` and `is_maximal_isr`; the docstring of each names the bug that appears without
-        it.
+        Kafka: Partition.maybeIncrementLeaderHW. Simplified: one record at a time. The docstrings of
+        the guards, `may_commit` and `is_maximal_isr`, name the bugs that appear without them.
         """
         log = s.broker[leader]
         hw = log.high_watermark
@@ -138,8 +138,9 @@ class Brokers(ElectedPartition):
     def propose(
         s, leader: Replica, isr: Set[Replica], test: Bool, proposed_broker_epoch: BrokerEpoch
     ) -> None:
-        """If `test` is true, the leader sends AlterPartition with the ISR `isr`, and waits for the
-        answer.
+        """The leader proposes another ISR (AlterPartition), and waits for the controller's answer.
+
+        Changes nothing if the parameter `test` is false.
         """
         log = s.broker[leader]
         s.broker[leader].is_pending = log.is_pending | test
@@ -244,7 +245,7 @@ class Brokers(ElectedPartition):
         return s.registration[r].broker_epoch == broker_epoch
 
     def has_last_record_of(s, fetch: LateFetch, leader: Replica) -> Bool:
-        """True if the leader's log has the follower's last record, which the late fetch names."""
+        """True if the leader's log has the last record of the follower that sent the late fetch."""
         end = fetch.end_offset
         return all_of(
             end <= s.broker[leader].end_offset,

@@ -49,11 +49,11 @@ class Controller(Brokers):
         return s.partition_registration.isr - {r}
 
     def ends_eligibility(s, isr: Set[Replica]) -> Bool:
-        """True if the ISR `isr` is large enough to commit: then replicas outside may lack committed
-        records.
+        """True if the ISR is large enough to commit, so the ELR must be emptied.
 
-        Without this rule, the variant `eligible-for-ever` breaks the claim `candidate_completeness`
-        in 6 steps. With the replicas of another partition, the variant `min-isr-of-partition-0`
+        From then on a replica outside the ISR may lack committed records. Without this rule, the
+        variant `eligible-for-ever` breaks the claim `candidate_completeness` in 6 steps. If the
+        controller counts the replicas of another partition, the variant `min-isr-of-partition-0`
         breaks the claim `leader_completeness` in 9 steps.
         """
         return s.is_enough(isr)
@@ -118,7 +118,7 @@ class Controller(Brokers):
         valid.
 
         Every change raises the partition epoch, so the metadata that the leader knows becomes old.
-        The replicas change if `reassigns`, and one of them is removed if `removes`.
+        The parameter `reassigns` is true if the replicas change, `removes` if one is removed.
         """
         before = s.partition_registration
         ends, is_empty = s.ends_eligibility(isr), s.is_empty(isr)
@@ -167,8 +167,9 @@ class Controller(Brokers):
         reassigns: Bool = false,
         removes: Bool = false,
     ) -> None:
-        """Writes leader, ISR, ELR and last known leader, and begins a leader epoch if
-        `begins_epoch` holds, or if a replica is removed.
+        """Writes the partition's leader, ISR, ELR and last known leader at the controller.
+
+        Begins a leader epoch if the rule `begins_epoch` says so, or if a replica is removed.
         """
         before = s.partition_registration
         moves = before.leader != leader

@@ -68,8 +68,9 @@ class Clients(Markers):
         return first(ProducerId, lambda x: s.producer[i].producer_id == x, default=ProducerId(0))
 
     def may_send(s, p: TopicPartition, k: Transaction) -> Bool:
-        """Always true: in version 2 the leader adds the partition to the transaction, after the
-        record arrives.
+        """Always true: a client may send a record before its partition is in the transaction.
+
+        In transaction version 2 the partition's leader adds the partition when the record arrives.
         """
         return all_of()
 
@@ -109,9 +110,9 @@ class Clients(Markers):
         return s.is_waiting(k) & ((outcome == ABORT) | acknowledged)
 
     def may_ask_for_nothing(s, k: Transaction, outcome: Outcome) -> Bool:
-        """True if the outcome is an abort or the client has sent a record in the transaction.
+        """True unless the client would commit an empty transaction.
 
-        So a client may end an empty transaction only with an abort.
+        A client may end an empty transaction only with an abort.
         """
         return (outcome == ABORT) | exists(s.sent[k][p] for p in TopicPartition)
 
@@ -132,9 +133,9 @@ class Clients(Markers):
 
         The request may be a copy that arrives late. Kafka:
         TransactionCoordinator.handleEndTransaction.
-        Simplified: a late copy is one more step of this action. In version 1, a request names no
-        transaction, so a late copy ends the next one. The variant `verification` breaks the claim
-        `the_client_decides` in 10 steps (KAFKA-17754).
+        Simplified: a late copy is one more step of this action. In transaction version 1, a request
+        names no transaction, so a late copy ends the next one. The variant `verification` breaks
+        the claim `the_client_decides` in 10 steps (KAFKA-17754).
         """
         again = s.requested[k] == outcome
         if not s.ends_late:
@@ -146,7 +147,7 @@ class Clients(Markers):
         s.prepare(decided, outcome, s.epoch_of_decision(), s.ends_epochs())
 
     def is_decided_under(s, k: Transaction) -> Bool:
-        """True if the last decision was made under the transaction's epoch.
+        """True if the last decision was about a transaction with this producer id and epoch.
 
         The decision has moved the producer to the next epoch, or to another producer id.
         """
@@ -165,8 +166,9 @@ class Clients(Markers):
     def is_done(s, k: Transaction, outcome: Outcome) -> Bool:
         """True if the coordinator answers the client's EndTxn with success.
 
-        The last decision must have this outcome. All of its markers must be written, unless the
-        decision was made for a request of this client.
+        The last decision must have this outcome and the transaction's producer id and epoch. If the
+        client itself asked for this outcome, the answer does not wait for the markers. Otherwise
+        all markers must be written.
         """
         m = s.metadata
         decides = (m.state == PREPARE) & (s.requested[k] == outcome)
@@ -215,10 +217,10 @@ class Clients(Markers):
         """The coordinator refuses the client's producer id and epoch, and the client closes.
 
         Kafka: PRODUCER_FENCED and INVALID_PRODUCER_ID_MAPPING. Simplified: the error is always
-        fatal. The coordinator first checks whether it is busy (`is_turned_away`). In the other
-        order, a client that begins the next transaction at once is fenced by its own decision.
-        Without this rule, the variant `epoch-before-pending` breaks the claim `none_fences_itself`
-        in 6 steps.
+        fatal. The coordinator first checks whether it is busy (`is_turned_away`). With the checks
+        in the other order, a client that begins the next transaction at once is fenced by its own
+        decision: the variant `epoch-before-pending` breaks the claim `none_fences_itself` in 6
+        steps.
         """
         when(
             s.owner[k] == i,

@@ -81,9 +81,7 @@ class Coordinator(Partitions):
         return s.coordinator_failures > 0
 
     def write(s, metadata: Metadata, answering: Instance | Nothing) -> None:
-        """Appends metadata to the coordinator's log; `answering` is the instance that waits for the
-        answer.
-        """
+        """Appends metadata to the log; the instance `answering` waits for the answer, if any."""
         if s.appends_wait():
             s.transaction_state.appended = metadata
             s.answering = answering
@@ -94,8 +92,8 @@ class Coordinator(Partitions):
     def take_effect(s, metadata: Metadata, answering: Instance | Nothing) -> None:
         """Updates the coordinator after its record is committed.
 
-        The metadata takes over the record. If the record is a decision, its markers are sent. The
-        instance `answering` receives its producer id and epoch.
+        The coordinator's metadata becomes this record. If the record is a decision, its markers are
+        sent. The instance `answering` receives its producer id and epoch.
         """
         k, decides = metadata.transaction, metadata.state == PREPARE
         s.decided[k] = ite(decides, metadata.outcome, s.decided[k])
@@ -154,7 +152,7 @@ class Coordinator(Partitions):
         return producer_epoch >= s.max_epoch - 1
 
     def take_producer_id(s, needed: Bool) -> ProducerId:
-        """Returns the next unused producer id, and marks it as used if `needed` is true."""
+        """Returns the next unused producer id; if `needed` is true, marks this id as used."""
         unused = s.next_producer_id
         when(implies(needed, unused < s.producer_ids))
         s.next_producer_id = ite(needed, unused + 1, unused)
@@ -170,7 +168,7 @@ class Coordinator(Partitions):
 
         Kafka: TransactionCoordinator.handleInitProducerId. Simplified: the request has no expected
         producer id or epoch (KIP-360). An ongoing transaction is fenced first. A client that asks
-        again after its transactional id expired must receive none: the variant
+        again after its transactional id expired must receive no new producer id: the variant
         `returns-after-expiry` breaks the claim `zombies_write_nothing` in 9 steps.
         """
         m = s.metadata
@@ -193,7 +191,8 @@ class Coordinator(Partitions):
         Kafka: transactional.id.expiration.ms,
         TransactionStateManager.removeExpiredTransactionalIds. Simplified: an id may expire at any
         time in the states EMPTY and COMPLETE. The log receives one record instead of DEAD and a
-        tombstone. In any other state, the claim `states_follow_the_table` breaks in 8 steps.
+        tombstone. If an id may expire in any other state, the claim `states_follow_the_table`
+        breaks in 8 steps.
         """
         when(true if s.ids_expire else false, ~s.is_busy())
         when((s.metadata.state == EMPTY) | (s.metadata.state == COMPLETE))
@@ -241,8 +240,8 @@ class Coordinator(Partitions):
 
         Kafka: TransactionCoordinator.handleAddPartitionsToTransaction. Simplified: one partition
         per request. The partition's leader may append only afterwards. The coordinator checks
-        whether it is busy before it checks the epoch. In the other order, the variant
-        `epoch-before-pending` breaks the claim `none_fences_itself` in 6 steps.
+        whether it is busy before it checks the epoch. With the checks in the other order, the
+        variant `epoch-before-pending` breaks the claim `none_fences_itself` in 6 steps.
         """
         m = s.metadata
         when(
@@ -315,7 +314,7 @@ class Coordinator(Partitions):
         """Appends a decision on the transaction to the coordinator's log, with the epoch of its
         markers.
 
-        If `last` is true, the producer gets another producer id.
+        The parameter `last` is true if the producer must get another producer id.
         """
         m, unused = s.metadata, s.take_producer_id(last)
         opened = m.state == ONGOING  # else the client aborts an empty transaction

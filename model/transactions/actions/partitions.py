@@ -62,7 +62,7 @@ class Partitions(State):
         return exists(s.is_record(p, o) & (s.log[p].record[o].transaction == k) for o in Offset)
 
     def is_closed_below(s, p: TopicPartition, o: Offset, end: Offset) -> Bool:
-        """True if a marker of the record's producer is after the record at `o` and below `end`."""
+        """True if a marker below `end` closes the transaction of the record at offset `o`."""
         producer_id = s.log[p].record[o].producer_id
         return exists(
             all_of(o < m, m < end, s.is_marker(p, m), s.is_of(p, m, producer_id)) for m in Offset
@@ -121,10 +121,11 @@ class Partitions(State):
         )
 
     def keeps_guard(s, k: Transaction, producer_id: ProducerId) -> Bool:
-        """True if the transaction stays verified after a record or marker of the given producer id.
+        """True if a transaction's verification survives a record or marker of this producer id.
 
-        That is so only if the transaction has another producer id. Without this rule, the variant
-        `keeps-guard` breaks the claim `no_hanging_transaction` in 9 steps (KAFKA-14884).
+        The verification (a *guard*) survives only if the transaction has another producer id.
+        Without this rule, the variant `keeps-guard` breaks the claim `no_hanging_transaction` in 9
+        steps (KAFKA-14884).
         """
         return s.stamp[k].producer_id != producer_id
 
@@ -160,7 +161,7 @@ class Partitions(State):
     def is_in_flight(s, p: TopicPartition, k: Transaction) -> Bool:
         """True if the client sent the record and the log does not have it.
 
-        If `records_late` is true, the record may arrive after its client asked to end the
+        With the constant `records_late`, the record may arrive after its client asked to end the
         transaction.
         """
         sent = s.sent[k][p] & ~s.has_record(p, k)
@@ -280,7 +281,7 @@ class Partitions(State):
         """The partition's high watermark grows by one record, which is then committed.
 
         Kafka: Partition.maybeIncrementLeaderHW. Simplified: replication is this one action; the
-        spec `replication` models the rest. Beyond the end of the log, the claim
+        spec `replication` models the rest. If it grows beyond the end of the log, the claim
         `stable_offsets_do_not_go_back` breaks in 9 steps.
         """
         when(s.log[p].high_watermark < s.log[p].end_offset)
@@ -329,7 +330,7 @@ class Partitions(State):
         return s.last_stable_offset(p)
 
     def is_dropped(s, p: TopicPartition, o: Offset) -> Bool:
-        """True if the index of aborted transactions contains the record."""
+        """True if the index has the record as aborted: read_committed consumers drop it."""
         producer_id = s.log[p].record[o].producer_id
         return exists(
             all_of(

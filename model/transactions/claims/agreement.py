@@ -60,8 +60,9 @@ class Agreement(Clients):
         )
 
     def closes(s, p: TopicPartition, m: Offset, o: Offset) -> Bool:
-        """True if the marker at `m` is the first one of the record's producer after the record at
-        `o`.
+        """True if the marker at offset `m` closes the transaction of the record at offset `o`.
+
+        It is the first marker of the record's producer after the record.
         """
         return all_of(
             o < m,
@@ -157,7 +158,7 @@ class Agreement(Clients):
 
     @action_property
     def states_follow_the_table(s, after: Self) -> Bool:
-        """The state in the coordinator's log changes only as the table `FOLLOWS` allows."""
+        """The transactional id's state in the coordinator's log changes only as Kafka allows it."""
         before, then = s.transaction_state.committed, after.transaction_state.committed
         unchanged = before.state == then.state
         return unchanged | any_of(*((before.state == a) & (then.state == b) for a, b in FOLLOWS))
