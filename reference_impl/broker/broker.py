@@ -7,12 +7,14 @@
 When the broker applies a metadata image, it handles only the topic partitions that have changed
 since the last image (ReplicaManager.applyDelta).
 
-A broker ignores metadata older than its own registration. Otherwise it might lead an epoch in which
-its earlier incarnation has written records that the crash may have lost.
+A broker ignores metadata images that are older than its own registration. An old image could make
+it leader in a leader epoch of its earlier incarnation. That incarnation may have written records in
+this epoch, and the crash may have lost them.
 
-A consumer's fetch waits in the broker for up to `max_wait_ms`. The TCP server waits outside the
-broker instead, because one wire request covers many topic partitions, and a fetch here only one. It
-sends `max_wait_ms` 0, and fetches again after the effect `Readable`.
+A consumer's fetch waits in the broker for up to `max_wait_ms`. The TCP server does not use this
+wait, because a fetch over the wire covers many topic partitions, but a fetch of this broker only
+one. The server sends each fetch with `max_wait_ms` 0. It fetches again when the effect `Readable`
+announces new data.
 
 Source: docs/kafka-rules.md A1 to B10.
 Simplified: producer ids are made from the broker epoch, not from a block assigned by the
@@ -377,8 +379,9 @@ class Broker:
         return self, ()
 
     def _call_controller(self, now_ms: int) -> Effects:
-        """Sends a registration until the broker is registered, then heartbeats; sets the next
-        timer.
+        """Returns the next request to the controller, and the timer of the request after it.
+
+        The request is a registration until the broker is registered, then always a heartbeat.
         """
         again = SetTimer(Timer(TimerKind.HEARTBEAT), now_ms + self.config.timeouts.heartbeat_ms)
         return (self.channel.call(self.correlation, self.image.version), again)

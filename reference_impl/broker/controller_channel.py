@@ -45,7 +45,10 @@ class ControllerChannel:
         return self.broker_epoch != UNKNOWN_BROKER_EPOCH
 
     def call(self, correlation: int, metadata_version: int) -> Send:
-        """Returns the next request: a registration until registered, then a heartbeat."""
+        """Returns the next request to the controller.
+
+        This is a registration until the broker is registered, then always a heartbeat.
+        """
         if self.is_registered:
             return self.heartbeat(correlation, metadata_version)
         register = RegisterBroker(

@@ -1,4 +1,4 @@
-"""The coordinators on a broker: one for each partition of an internal topic that the broker leads.
+"""The coordinators on a broker: one for each internal topic partition that the broker leads.
 
     leader in a newer epoch -> load the log -> coordinate -> leader no more -> error responses
 
@@ -53,7 +53,10 @@ MIN_INSYNC: Final = 2  # transaction.state.log.min.isr; here for both internal t
 
 @dataclass(frozen=True, slots=True)
 class LocalCoordinators:
-    """The coordinators on this broker, by the topic partition that stores their state."""
+    """The coordinators on this broker.
+
+    The key of each coordinator is the topic partition that stores its state.
+    """
 
     roles: Mapping[TopicPartition, Coordinator] = field(
         default_factory=dict[TopicPartition, Coordinator]
@@ -138,10 +141,10 @@ class LocalCoordinators:
     def append_error(
         self, topic_partition: TopicPartition, correlation: int, bugs: Bugs
     ) -> ErrorCode:
-        """Returns the error that rejects a coordinator's batch when it is appended, or NONE.
+        """Returns the error that rejects a coordinator's batch just before its append, or NONE.
 
-        A batch of a group coordinator may have waited for the verification of its transaction, so
-        its offset commits are checked again. All other batches get NONE.
+        Only offset commits of a group coordinator can be rejected. They may have waited for the
+        verification of their transaction, so they are checked again.
         """
         role = self.roles.get(topic_partition)
         if not isinstance(role, GroupCoordinator):

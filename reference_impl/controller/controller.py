@@ -1,9 +1,9 @@
 """The controller: registers and fences brokers, and sets the leader and the ISR of each partition.
 
-Its state is the metadata image and the sessions of the brokers. Each change makes a new version of
-the image, which is sent to all registered brokers, and again after the heartbeat of a broker that
-missed it. A broker epoch is the image version that contains the registration, so it increases with
-each start of the broker.
+Its state is the metadata image and the sessions of the brokers. After each change the controller
+sends a new version of the image to all registered brokers. If a broker's heartbeat shows that it
+has missed the newest version, the controller sends this version to it again. A broker epoch is the
+image version that contains the registration, so it increases with each start of the broker.
 
 A broker is fenced until it has applied an image with its own registration. Fencing removes it from
 each ISR; the module `elections` decides the new leaders. A broker that registers after an unclean
@@ -196,7 +196,9 @@ class Controller:
         return replace(after, topic_partitions={**self.topic_partitions, **changed})
 
     def _fence_expired(self, now_ms: int) -> Controller:
-        """Fences the brokers with expired sessions one by one; each may cause elections
+        """Fences each broker whose session has expired.
+
+        The brokers are fenced one after the other, since each fencing may cause elections
         (KAFKA-13173).
         """
         after = self

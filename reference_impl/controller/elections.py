@@ -9,10 +9,13 @@ The first row with a live candidate decides:
     when the ELR is empty too: the last known leader           only the leader  yes
     where unclean election is allowed: every replica           only the leader  yes
 
-The ELR contains the replicas that left an ISR below min.insync.replicas and have not had an unclean
-shutdown since. They have all records below the high watermark, which has not advanced since. The
-ELR becomes empty when the ISR is large enough again. Without the ELR feature the last member never
-leaves the ISR, and may become leader although it lost the end of its log.
+After an unclean election a partition is *recovering* until its new leader has confirmed this.
+
+A replica that leaves the ISR enters the ELR if the ISR is then smaller than min.insync.replicas.
+The high watermark does not advance while the ISR is so small, so the replicas in the ELR have all
+records below it. A replica leaves the ELR after an unclean shutdown. The ELR becomes empty when the
+ISR is large enough again. Without the ELR feature the last member never leaves the ISR, and may
+become leader although it lost the end of its log.
 
 Source: KIP-966 as shipped in Kafka 4.0 and 4.1, KAFKA-18635, KAFKA-19522; docs/kafka-rules.md B2 to
 B6.

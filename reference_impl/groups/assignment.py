@@ -1,8 +1,9 @@
 """SyncGroup of classic groups: the group leader assigns, and each member receives its assignment.
 
-    SyncGroup of a member      waits; in a stable group it gets its assignment again
-    SyncGroup of the leader    the assignment is appended to the log, once per generation
-    the append has a response  all waiting members get it; after an error the group tries again
+    SyncGroup of a member         waits; in a stable group it gets its assignment again
+    SyncGroup of the leader       the assignment is appended to the log, once per generation
+    the assignment is in the log  all waiting members get their assignments
+    its append has failed         all waiting members get the error; the group rebalances again
 
 Source: KIP-62, KIP-345; docs/kafka-rules.md E1.
 """
@@ -38,8 +39,8 @@ def sync(
 ) -> SyncResult:
     """Handles a SyncGroup request: returns the assignment, lets the member wait, or rejects it.
 
-    The assignment from the group leader is appended to the log once per generation: not again if
-    `is_written` is true.
+    The assignment from the group leader is appended to the log once per generation. The parameter
+    `is_written` is true if this append has already begun.
     """
     error = membership.member_error(group, request)
     if error is ErrorCode.NONE and not _is_consistent(group, request):

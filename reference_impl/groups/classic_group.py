@@ -133,7 +133,7 @@ class ClassicGroup:
 
     @property
     def is_waited_for(self) -> bool:
-        """True if the rebalance must wait for a member to join.
+        """True if the rebalance must go on even after its time is up.
 
         That is the case if all members are static and none of them has joined again: the next
         generation would have no leader.
@@ -153,7 +153,11 @@ class ClassicGroup:
 
     @property
     def all_joined(self) -> bool:
-        """True if every member has joined again, and no assigned member id is still unused."""
+        """True if the rebalance need not wait for further JoinGroup requests.
+
+        Then every member has joined again. No client has a member id from the response
+        MEMBER_ID_REQUIRED with which it has not joined yet.
+        """
         return not self.pending_members and all(
             m.joining is not None for m in self.members.values()
         )

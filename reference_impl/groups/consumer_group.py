@@ -5,7 +5,7 @@ Three epochs follow each other:
     group epoch        incremented by changes of members, subscriptions or topics
     assignment epoch   the group epoch for which the target assignment was computed; it may lag,
                        because two computations are at least an interval apart
-    member epoch       the assignment epoch that a member has reached (`reconciliation`)
+    member epoch       the assignment epoch that a member has reached (module `reconciliation`)
 
 A partition has at most one owner, and the owner's member epoch is its *partition epoch*. Another
 member gets the partition only after the owner has reported its revocation, or has left the group.
@@ -110,8 +110,8 @@ class ConsumerGroup:
     def with_member(self, member: ConsumerMember, *, instead_of: str = "") -> ConsumerGroup:
         """Returns the group with a member added or changed.
 
-        If `instead_of` is a member id, the member with this id is removed, and its target
-        assignment goes to the new member.
+        The new member may replace an old one, whose id is the parameter `instead_of`. The old
+        member is then removed, and its target assignment goes to the new member.
         """
         group = self
         if instead_of in self.members and instead_of != member.member_id:
@@ -161,9 +161,9 @@ class ConsumerGroup:
     ) -> ErrorCode:
         """Returns the error that rejects an offset commit of a member, or NONE.
 
-        A member that has not yet received its new epoch commits in an earlier epoch. This is
-        accepted if the member has owned all the partitions of the commit since that epoch
-        (KIP-1251).
+        A member must commit with its current epoch. An earlier epoch is accepted if the member has
+        owned all the partitions of the commit since that epoch (KIP-1251): the member may not have
+        received its current epoch yet.
         """
         member = self.members.get(member_id)
         if epoch < 0 and not self.members:

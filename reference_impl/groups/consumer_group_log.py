@@ -1,9 +1,9 @@
 """KIP-848 groups as records: each change of a group appends only the records that differ.
 
-The coordinator appends the records of a change, and computes its groups from the whole log. A new
-coordinator replays the same log and gets the same groups, and a failed append has changed nothing.
-As in Kafka, records that are not yet replicated already count; a response that depends on them
-waits for their replication.
+To change a group, the coordinator appends records to the log; it computes the groups by a replay of
+the log. So a new coordinator gets the same groups, and an append that fails changes no group. As in
+Kafka, the replay includes records that are not yet replicated. A response that depends on these
+records waits for their replication.
 
 Source: KIP-848 (its records, by the same names in lower case); Apache Kafka, CoordinatorRuntime;
 KAFKA-16147 (partition epochs).
@@ -161,9 +161,10 @@ def _current(group: ConsumerGroup, member_id: str, value: Any, bugs: Bugs) -> Co
 def _partition_epochs(
     group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember, bugs: Bugs
 ) -> Epochs:
-    """Returns the group's partition epochs after a member has changed from `old` to `new`.
+    """Returns the epoch of each owned partition of the group, after one member has changed.
 
-    The partitions of `old` are removed first; then those of `new` are added with its member epoch.
+    The partitions that the member owned before the change lose their epochs. Then the partitions
+    that it owns now get its new member epoch.
     """
     epochs = dict(group.partition_epochs)
     changes = [(old.owned, new.owned)]

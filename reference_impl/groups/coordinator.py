@@ -233,8 +233,8 @@ class GroupCoordinator:
     ) -> StepResult[GroupCoordinator]:
         """Appends the entries to the log; sends the response once they are replicated.
 
-        Without entries, the response waits for the group's last append in flight. Without such an
-        append it is sent at once.
+        If there are no entries, the response waits for the last append of the group that is still
+        in flight. If no append is in flight, the response is sent at once.
         """
         if entries:
             return self._append(context, entries, PendingAppend(group, (owed,)))
@@ -267,10 +267,10 @@ class GroupCoordinator:
     def append_error(self, correlation: int, bugs: Bugs) -> ErrorCode:
         """Returns the error that rejects an offset commit when its batch is appended, or NONE.
 
-        The leader verifies the transaction of a commit before this check, as in Kafka's
-        GroupCoordinatorService.commitTransactionalOffsets. This has two consequences. A rejected
-        commit of an unknown member has already added the group's partition to the transaction. A
-        member that was removed during the verification commits nothing.
+        This check comes after the verification of the commit's transaction, as in Kafka's
+        GroupCoordinatorService.commitTransactionalOffsets. The verification may already have added
+        the group's partition to the transaction, even if the commit is then rejected. A member
+        that was removed during the verification commits nothing.
         """
         written = self.changes.get(correlation)
         commits = () if written is None else (owed.request for owed in written.owed)
@@ -386,10 +386,10 @@ class GroupCoordinator:
         return coordinator, (*effects, self._timer(context))
 
     def _expired(self, context: Context) -> tuple[GroupCoordinator, list[Entry]]:
-        """Returns the coordinator without its expired offsets and groups.
+        """Returns the coordinator without its expired offsets and groups, and their tombstones.
 
-        Also returns the tombstones to append. If no check is due, nothing changes and there are
-        none.
+        The coordinator checks for expiry at an interval. Until the next check is due, it stays the
+        same, and there are no tombstones.
         """
         if context.now_ms < self.expiry_ms:
             return self, []
@@ -428,9 +428,10 @@ class GroupCoordinator:
 
 
 def _must_be_kept(before: ClassicGroup, after: ClassicGroup, bugs: Bugs) -> bool:
-    """Returns True if the group must be appended to the log without a new assignment.
+    """Returns True if this change of a classic group must be written to the log at once.
 
     That is the case if the last member has left, or if a new process has replaced a static member.
+    After any other change the group is written together with its next assignment.
     """
     is_emptied = after.state is GroupState.EMPTY and before.state is not GroupState.EMPTY
     is_replaced = after.state is GroupState.STABLE and after.members.keys() != before.members.keys()

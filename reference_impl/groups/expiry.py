@@ -61,10 +61,10 @@ def forgotten_groups(
     classic: Mapping[str, ClassicGroup],
     consumers: Mapping[str, ConsumerGroup],
 ) -> tuple[list[Entry], list[str]]:
-    """Returns the tombstones of all groups that have neither members nor offsets.
+    """Returns two values: tombstones of groups to be removed, and the ids of the classic ones.
 
-    Also returns the ids of the classic groups among them, which the coordinator removes from
-    memory.
+    A group is removed if it has neither members nor offsets. Classic groups are also kept in
+    memory, so the coordinator needs their ids to remove them there.
     """
     with_offsets = {place.group for place in offsets.committed}
     with_offsets |= {place.group for places in offsets.pending.values() for place in places}

@@ -142,10 +142,10 @@ def malformed_error(request: ConsumerGroupHeartbeat) -> ErrorCode:
 def _joined(
     group: ConsumerGroup, context: Context, request: ConsumerGroupHeartbeat
 ) -> tuple[ConsumerMember, ConsumerMember]:
-    """Returns two values: the member before the heartbeat, and the member with its new fields.
+    """Returns the sender of a heartbeat twice: as it was before, and with its new fields.
 
-    The first value of a new member has the epoch `NO_EPOCH`. For a new process of a static member,
-    the first value is the member that it replaces.
+    If the sender is a new member, the first value is a member that has no epoch yet (`NO_EPOCH`).
+    If it is a new process of a static member, the first value is the member of the old process.
     """
     member_id = request.member_id or f"member-{context.new_producer_id:x}"
     static = group.of_instance(request.instance_id)

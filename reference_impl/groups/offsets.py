@@ -111,7 +111,10 @@ class GroupOffsets:
         return replace(self, groups=self.groups | {group})
 
     def with_groups_of_offsets(self) -> GroupOffsets:
-        """Returns the offsets without the groups that have no committed or pending offset."""
+        """Returns the same offsets, but forgets each group that has none.
+
+        A group has offsets if at least one is committed or pending.
+        """
         places = (*self.committed, *(place for known in self.pending.values() for place in known))
         return replace(self, groups=frozenset(place.group for place in places))
 

@@ -10,7 +10,9 @@
       +------+
 
 The member epoch becomes the epoch of the target assignment once the member has nothing left to
-revoke. The member gets a partition of another owner as soon as that owner has released it.
+revoke. A member that has revoked its partitions goes on like a stable member whose epoch is older
+than that of the target assignment. The member gets a partition of another owner as soon as that
+owner has released it.
 
 Source: KIP-848, KAFKA-16147, KIP-1251; Apache Kafka, CurrentAssignmentBuilder.
 """
@@ -29,7 +31,8 @@ from reference_impl.groups.consumer_group import NOTHING, ConsumerGroup, Consume
 class Finding(Enum):
     """The condition of a member when its heartbeat arrives.
 
-    `reconciled` tests the conditions in this order; the first true one counts.
+    More than one condition may be true. The function `reconciled` tests them in this order, and the
+    first true one decides.
     """
 
     SETTLED = "the member has its target assignment"
@@ -74,9 +77,10 @@ def reconciled(
 ) -> ConsumerMember:
     """Returns the member in its next state after a heartbeat.
 
-    `owned` contains the partitions that the member reports; None means that they have not changed.
-    The target assignment may be that of an earlier group epoch. It counts only for topics to which
-    the member still subscribes. The member must revoke all its partitions of other topics.
+    The parameter `owned` has the partitions that the member reports, or None if they have not
+    changed since its last report. The target assignment may have been computed for an earlier group
+    epoch, so it may contain topics to which the member no longer subscribes. The member gets no
+    partition of these topics, and must revoke those that it has.
     """
     wanted = frozenset(
         partition

@@ -85,11 +85,14 @@ class PartitionLog:
         before: ProducerStates = NO_PRODUCERS,
         segment_bytes: int = DEFAULT_LOG_CONFIG.segment_bytes,
     ) -> PartitionLog:
-        """Returns the log with one more batch, which may leave a gap after the log end.
+        """Returns the log with one more batch at its end.
 
-        Raises ValueError if the batch has an offset below the log end or an older leader epoch. The
-        batch may begin a new segment. The new segment then stores `before`, the producer state
-        before the batch, as its snapshot.
+        There may be a gap of offsets between the log end and the batch. Raises ValueError if the
+        batch begins below the log end, or if its leader epoch is older than that of the last
+        record.
+
+        The parameter `before` is the producer state before the batch. If the batch begins a new
+        segment, this state becomes the snapshot of the segment.
         """
         head = batch.header
         if head.base_offset < self.end_offset or head.leader_epoch < self.last_epoch:
@@ -138,9 +141,9 @@ class PartitionLog:
     def truncate_to(self, offset: Offset) -> PartitionLog:
         """Returns the log without the records from `offset` on.
 
-        A batch that contains the offset is removed as a whole. The log start is never above the new
-        log end. If the offset is below `first_offset`, the result is an empty log that starts at
-        the offset.
+        A batch that contains the offset is removed as a whole. A log start above the new log end is
+        lowered to the log end. If the offset is below the first segment, the result is an empty log
+        that starts at the offset.
         """
         if offset >= self.end_offset:
             return self
@@ -240,11 +243,11 @@ class PartitionLog:
     def read(
         self, start: Offset, *, below: Offset, max_bytes: int, cuts_last: bool = False
     ) -> bytes:
-        """Returns the bytes of batches, from the first batch that ends after `start`.
+        """Returns the bytes of the batches that contain or follow the offset `start`.
 
-        No batch extends beyond the offset `below`. The batches have at most `max_bytes` in total,
-        but the first one may be larger. With `cuts_last` the limit cuts the last batch, otherwise
-        all batches are whole. Kafka: LogSegment.read.
+        The batches end before the offset `below`. They have at most `max_bytes` in total; only the
+        first batch is returned even if it is larger. A batch that exceeds this limit is left out,
+        or, if `cuts_last` is true, cut off at the limit. Kafka: LogSegment.read.
         """
         found: list[bytes] = []
         size = 0
@@ -265,7 +268,7 @@ class PartitionLog:
         return replace(self, high_watermark=within)
 
     def on_disk(self) -> PartitionLog:
-        """Returns the log after a checkpoint and a flush, so that a power loss removes nothing."""
+        """Returns the log after a flush and a checkpoint: a power loss then removes nothing."""
         return replace(
             self,
             checkpoint=self.high_watermark,

@@ -54,10 +54,10 @@ class Producer(NamedTuple):
 
 
 class Verification(NamedTuple):
-    """The first batches of a transaction, which wait until the coordinator has verified it.
+    """What the sequence check must know about a transaction that needs a verification.
 
-    The class has what the sequence check needs of them: the lowest sequence number, and whether the
-    transaction is a V2 one. Kafka: VerificationStateEntry.
+    Its first batches wait until the transaction coordinator has verified the transaction. Kafka:
+    VerificationStateEntry.
     """
 
     lowest_sequence: Sequence  # of all batches that wait: a later one must not go first
@@ -166,8 +166,8 @@ class ProducerStates:
     ) -> SequenceCheck:
         """Returns `InSequence` if the leader may append the batch, else `Duplicate` or `Rejected`.
 
-        The first batch of a transaction comes with its `verification` by the transaction
-        coordinator. Kafka: UnifiedLog.analyzeAndValidateProducerState, then
+        The parameter `verification` is set only for the first batches of a transaction, which the
+        transaction coordinator verifies. Kafka: UnifiedLog.analyzeAndValidateProducerState, then
         ProducerAppendInfo.appendDataBatch.
         """
         if head.producer_id == NO_PRODUCER_ID:
@@ -190,9 +190,10 @@ class ProducerStates:
     def marker_error(self, request: WriteTxnMarker, *, strict: bool = True) -> ErrorCode:
         """Returns the error that rejects a transaction marker, or NONE.
 
-        Since KIP-1228 (`strict`) a V2 marker must raise the producer epoch. A late marker with an
-        equal epoch could otherwise end the next transaction of the producer. If no transaction is
-        open, a marker with an equal epoch is accepted as a retry.
+        If the parameter `strict` is true, the rule of KIP-1228 applies: a V2 marker that ends an
+        open transaction must raise the producer epoch. Otherwise a late marker of an earlier
+        transaction could end the next one. If no transaction is open, the producer epoch may stay
+        equal: such a marker is a retry.
         """
         known = self.producers.get(request.producer_id)
         if known is None:

@@ -288,10 +288,11 @@ def encode(
 def filter_records(
     batch: bytes, kept: Sequence[tuple[Offset, Record]], delete_horizon_ms: int | None
 ) -> bytes:
-    """Returns the batch with only the records in `kept`; offset range, producer and timestamps
-    stay.
+    """Returns the batch with only the records in `kept`.
 
-    `delete_horizon_ms` replaces the base timestamp of the batch (KIP-534), unless it is None.
+    The offset range and the producer of the batch do not change, nor do the timestamps of the
+    records. If `delete_horizon_ms` is a time, it replaces the base timestamp of the batch
+    (KIP-534).
     """
     head = header(batch)
     attributes = head.attributes

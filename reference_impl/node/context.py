@@ -23,9 +23,9 @@ STEPS_PER_LIFE: Final = 2**32
 
 
 def no_append_error(topic_partition: TopicPartition, correlation: int) -> ErrorCode:
-    """Returns NONE, so no append is rejected.
+    """Rejects no append: always returns NONE.
 
-    This is the default of `Context.append_error` where no coordinator checks its appends.
+    This function is the default value of the field `Context.append_error`.
     """
     del topic_partition, correlation
     return ErrorCode.NONE
@@ -59,7 +59,10 @@ class Context:
         return ProducerId(self.broker_epoch * STEPS_PER_LIFE + self.correlation % STEPS_PER_LIFE)
 
     def may_be_in_sync(self, broker_id: BrokerId) -> bool:
-        """Returns True if the applied metadata has the broker as registered and not fenced."""
+        """Returns True if the broker with this id may be a member of an ISR.
+
+        It must be registered and not fenced in the applied metadata.
+        """
         broker = self.brokers.get(broker_id)
         return broker is not None and not broker.fenced
 

@@ -15,10 +15,10 @@ The contract between a node and its runtime:
   so a node trusts only the content of a message. Messages to and from the controller may be lost or
   late, but are neither repeated nor reordered. A leader relies on this order: if the controller
   rejects a request, no earlier request of the leader was applied.
-- Every request gets a response, except a Produce with acks=0 that is appended and UpdateMetadata,
-  unless the node crashes first. If a Produce with acks=0 is rejected, the client does not see the
-  error, because Kafka closes the connection. The response may come in a later step: Produce with
-  acks=all waits for replication, Fetch waits for up to `max_wait_ms`.
+- Every request gets a response, unless the node crashes first. There are two exceptions.
+  UpdateMetadata never has a response. Produce with acks=0 has one only if it is rejected; the TCP
+  server does not send this response, but closes the connection, as Kafka does. A response may come
+  in a later step: Produce with acks=all waits for replication, Fetch for up to `max_wait_ms`.
 - `Readable` announces new data for a consumer of a topic partition: more records, a higher end
   offset, or another leader. With `Readable`, a runtime that implements long polls itself needs no
   polling in between.

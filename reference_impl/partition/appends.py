@@ -14,7 +14,8 @@ transaction, KIP-890). For a V2 producer the verification also adds the partitio
 the producer wait. The guard is the id of the verification request; a marker removes it, so a late
 response appends nothing.
 
-With acks=0 only an error has a response, upon which a runtime closes the connection.
+A Produce request with acks=0 gets a response only if it is rejected. The TCP server does not send
+this response, but closes the connection, as Kafka does.
 
 Source: KIP-98, KIP-890, KIP-1228; ReplicaManager.handleProduceAppend,
 Partition.appendRecordsToLeader, UnifiedLog.append; docs/kafka-rules.md A1, C1, D5, D8.
@@ -139,9 +140,9 @@ def _check_and_append(
 
 
 def _error(leader: Leader, context: Context, request: Produce, batch: Batch) -> BatchError:
-    """Returns the error of the checks that do not need the producer state, or `VALID`.
+    """Returns the first error of the checks that need no producer state; `VALID` if there is none.
 
-    These are the checks of acks, of min.insync.replicas and of the batch.
+    First the value of acks is checked, then with acks=all the size of the ISR, then the batch.
     """
     if request.acks not in {ACKS_NONE, ACKS_LEADER, ACKS_ALL}:
         return BatchError(ErrorCode.INVALID_REQUIRED_ACKS)
@@ -231,8 +232,9 @@ def on_verified(
 
 
 def _produce_error(error: ErrorCode, request: Produce) -> ErrorCode:
-    """Returns the producer's error after a failed verification: abort, retry or stop.
+    """Returns the error that the producer gets after a failed verification.
 
+    By this error the producer decides to abort its transaction, to retry the batch, or to stop.
     Kafka: AddPartitionsToTxnManager.AddPartitionsToTxnHandler, ReplicaManager.handleProduceAppend.
     """
     knows_abortable = request.adds_partition or request.knows_abortable
@@ -366,7 +368,8 @@ def _refusal(
 ) -> Effects:
     """Returns the effect that sends an error response.
 
-    A request with acks=0 gets one too.
+    A request with acks=0 gets this response too. The TCP server does not send it to the client, but
+    closes the connection, as Kafka does.
     """
     refused = Produced(error=error, log_start_offset=log_start, record_errors=records)
     return (requester.reply(refused),)

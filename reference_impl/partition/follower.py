@@ -7,9 +7,10 @@ diverge.
           -> error, no answer -> back off                               -> fetch
 
 Each fetch carries the leader epoch of the follower's last record, and the response contains the
-diverging epoch. In older versions (`truncation`) the follower first requests the end offset of that
-epoch, or truncates without a request. A follower has one request in flight and ignores all other
-responses. It raises its log start to the leader's, but never lowers it.
+diverging epoch. In older versions of the protocol (module `truncation`) the follower first requests
+the end offset of its last record's epoch, or truncates without a request. A follower has one
+request in flight and ignores all other responses. It raises its log start to the leader's, but
+never lowers it.
 
 Source: KIP-101, KIP-107, KIP-279, KIP-320, KIP-595 (as in Kafka 2.7), KAFKA-9491;
 docs/kafka-rules.md A3, A8, A11.
@@ -77,7 +78,11 @@ def become_follower(
 
 
 def fetch_again(follower: Follower, context: Context) -> StepResult[Follower]:
-    """Sends the next fetch, or first the epoch request that old truncation versions need."""
+    """Sends the next request to the leader.
+
+    This is a fetch. In old versions of the truncation protocol the follower first requests the end
+    offset of a leader epoch.
+    """
     if follower.state.leader == NO_BROKER:
         return replace(follower, awaits=None), ()
     rules = context.truncation.rules
@@ -138,7 +143,7 @@ def on_fetched(
 def on_epoch_end(
     follower: Follower, context: Context, correlation: int, answer: OffsetOfLeaderEpoch
 ) -> StepResult[Follower]:
-    """Truncates the log to the end offset in the response; sends the next request."""
+    """Handles the response to OffsetForLeaderEpoch: truncates the log, sends the next request."""
     if correlation != follower.awaits or not follower.is_truncating:
         return follower, ()
     if answer.error is not ErrorCode.NONE:

@@ -80,8 +80,9 @@ class InSyncReplicas:
 
     @classmethod
     def of_new_leader(cls, state: PartitionState, context: Context) -> InSyncReplicas:
-        """Returns a new leader's view, without any end offset; ISR members count as caught up
-        now.
+        """Returns the view of a new leader, which knows no follower's end offset yet.
+
+        The members of the ISR count as caught up at this moment.
         """
         return cls(
             state=state,
@@ -97,7 +98,10 @@ class InSyncReplicas:
 
     @property
     def proposed(self) -> tuple[BrokerId, ...]:
-        """The proposed ISR, perhaps already accepted; empty if no proposal is pending."""
+        """The ISR of the pending proposal; empty if no proposal is pending.
+
+        The controller may already have accepted the proposal.
+        """
         return () if self.proposal is None else tuple(broker for broker, _ in self.proposal.isr)
 
     @property
@@ -161,11 +165,12 @@ class InSyncReplicas:
     ) -> bool:
         """Returns True if the follower whose fetch is being handled may be proposed for the ISR.
 
-        Its end offset must reach the high watermark and the start of this leader epoch, since a new
-        leader's high watermark may lag behind replicated records (KAFKA-7128). As in Kafka, the
-        follower's log start does not matter; the model's variant `joins-with-old-records` shows
-        what may go wrong then.
+        The follower's end offset must have reached the high watermark. It must also have reached
+        the start of this leader epoch, since a new leader's high watermark may be lower than
+        records that are already replicated (KAFKA-7128). As in Kafka, the log start is not checked.
         """
+        # The bug `joins-with-old-records` of model/retention shows what may go wrong without a
+        # check of the log start.
         remote = self.remotes[broker]
         known = context.brokers.get(broker)
         return (
@@ -226,10 +231,11 @@ class InSyncReplicas:
     def with_response(self, correlation: int, answer: AlteredPartition) -> InSyncReplicas:
         """Returns the view after the response to a proposal.
 
-        If the response has a newer partition registration, the proposal ends. The error
-        INELIGIBLE_REPLICA ends it too, but only as the response to the last request. Requests to
-        the controller stay in order, so none of the earlier ones was applied. After any other error
-        the leader keeps the maximal ISR until newer metadata arrives.
+        If the response has a newer partition registration, the proposal ends. A proposal may have
+        been sent several times. The error INELIGIBLE_REPLICA ends it if this is the response to the
+        last of these requests. The earlier ones were then not applied either, since requests to the
+        controller stay in order. After any other error the leader keeps the maximal ISR until newer
+        metadata arrives.
         """
         if answer.error is ErrorCode.INELIGIBLE_REPLICA:
             if correlation != self.proposal_correlation:

@@ -291,7 +291,10 @@ def record_sent_high_watermark(leader: Leader, request: Fetch, high_watermark: O
 
 
 def wake_by(leader: Leader, deadline_ms: int) -> StepResult[Leader]:
-    """Sets the timer of the waiting requests to the deadline, unless it fires earlier anyway."""
+    """Sets the timer of the waiting requests to the deadline.
+
+    A timer that is already set to an earlier time stays.
+    """
     if leader.wakes_ms is not None and leader.wakes_ms <= deadline_ms:
         return leader, ()
     timer = Timer(TimerKind.WAITS, leader.topic_partition)

@@ -89,7 +89,8 @@ def fetch_from_follower(
 ) -> Effects:
     """Responds to a consumer's fetch from the follower's log, below the follower's high watermark.
 
-    The fetch does not wait. Kafka: FetchParams.fetchOnlyLeader is false since version 11 (KIP-392).
+    The fetch does not wait. Kafka lets consumers read from followers since version 11 of Fetch
+    (KIP-392; FetchParams.fetchOnlyLeader).
     """
     error = epoch_error(request.current_leader_epoch, follower.state.leader_epoch)
     if error is not None:
@@ -104,10 +105,10 @@ def fetch_from_follower(
 def _unreadable_position(
     replica: LocalLog, context: Context, request: Fetch, end: EpochEndOffset
 ) -> Fetched | None:
-    """Returns the response to a consumer that cannot read at its position; None if it can.
+    """Returns the response to a consumer that cannot read at its fetch offset; None if it can.
 
-    The position may be out of range, or it may diverge from the log. `end` is the end offset of the
-    leader epoch of the consumer's last record.
+    The offset may be out of range, or the consumer's records may diverge from this log. The
+    parameter `end` is where the leader epoch of the consumer's last record ends in this log.
     """
     log = replica.log
     diverging = _diverging(log, request, end)
@@ -159,10 +160,11 @@ def _fetch_of_follower(
 def _diverging(
     log: PartitionLog, request: Fetch, end: EpochEndOffset
 ) -> EpochEndOffset | ErrorCode | None:
-    """Returns the diverging epoch with its end offset in the leader's log; None if none diverges.
+    """Returns the diverging epoch with its end offset in this log.
 
-    Returns the error OFFSET_OUT_OF_RANGE if the fetch offset is out of the range of the log, or if
-    the leader does not know the fetch's last epoch.
+    Returns None if the log of the fetching replica or consumer does not diverge. Returns the error
+    OFFSET_OUT_OF_RANGE if the fetch offset is outside this log, or if the fetch contains a leader
+    epoch that is unknown here.
     """
     in_range = log.log_start <= request.fetch_offset
     if request.last_fetched_epoch == UNKNOWN_LEADER_EPOCH:
@@ -177,9 +179,9 @@ def _diverging(
 def _end_of_epoch(leader: Leader, leader_epoch: LeaderEpoch) -> EpochEndOffset:
     """Returns the end offset of a leader epoch, together with the epoch to which it belongs.
 
-    Epoch and offset are both -1 if the epoch is unknown or newer than the leader's. The leader's
-    own epoch began at `epoch_start`, even if it has no record yet. On an empty log all older epochs
-    end at `epoch_start` too.
+    Both are -1 if the requested epoch is unknown, or newer than the leader's own. The leader's own
+    epoch ends at the log end, even if it has no record yet. If the log is empty, all older epochs
+    end where the leader's own epoch begins.
     """
     own, log = leader.state.leader_epoch, leader.log
     if not 0 <= leader_epoch <= own:
@@ -276,9 +278,10 @@ def list_offsets(
 def list_offsets_of_follower(
     follower: Follower, context: Context, requester: Requester, request: ListOffsets
 ) -> Effects:
-    """Responds to a debugging consumer, from the follower's log.
+    """Responds to ListOffsets from the follower's log, for a debugging consumer.
 
-    Kafka: ReplicaManager.fetchOffset, for Request.DebuggingConsumerId.
+    Such a consumer has a replica id of its own (Request.DebuggingConsumerId), and may send the
+    request to a follower. Kafka: ReplicaManager.fetchOffset.
     """
     end = _readable_end(follower, context, request)
     listed = _listed(follower, follower.state.leader_epoch, request, end, lags=False)
@@ -288,9 +291,10 @@ def list_offsets_of_follower(
 def _listed(
     replica: LocalLog, leader_epoch: LeaderEpoch, request: ListOffsets, end: Offset, *, lags: bool
 ) -> ListedOffsets:
-    """Returns the response to ListOffsets; `end` is the end of the readable log.
+    """Returns the response to ListOffsets.
 
-    With `lags` the high watermark is below the start of the leader epoch.
+    The parameter `end` is the offset up to which the sender may read. The parameter `lags` is true
+    as long as the high watermark of a new leader is below the start of its leader epoch.
     """
     log = replica.log
     error = epoch_error(request.current_leader_epoch, leader_epoch)

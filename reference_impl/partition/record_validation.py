@@ -116,7 +116,7 @@ def _record_error(
 ) -> ErrorCode | None:
     """Returns the error of one record, or None.
 
-    The timestamp of a record without the key that it needs is not checked. Kafka:
+    First the key is checked, if the topic requires keys, then the timestamp. Kafka:
     LogValidator.validateRecord.
     """
     if needs_key and record.key is None:

@@ -124,9 +124,10 @@ class CreatedPartitions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterConfigs:
-    """Request: change a topic's configuration; a setting that is None keeps its value.
+    """Request: change a topic's configuration.
 
-    The settings in `deleted` get their default values, and are no settings of the topic any more.
+    A setting that is None keeps its value. The settings named in `deleted` are removed from the
+    topic, so their default values apply.
     """
 
     topic: str

@@ -25,7 +25,10 @@ INTERNAL_TOPICS: Final = (TRANSACTION_STATE, CONSUMER_OFFSETS)
 
 @dataclass(frozen=True, slots=True)
 class Coordinators:
-    """The leader of each topic partition, according to the metadata that a broker has applied."""
+    """Finds the coordinator of a group or transactional id, from the leaders of topic partitions.
+
+    The leaders are those in the metadata that a broker has applied.
+    """
 
     leaders: Mapping[TopicPartition, BrokerId] = field(
         default_factory=dict[TopicPartition, BrokerId]
@@ -50,7 +53,10 @@ class Coordinators:
         return TopicPartition(topic, java_hash(key) % count) if count else None
 
     def leader(self, topic: str, key: str) -> NodeId | None:
-        """Returns the broker that coordinates this group or transactional id, or None."""
+        """Returns the coordinator of this group or transactional id: its partition's leader.
+
+        Returns None if the topic does not exist or the partition has no leader.
+        """
         place = self.partition_for(topic, key)
         leader = self.leaders.get(place, NO_BROKER) if place is not None else NO_BROKER
         return None if leader == NO_BROKER else NodeId(leader)

@@ -203,7 +203,10 @@ GroupResponse = (
 
 
 def refusal(request: GroupRequest, error: ErrorCode) -> GroupResponse:
-    """Returns the response that rejects the whole request with this error; it has no member id."""
+    """Returns the response that rejects the whole request with this error.
+
+    Its other fields, for example the member id, have their default values.
+    """
     match request:
         case JoinGroup():
             return JoinedGroup(error=error)

@@ -209,10 +209,10 @@ class AbortedTransaction:
 class Fetched:
     """Response: batches; the first one may begin below the fetch offset.
 
-    All are whole, except the last one of a request with `cuts_last`.
+    If the request has `cuts_last`, the last batch may be cut off. Otherwise all batches are whole.
 
-    After OFFSET_OUT_OF_RANGE Kafka's follower requests the end offset by ListOffsets. Here the
-    error response already contains the end offset.
+    For a follower, the response OFFSET_OUT_OF_RANGE contains the leader's end offset. In Kafka the
+    follower requests this offset by ListOffsets.
     """
 
     topic_partition: TopicPartition
@@ -228,7 +228,10 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListOffsets:
-    """Request: return the latest offset, the earliest, or the first since a time in ms."""
+    """Request: return the latest or the earliest offset, or that of the first record since a time.
+
+    The time is a timestamp in ms.
+    """
 
     topic_partition: TopicPartition
     timestamp: int = LATEST_TIMESTAMP
@@ -239,7 +242,10 @@ class ListOffsets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedOffsets:
-    """Response: the requested offset; -1 without an error means that no record is as recent."""
+    """Response: the requested offset.
+
+    The offset -1 without an error means that no record has the requested time or a later one.
+    """
 
     error: ErrorCode = ErrorCode.NONE
     offset: Offset = UNKNOWN_OFFSET

@@ -83,7 +83,7 @@ class AddedPartitionsToTxn:
 
     @property
     def topic_partition(self) -> TopicPartition:
-        """The only topic partition of a response to a leader's verification."""
+        """The topic partition whose leader requested a verification; there is only this one."""
         return self.topic_partitions[0]
 
 

@@ -1,9 +1,9 @@
 """A simulated program's requests to leaders and coordinators: discovery and retries.
 
-`BrokerClient` caches leaders and coordinators. A request is sent again, after a new discovery,
-while the error is one of `RETRIABLE` or there is no response. The caller decides whether a retry is
-harmless. `attempts` limits the number of requests. The result None means that the last request has
-no response, so the outcome is unknown.
+`BrokerClient` caches leaders and coordinators. If a request gets no response, or an error that
+allows a retry (`RETRIABLE`), the client discovers the leader or coordinator again and repeats the
+request. It sends the request at most `attempts` times. The caller decides whether a retry is
+harmless. The result None means that the last request has no response, so the outcome is unknown.
 
 Source: the Java client's NetworkClient and ConsumerCoordinator.
 """

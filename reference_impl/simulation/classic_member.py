@@ -213,9 +213,10 @@ _JOIN_AGAIN: Final = frozenset({
 
 
 def _subscription(topic: str) -> bytes:
-    """Returns the metadata of the protocol: ConsumerProtocolSubscription, version 0.
+    """Returns the metadata of the assignment protocol that a member sends with JoinGroup.
 
-    Kafka parses it for groups of the type `consumer`.
+    It is a ConsumerProtocolSubscription of version 0. Kafka parses these bytes if the protocol type
+    of the group is `consumer`.
     """
     name = topic.encode()
     version, topics, no_user_data = 0, 1, -1

@@ -175,9 +175,10 @@ class Cluster(Machines):
         return client
 
     def history(self) -> History:
-        """Returns the completed operations of all clients in the order of completion.
+        """Returns the operations of all clients.
 
-        The sends and transactions that have not ended come last.
+        The completed operations come first, in the order of their completion. The sends and
+        transactions that have not ended follow.
         """
         unfinished = (operation for c in self._clients.values() for operation in c.unfinished())
         return (*self._observed, *unfinished)
@@ -255,8 +256,8 @@ class Cluster(Machines):
     def may_do_alone(self, core: Iterable[BrokerId]) -> bool:
         """Returns True if the brokers in `core` can serve every topic partition without the others.
 
-        For each topic partition, one of them must be up and in the ISR or ELR, and at least
-        min.insync.replicas of them must have a replica.
+        For each topic partition, at least one broker in `core` must be up and in the ISR or ELR. In
+        addition, at least min.insync.replicas brokers in `core` must have a replica.
         """
         alone = {*core}
         up = {*filter(self._is_registered, alone)}

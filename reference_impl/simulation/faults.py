@@ -1,8 +1,9 @@
 """Faults as data: a plan of faults and their times can be printed, stored and shrunk.
 
-Most faults happen at a given time. The fault `On` waits for requests: on the third EndTxn to broker
-2, for example, the response is lost, or the broker dies afterwards. It ends when it has applied to
-`count` requests. A separate fault, `Restart`, starts a crashed broker again.
+Most faults happen at a given time. The fault `On` waits for requests instead. For example, the
+response to the third EndTxn that is sent to broker 2 is lost, or the broker dies after this
+request. A fault `On` ends when it has applied to `count` requests. A crashed broker stays down
+until the fault `Restart`.
 
 Source: docs/kafka-rules.md B9 (the kinds of crashes); TigerBeetle's and FoundationDB's simulators.
 """
@@ -117,11 +118,12 @@ class Die:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class On:
-    """A fault that applies to requests which match all fields; None matches any value.
+    """A fault that waits for requests with a given API, sender, receiver and topic partition.
 
-    With `moment` "before" the fault affects the request: it is lost, is late, or kills the broker
-    on arrival without being applied. With "after" the broker applies the request; then the response
-    is lost or late, or the broker dies before any effect leaves it.
+    A field with the value None matches every request. If `moment` is "before", the request is lost
+    or late, or the receiving broker dies instead of applying it. If `moment` is "after", the broker
+    applies the request. Then the response is lost or late, or the broker dies before it sends
+    anything.
     """
 
     api: str | None = None  # the request's name: "Produce", "EndTxn", ...

@@ -1,8 +1,8 @@
 """The simulated machines of a cluster: brokers with their disks, and the faults of both.
 
-A fault is carried out at once, either by a method of its own or as data by `apply`; a fault that
-waits for a request is stored. What remains on the disk depends on the fault: crash of the process,
-power loss, disk replaced, or clean shutdown.
+Each kind of fault has a method that carries it out at once. The method `apply` takes a fault as
+data and calls the right method; a fault that waits for a request is stored instead. What remains on
+the disk depends on the fault: crash of the process, power loss, disk replaced, or clean shutdown.
 
 Source: docs/kafka-rules.md B9.
 """
@@ -69,7 +69,10 @@ class Machines(World):
         self.trace.add(self.now_ms, CONTROLLER, fault, None)
 
     def crash(self, broker: BrokerId) -> None:
-        """Kills the process of the broker; nothing happens if it is down or NO_BROKER."""
+        """Kills the process of the broker.
+
+        Nothing happens if the broker is down, or if the id is NO_BROKER because there is no leader.
+        """
         if broker not in self.broker_ids:
             return
         node = self._nodes.pop(NodeId(broker), None)
@@ -87,7 +90,7 @@ class Machines(World):
     def lose_power(self, broker: BrokerId, kept_percent: int = 0, *, garbled: bool = False) -> None:
         """Kills the machine of the broker; only `kept_percent` of the unflushed bytes remain.
 
-        Nothing happens if the argument is NO_BROKER.
+        Nothing happens if the id is NO_BROKER because there is no leader.
         """
         if broker not in self.broker_ids:
             return

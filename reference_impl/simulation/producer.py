@@ -179,10 +179,11 @@ class Producer:
         return producer, tuple(effects)
 
     def _next_to_send(self, now_ns: int) -> int | None:
-        """Returns the index of the batch to send next; None if none may be sent now.
+        """Returns the index of the batch to send next; None if no batch may be sent now.
 
-        The oldest batch comes first if it must be retried. The index of a new batch is the length
-        of `begun`.
+        The list `begun` contains the unacknowledged batches, and the index is a position in it. The
+        oldest batch comes first if it must be retried. A new batch gets the position after the last
+        one.
         """
         lacks_id = self.config.idempotent and self.producer_id == NO_PRODUCER_ID
         if self.over is not None or lacks_id or self.leadership.leader == NO_BROKER:

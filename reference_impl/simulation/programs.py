@@ -61,8 +61,8 @@ ProgramFactory = Callable[["Application"], Program]
 class Application:
     """The identity and the clock of a program, and the recorder of its operations.
 
-    Operations begin and end one at a time. If the application dies, its open operation stays open
-    in the history, as a recorder would write it.
+    Only one operation is open at a time. If the application dies during an operation, this
+    operation has no end in the history.
     """
 
     client_id: NodeId
@@ -84,7 +84,10 @@ class Application:
         group: str | None = None,
         isolation: Isolation | None = None,
     ) -> None:
-        """Begins an operation; if it never ends, its micro-operations in the history are `did`."""
+        """Begins an operation with the micro-operations `did`.
+
+        If the operation never ends, the history still contains them.
+        """
         assert self.open is None, f"{self.open} is open"
         self.now_ns += 1
         self.open = Operation(

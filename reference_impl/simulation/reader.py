@@ -90,9 +90,10 @@ class Reader:
         return Fetched(topic_partition=self.topic_partition, error=error_of(answer))
 
     def _log_start(self, answer: Fetched) -> Steps[Offset]:
-        """Returns the log start offset, which Kafka does not send with an error.
+        """Returns the log start offset after an error response to a fetch.
 
-        Without an answer to ListOffsets, returns the position.
+        An error response of Kafka does not contain this offset. The reader then requests it by
+        ListOffsets. If this request fails, returns the reader's position.
         """
         if answer.log_start_offset >= 0:
             return answer.log_start_offset

@@ -1,8 +1,8 @@
 """Runs as data: a scenario describes a workload with faults, and a run is its result.
 
 Equal scenarios give the same run, byte for byte. A run begins with faults. In *safety* mode all
-faults then end; in *liveness* mode only for a smallest set of brokers that can serve all topic
-partitions, while the others stay down. If the cluster does not recover within `recovery_ms`,
+faults then end. In *liveness* mode they end only for a smallest set of brokers that can serve all
+topic partitions; the other brokers stay down. If the cluster does not recover within `recovery_ms`,
 `NoProgress` is raised. After the recovery the log is read.
 
 Source: TigerBeetle's simulator (safety and liveness modes).
@@ -173,9 +173,10 @@ def draw_faults(
     every_ms: int,
     kinds: tuple[Kind, ...] = PROCESSES,
 ) -> Plan:
-    """Returns a plan of faults of these kinds, drawn from the seed, one after the other.
+    """Returns a random plan of faults of these kinds, which follow one after the other.
 
-    At most one broker is down at a time, so a majority of the replicas is always up.
+    Equal seeds give equal plans. At most one broker is down at a time, so a majority of the
+    replicas is always up.
     """
     coins = Random(f"faults {seed}")
     plan: list[At] = []

@@ -1,6 +1,7 @@
-"""Sweeps as data: a workload, a network, and kinds of faults that are drawn from each seed.
+"""Sweeps as data: a workload, a network, and the kinds of faults in its runs.
 
-The kinds of faults are those under which Kafka keeps its guarantees.
+A sweep has one run for each seed, and the seed decides which faults happen when. The kinds of
+faults are those under which Kafka keeps its guarantees.
 
 Simplified: when a machine loses its power or its disk, the next machine does so only after the
 first one has rejoined the ISR. If several replicas of a topic partition lose unflushed records at

@@ -144,8 +144,8 @@ class TransactionalProducer:
     ) -> Steps[bool]:
         """Adds the group's offsets to the transaction.
 
-        Returns False after an error, when the transaction can only be aborted. A call without a
-        member id behaves like a client older than KIP-447: no group generation fences it.
+        Returns False after an error; the transaction can then only be aborted. A call without a
+        member id behaves like a client older than KIP-447: the group does not check its generation.
         """
         if self._is_stopped():
             return False

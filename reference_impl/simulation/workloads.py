@@ -26,7 +26,11 @@ PAUSE_MS: Final = 10
 
 
 def transfers(name: str, seed: int, until_ms: int) -> ProgramFactory:
-    """Returns a program that repeats a transaction: one record to each account, commit or abort."""
+    """Returns a program that runs one transaction after another.
+
+    Each transaction sends one record to each account, which is a topic partition. About one
+    transaction in four is aborted, at random; the others are committed.
+    """
     coins = Random(f"transfers {name} {seed}")
 
     def program(app: Application) -> Program:

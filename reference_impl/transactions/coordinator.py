@@ -10,9 +10,10 @@ A transactional id without an open or unfinished transaction expires after
 `transactional.id.expiration.ms` of inactivity. The next producer gets a new producer id; an old
 instance gets INVALID_PRODUCER_ID_MAPPING.
 
-A transactional id is busy while a change is being appended, and from a decision until all its
-markers are written. Requests for a busy id get CONCURRENT_TRANSACTIONS, whatever their producer id
-and epoch; only a V1 EndTxn must first have the current ones. Markers are sent to the leaders of the
+A transactional id is busy while one of its changes is being appended. It is also busy from the
+decision to commit or abort until all markers are written. A request for a busy id gets the error
+CONCURRENT_TRANSACTIONS, even if its producer id or epoch is wrong; but for a V1 EndTxn the
+coordinator checks producer id and epoch first. Markers are sent to the leaders of the
 transaction's topic partitions until each has responded. A new coordinator continues the prepared
 transactions in its log.
 

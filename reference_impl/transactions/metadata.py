@@ -98,9 +98,9 @@ class TransactionMetadata:
     def moved(self, state: TxnState, **changes: Any) -> TransactionMetadata:
         """Returns the metadata in the next state; raises ValueError if the table forbids it.
 
-        Each transition stores the producer id from before it. So after a change of the producer id,
-        a request with the old id is recognized as a retry only until the next transition. Kafka:
-        TransactionMetadata.prepareTransitionTo.
+        The metadata also stores the producer id that was valid before the latest transition. If a
+        transition changes the producer id, a retry with the old id is recognized by this value. The
+        next transition overwrites it. Kafka: TransactionMetadata.prepareTransitionTo.
         """
         if self.state not in PREDECESSORS[state]:
             raise ValueError(f"{self.transactional_id}: {self.state.value} -> {state.value}")
@@ -143,7 +143,7 @@ class TransactionMetadata:
         """Returns the metadata after all markers are written.
 
         If the epochs of the producer id are used up, the next producer id replaces it, and the
-        epoch begins at 0. The last epoch that the client had is still stored.
+        epoch begins at 0. The client's last epoch stays stored, so that its retry is recognized.
         """
         done = self.moved(COMPLETED[RESULTS[self.state]], topic_partitions=(), started_ms=-1)
         if self.next_producer_id == NO_PRODUCER_ID:

@@ -1,10 +1,12 @@
-"""Translates frames to request bodies and responses to frames, on the side of the broker. Only this
-module and `clients.frames`, the side of the client, use kio, the library of Kafka's schemas.
+"""Translates frames to request bodies, and responses to frames, on the side of the broker.
 
-A frame is a request header and a body; `decode` returns both as a `Call`. `Call.make` builds the
-parts of the response: it omits fields that the version lacks, and converts integers to kio's types.
-`Call.respond` writes the response with the header version of its schema; ApiVersions always uses
-header version 0. `load_schemas` loads all schemas at start, which takes up to a second.
+A frame is a request header and a body; `decode` returns both as a `Call`. With `Call.make` a
+handler builds the parts of the response, without the fields that the request's version lacks.
+`Call.respond` writes the frame of the response. The response to ApiVersions always has header
+version 0.
+
+The schemas of Kafka's messages come from the library kio. Only this module, `plain_messages` and
+`clients.frames` use it. `load_schemas` loads all schemas at the start, which takes up to a second.
 
 Bytes after a body are ignored, as in Kafka: librdkafka 2.16 sends three such bytes after a Metadata
 request for all topics.
@@ -172,14 +174,17 @@ def _parts(api: Api, version: int) -> dict[str, tuple[Any, tuple[str, ...]]]:
 
 @cache
 def parts(api: Api, version: int, entity_type: Side) -> dict[str, tuple[Any, tuple[str, ...]]]:
-    """Returns the classes of a request or a response, with the names of their fields."""
+    """Returns the classes of a request or a response, each with the names of its fields.
+
+    A message has one class for the whole, and one for each kind of nested structure.
+    """
     module = load_payload_module(api, version, entity_type)
     return {name: (kind, tuple(f.name for f in fields(kind))) for name, kind in _classes(module)}
 
 
 @cache
 def payload(api: Api, version: int, entity_type: Side) -> tuple[str, Any]:
-    """Returns the name and the class of the whole request or response."""
+    """Returns the name and the class of a request or a response, not of a nested structure."""
     module = load_payload_module(api, version, entity_type)
     (found,) = [(name, kind) for name, kind in _classes(module) if kind.__type__ is entity_type]
     return found

@@ -3,10 +3,10 @@
     {"event": "produce", "broker": 0, "topic_partition": "a-0", "base_offset": 4, "records": 2,
      "producer_id": 1000, "producer_epoch": 0, "base_sequence": 4, "answered": false}
 
-A line is written once the batch is in the log (with acks=all: of each in-sync replica). `answered`
-is false if a fault dropped the response. A retry that was recognized as a duplicate has a line of
-its own with the same offset. A batch that was appended but never acknowledged inside the cluster
-has no line, so counts from this log are lower bounds.
+A line is written once the batch is in the leader's log, with acks=all in the log of each in-sync
+replica. `answered` is false if a fault dropped the response. A retry that was recognized as a
+duplicate has a line of its own with the same offset. A batch that was appended but never
+acknowledged inside the cluster has no line, so counts from this log are lower bounds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The wire handler of DeleteRecords, which sends one request per topic partition.
+"""The wire handler of DeleteRecords, which splits a request into one for each topic partition.
 
 Source: KIP-107.
 """

@@ -117,7 +117,10 @@ class FaultPlan:
         self._random = random.Random(f"drop-response {self.seed}")
 
     def answers_applied(self) -> bool:
-        """Counts an applied produce request; returns False if a fault drops the response."""
+        """Counts an applied produce request; returns True if its response may be sent.
+
+        Returns False if a fault drops the response.
+        """
         self.applied += 1
         dropped = [self._drops(fault) for fault in self.faults if isinstance(fault, DropResponse)]
         return not any(dropped)

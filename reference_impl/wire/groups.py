@@ -275,9 +275,11 @@ async def _fetched(
 async def _all_topics(
     broker: ServedBroker, call: Call, found: Iterable[TopicPartition]
 ) -> list[tuple[dict[str, Any], str, list[int]]]:
-    """Returns each topic with committed offsets: its fields, its name, and its partitions.
+    """Returns all topics in which the group has committed offsets, for a request without topics.
 
-    Since version 10 a topic is identified by its id, so a topic that no longer exists is left out.
+    Each topic is returned as three values: the fields that identify it in the response, its name,
+    and its partition numbers. Since version 10 a topic is identified by its id, so a topic that no
+    longer exists is left out.
     """
     by_name: dict[str, list[int]] = {}
     for place in found:

@@ -1,7 +1,7 @@
-"""Leader hints: who leads a topic partition, beside an error that says that this broker does not.
+"""Leader hints: a broker that does not lead a topic partition names the leader in its response.
 
-With the hint a client needs no Metadata request before it sends its request to the new leader. A
-response has a hint for each topic partition with such an error, and the address of each leader.
+The hint comes with the error for this topic partition. With it the client needs no Metadata request
+before it sends its request to the leader. The response also has the address of each named leader.
 
 Source: KIP-951; KafkaApis.handleProduceRequest, KafkaApis.handleFetchRequest.
 Simplified: the leader is that of the applied metadata, also where the broker has a replica.
@@ -37,7 +37,10 @@ class LeaderHints:
         return cls(call, states, broker.addresses)
 
     def beside(self, place: TopicPartition) -> dict[str, Any]:
-        """Returns the field with the hint for a topic partition; empty if it has none."""
+        """Returns the hint for a topic partition, as the response field that comes with its error.
+
+        The result is empty if the topic partition has no hint.
+        """
         state = self.states.get(place)
         if state is None:
             return {}

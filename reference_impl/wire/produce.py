@@ -138,9 +138,10 @@ def _first_header(data: bytes) -> Header | None:
 async def _unsupported(
     broker: ServedBroker, call: Call, requests: Mapping[TopicPartition, Produce]
 ) -> dict[TopicPartition, Produced]:
-    """Returns the refusals of batches with zstd in a version that does not know zstd (KIP-110).
+    """Returns the error responses for batches with zstd, if the request's version forbids zstd.
 
-    Kafka: ProduceRequest.validateRecords, which is called only if the topic partition exists.
+    The result has no response for a topic partition that does not exist, because Kafka checks only
+    existing ones. Kafka: ProduceRequest.validateRecords; KIP-110.
     """
     if call.version >= KNOWS_ZSTD:
         return {}

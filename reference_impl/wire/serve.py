@@ -237,7 +237,7 @@ class Cluster:
 def _signals_stop(stopped: asyncio.Event) -> Generator[None]:
     """Sets the event `stopped` on SIGINT and SIGTERM while the block runs.
 
-    It has no effect outside the main thread.
+    Outside the main thread the signals are not handled.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -1,8 +1,8 @@
-"""The interface between connections and one running broker, in requests of one topic partition.
+"""The interface through which the wire handlers call one running broker.
 
-A handler splits a wire request with many topic partitions, and joins the responses. It also chooses
-the fields that depend on the request's version, and waits for long polls. The broker decides
-everything else.
+A request on the wire may cover many topic partitions, a request of this interface only one. So a
+handler splits the wire request and joins the responses. It also chooses the fields that depend on
+the request's version, and waits for long polls. The broker decides everything else.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class ServedBroker(Protocol):
 
 
 async def request_core(broker: ServedBroker, request: Request, answer: type[R]) -> R:
-    """Returns the broker's response to the request, after a check of its class."""
+    """Returns the broker's response to the request, which must be of the expected class."""
     response = await broker.call(request)
     assert isinstance(response, answer), f"{request} was answered with {response}"
     return response

@@ -130,9 +130,9 @@ def describe(state: PartitionState) -> list[Described]:
 
 
 def written_configs(request: CreateTopic) -> Iterable[tuple[str, str]]:
-    """Yields the settings that the topic has itself, as names and values.
+    """Yields the name and the value of each setting that the topic does not take from a default.
 
-    That are those that were set, and all that differ from their defaults.
+    These are the settings that were set explicitly, and those with other values than the default.
     """
     for name, (field, _, _) in CONFIGS.items():
         value = getattr(request.log_config if field in _OF_LOG else request, field)

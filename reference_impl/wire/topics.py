@@ -151,7 +151,7 @@ async def _decided(
 ) -> Refusal:
     """Sends the request to the controller; returns the error and the message of its response.
 
-    A request that the broker does not support is not sent: the result is then an error too.
+    An unsupported or invalid request is not sent; the error for it is returned instead.
     """
     refused = _not_served(call, wanted)
     if refused != NOT_REFUSED:

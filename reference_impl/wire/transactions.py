@@ -89,7 +89,8 @@ async def _added(
 ) -> tuple[Any, ...]:
     """Returns the results for the topics of one transaction.
 
-    If a topic partition does not exist, none is added, and the others get OPERATION_NOT_ATTEMPTED.
+    If one topic partition does not exist, no topic partition is added to the transaction. All that
+    exist then get the error OPERATION_NOT_ATTEMPTED.
     """
     wanted = tuple(
         TopicPartition(topic.name, index) for topic in topics for index in topic.partitions
@@ -205,8 +206,8 @@ def offsets_of(
 ) -> tuple[tuple[TopicPartition, CommittedOffset], ...]:
     """Returns the topic partitions in a request, each with the offset to commit.
 
-    If the request has topic ids, `names` contains the name of each known topic by its position in
-    the request.
+    If the request has topic ids, the parameter `names` maps the position of each topic in the
+    request to its name. Topics with an unknown id are missing in `names`, and are left out.
     """
     return tuple(
         (

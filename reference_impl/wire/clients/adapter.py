@@ -1,12 +1,13 @@
 """Translates the requests of simulated clients to frames, and frames to their responses.
 
 Through this inverse of the wire handlers, the clients of the simulation speak to any broker over
-TCP. `DIALOGUES` lists for each request its API, its versions, and two functions: one writes the
-request, the other reads the response. The versions are chosen so that topics have names, and by the
-transaction protocol (`_versions`).
+TCP. The table `DIALOGUES` has a row for each request: its API, its versions, and two functions. One
+function writes the request, the other reads the response. The versions are those in which a request
+contains topic names, not topic ids. A transactional request is also limited to the versions of its
+transaction protocol, V1 or V2.
 
-Several trials share a cluster: each has a prefix for the names of its topics, groups and
-transactional ids, which exists only on the wire.
+Several trials share a cluster, so each trial puts its own prefix before the names of its topics,
+groups and transactional ids. The prefix exists only on the wire; the clients do not see it.
 
 Source: Kafka message schemas; KIP-516 (topic ids), KIP-848, KIP-890.
 Simplified: one topic partition in each request; no fetch sessions.
@@ -109,8 +110,8 @@ def _dialogue(request: Request) -> Dialogue:
 def _versions(request: Request, versions: Range) -> Range:
     """Returns the range of versions with which the request may be written.
 
-    A request of the first transaction protocol has a version from before KIP-890; a request of the
-    second has a version since KIP-890.
+    A request of transaction protocol V1 has a version from before KIP-890. A request of V2 has a
+    version since KIP-890.
     """
     first, last = versions
     match request:

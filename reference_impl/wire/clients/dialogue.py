@@ -1,7 +1,7 @@
 """The writer and the reader of each request and response, and the names that a trial uses.
 
-Several trials share a cluster: each has a prefix for the names of its topics, groups and
-transactional ids, which exists only on the wire (`Names`).
+Several trials share a cluster, so each trial puts its own prefix before the names of its topics,
+groups and transactional ids. The prefix exists only on the wire (`Names`).
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class UnknownError(ValueError):
 def error_code(number: int) -> ErrorCode:
     """Returns the error that has the error code `number` on the wire.
 
-    Some errors that the simulation does not have are replaced by one that clients treat alike. For
-    all others, raises UnknownError.
+    The simulation does not have all errors of Kafka. A few of the missing ones are replaced by an
+    error that a client handles in the same way. For any other, raises UnknownError.
     """
     if number in ALIKE:
         return ALIKE[number]
@@ -55,9 +55,10 @@ def error_code(number: int) -> ErrorCode:
 class Names:
     """The names of one trial on the wire, and the topic ids that its clients have learnt.
 
-    `settings` has settings of topics that only Kafka knows; the topic is created with them. Of a
-    topic in `partitions`, clients see this number of partitions: brokers that create topics without
-    a request choose another number.
+    The field `settings` has additional Kafka settings with which a topic is created. The field
+    `partitions` limits the number of partitions of a topic that clients see. This is needed for
+    brokers without CreateTopics: they create a topic by themselves, with a number of partitions of
+    their own.
     """
 
     prefix: str = ""
@@ -114,8 +115,8 @@ def by_topic(places: Iterable[TopicPartition]) -> list[tuple[str, tuple[int, ...
 def worst_of(errors: Iterable[int]) -> ErrorCode:
     """Returns the most serious of the errors, or NONE.
 
-    An error that forbids a retry is more serious than any other. One error is enough, because a
-    response of the simulation has one for all its topic partitions.
+    An error that forbids a retry is more serious than one that allows it. In the simulation a
+    response has only one error, which applies to all its topic partitions.
     """
     found = [error for error in map(error_code, errors) if error is not ErrorCode.NONE]
     fatal = [error for error in found if error not in RETRIABLE]

@@ -108,10 +108,11 @@ def fetch_offsets(request: FetchOffsets, writer: Writer, names: Names) -> Values
 
 
 def fetched_offsets(request: FetchOffsets, body: Any, names: Names) -> FetchedOffsets:
-    """Reads the response; a topic partition that a broker leaves out has no committed offset.
+    """Reads the response to OffsetFetch.
 
-    So has each one of an unknown group. Kafka answers -1 in both cases; kfake leaves partitions
-    out, and answers GROUP_ID_NOT_FOUND.
+    Two cases mean that there is no committed offset: a topic partition is missing in the response,
+    or the group is unknown. Kafka returns the offset -1 in both cases. The broker kfake leaves the
+    topic partitions out, and returns GROUP_ID_NOT_FOUND for an unknown group.
     """
     found = tuple(
         (
