@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from checkers.conform.connection import Answer, Connection
+from checkers.conform.requests import LATEST
 from checkers.conform.steps import Topic
 from model.faults import InputFault
 from reference_impl.wire.apis import Api
@@ -21,6 +22,7 @@ MIN_INSYNC_REPLICAS: Final = 2
 SHARED: Final = (Topic(name="^two", partitions=2), Topic(name="^four", partitions=4))
 SOME_PARTITIONS: Final = 1_000  # more than a system gives a topic by itself
 TOPIC_EXISTS: Final = "TOPIC_ALREADY_EXISTS"
+NOT_YET: Final = ("NOT_LEADER_OR_FOLLOWER", "UNKNOWN_TOPIC_OR_PARTITION")
 
 
 class NotReady(InputFault):
@@ -86,10 +88,13 @@ class Target:
         try:
             if self.creates_topics:
                 self._create(connections[self.controller], topics, names)
-            return {
+            found = {
                 topic.name: self._known(connections.values(), topic, names[topic.name])
                 for topic in topics
             }
+            for topic in topics:
+                self._await_leaders(connections, names[topic.name], found[topic.name])
+            return found
         finally:
             for connection in connections.values():
                 connection.close()
@@ -146,12 +151,36 @@ class Target:
                 time.sleep(AGAIN_AFTER_S)
         return found
 
+    def _await_leaders(self, connections: Mapping[int, Connection], name: str, topic: Any) -> None:
+        """Waits until the leader of each partition accepts requests.
+
+        A broker of Kafka shows new metadata before it acts on it (BrokerMetadataPublisher).
+        """
+        until = time.monotonic() + READY_WITHIN_S
+        for partition in topic["partitions"]:
+            index, leader = partition["partition_index"], connections[partition["leader_id"]]
+            asked = [{"partition_index": index, "current_leader_epoch": -1, "timestamp": LATEST}]
+            body = {"topics": [{"name": name, "partitions": asked}]}
+            while _error(fields_of(leader.send(Api.LIST_OFFSETS, 4, body))) in NOT_YET:
+                if time.monotonic() > until:
+                    raise NotReady(
+                        f"{self.name}: the leader of {name}-{index} refuses to lead; "
+                        "check that every broker runs"
+                    )
+                time.sleep(AGAIN_AFTER_S)
+
 
 def fields_of(answer: Answer) -> dict[str, Any]:
     """Returns the fields of the answer; raises NotReady if there is no answer."""
     if isinstance(answer, str):
         raise NotReady(answer)
     return answer
+
+
+def _error(answer: Mapping[str, Any]) -> str:
+    """Returns the error code of the only partition of the answer."""
+    error: str = answer["topics"][0]["partitions"][0]["error_code"]
+    return error
 
 
 def _is_ready(found: Mapping[str, Any], partitions: range, replicas: int) -> bool:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -125,6 +126,25 @@ def test_a_topic_that_cannot_be_created_is_named(target: Target) -> None:
     topic = Topic(name="~bad", configs={"nonsense": "1"})
     with pytest.raises(NotReady, match="run-bad: INVALID_CONFIG"):
         target.create([topic], {"~bad": "run-bad"})
+
+
+def test_a_created_topic_has_leaders_that_lead(
+    target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kafka shows the leader of a new topic before this broker knows that it leads."""
+    error_codes = ["NOT_LEADER_OR_FOLLOWER", "UNKNOWN_TOPIC_OR_PARTITION", "NONE"]
+    send, asked = Connection.send, list[int]()
+
+    def slow_to_lead(self: Connection, api: Api, version: int, body: Any, **how: Any) -> Any:
+        if api is not Api.LIST_OFFSETS:
+            return send(self, api, version, body, **how)
+        asked.append(self.port)
+        return {"topics": [{"partitions": [{"error_code": error_codes[len(asked) - 1]}]}]}
+
+    monkeypatch.setattr(Connection, "send", slow_to_lead)
+    made = target.create([Topic(name="~new")], {"~new": f"{target.run}new"})
+    leader = made["~new"]["partitions"][0]["leader_id"]
+    assert asked == [target.brokers[leader][1]] * 3
 
 
 # ------------------------------------------------------------ sessions
