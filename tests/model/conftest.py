@@ -27,8 +27,9 @@ class Play:
         return next(a for a in self.spec.actions if a.name == name)
 
     def do(self, *script: str) -> Play:
-        """Takes these steps, each written as in `commit 0 1`; fails if the spec does not allow
-        one.
+        """Takes the steps of a script; fails if the spec does not allow one of them.
+
+        Each step is written as an action and its arguments, as in `commit 0 1`.
         """
         for line in script:
             name, *values = line.split()

@@ -27,7 +27,11 @@ ROW = Reason(
 
 
 def compared(*offsets: int) -> Compared:
-    """Returns a sequence in which the system answers these offsets, and the reference broker 0."""
+    """Returns a comparison of two systems' answers to a sequence of sends.
+
+    The compared system answers with the offsets in the parameter `offsets`, the reference broker
+    with 0.
+    """
     steps = Steps(family="appends", seed=0, topics=(), steps=(SEND,) * len(offsets))
     theirs = Answers([{"error_code": "NONE", "offset": one} for one in offsets])
     ours = Answers([{"error_code": "NONE", "offset": 0}])

@@ -31,9 +31,9 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def changed(file: Path, change: Callable[[Cells], bool]) -> str:
-    """Writes a copy of the recording in which one answer is changed; returns its path.
+    """Writes a copy of the recording with one changed answer; returns its path.
 
-    The answer is the first one for which `change` returns True.
+    The parameter `change` is called on each answer, up to the first one for which it returns True.
     """
     header, *lines = gzip.decompress(file.read_bytes()).decode().splitlines()
     sequences = [json.loads(line) for line in lines]

@@ -1,4 +1,7 @@
-"""`urteil replay` repeats a recorded trace: on its variant, on a fixed variant, or edited."""
+"""`urteil replay` repeats a recorded trace on its own variant of a spec, or on the fixed variant.
+
+If a trace was edited, each state that differs from the spec's state is marked.
+"""
 
 from __future__ import annotations
 

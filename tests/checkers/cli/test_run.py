@@ -1,4 +1,4 @@
-"""Each way in which a command ends has an exit code, which the last event repeats."""
+"""Each way in which a command ends has an exit code; the last event has the same code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`urteil test` runs suites on a correct broker, on one with a bug, and outside conditions."""
+"""`urteil test` runs suites on a correct broker and on a broker with a bug.
+
+It also runs suites outside the conditions under which their claims hold.
+"""
 
 from __future__ import annotations
 

@@ -136,7 +136,10 @@ def test_a_trace_needs_logs_or_a_system_that_writes_them(
 def test_a_campaign_on_a_system_is_recorded_and_then_followed(
     call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The recording is faked: its cluster has the traces of an earlier one."""
+    """A command records a campaign on a system, and then follows the traces of its cluster.
+
+    Instead of recording, the test copies the traces of an earlier cluster.
+    """
     campaigns = list[tuple[RecordOptions, Subject]]()
 
     def record(run: Run, options: RecordOptions, subject: Subject) -> None:

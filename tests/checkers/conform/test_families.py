@@ -90,7 +90,11 @@ def test_reads_are_repeated_and_changes_are_not() -> None:
 
 
 def test_an_answer_that_cannot_say_to_retry_comes_after_one_that_can() -> None:
-    """Adding no partition has an answer without an error code, so a verification comes first."""
+    """An AddPartitionsToTxn without partitions comes after a verification that can be retried.
+
+    The response to AddPartitionsToTxn without partitions has no error code, so it cannot ask the
+    client to retry.
+    """
     steps = [step for seed in SEEDS for step in all_requests(sequence("transactions", seed).steps)]
     before = [steps[at - 1] for at, step in enumerate(steps) if step.note == "add nothing"]
     assert before

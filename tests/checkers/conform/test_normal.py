@@ -1,4 +1,7 @@
-"""Values that a system chooses freely become equal symbols on both sides; others stay."""
+"""A value that a system chooses freely becomes a symbol; all other values stay unchanged.
+
+Answers of two systems can then be compared.
+"""
 
 from __future__ import annotations
 

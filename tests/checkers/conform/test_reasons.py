@@ -1,4 +1,4 @@
-"""The conditions of the tables of differences are narrow, and each table is in order."""
+"""Known reasons for differences have narrow conditions, and their tables are in order."""
 
 from __future__ import annotations
 

@@ -198,7 +198,11 @@ def test_a_group_is_formed_step_by_step(session: Session) -> None:
 
 
 def test_a_request_is_sent_again_while_markers_are_written() -> None:
-    """A verification that comes too early has another error than CONCURRENT_TRANSACTIONS."""
+    """A request is sent again while Kafka writes the markers of the previous transaction.
+
+    Every request is sent again after CONCURRENT_TRANSACTIONS. If the broker verifies the request's
+    transaction, the request is sent again after a second error too.
+    """
     wrong = txn_commit_offsets("unknown member", "~x", "~g", "~t", "p", 3, retries=False)
     assert retried_errors(wrong) == {"CONCURRENT_TRANSACTIONS", "COORDINATOR_NOT_AVAILABLE"}
     plain = produce("append", "~t", BATCH, retries=False)
@@ -217,7 +221,11 @@ def test_receivers_are_leaders_coordinators_and_other_brokers(session: Session) 
 
 
 def test_a_system_without_create_topics_creates_them_by_metadata(target: Target) -> None:
-    """As the mock of librdkafka does; the reference broker never does, so the wait ends."""
+    """On a system without CreateTopics, a request for the metadata of a topic creates the topic.
+
+    librdkafka's mock cluster does so. The reference broker does not, so the test uses a topic that
+    exists already.
+    """
     without = replace(target, versions={Api.METADATA: range(13)})
     assert not without.creates_topics
     assert without.create([Topic(name="^two")], {"^two": f"{target.run}two"})["^two"]["partitions"]

@@ -1,8 +1,9 @@
 """The abstract replication spec at a small scope: its state counts, its lemmas and its bugs.
 
-A model in another notation, explored by other code, has the same counts: 4,398 states without a
-bug, 4,648 and 4,938 with the first two bugs. That model lacks three later rules of the spec: epochs
-without a leader, rejected proposals, and a high watermark that falls back to a new leader's.
+An independent model, in another notation and explored by other code, has the same state counts:
+4,398 without a bug, 4,648 and 4,938 with the first two bugs. It lacks three rules that the spec got
+later: epochs without a leader, rejected proposals, and a high watermark that falls back to a new
+leader's.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from model.replication_abstract.versions import ReplicationProof, WithLosses
 
 
 class CountedElsewhere(ReplicationProof):
-    """The abstract replication spec without three of its rules.
+    """The abstract replication spec without three of its rules, to compare state counts.
 
-    The independent model that counts the same states lacks these rules.
+    An independent model of replication, which has the same state counts, lacks these rules.
     """
 
     @action
@@ -91,7 +92,10 @@ def test_two_faults_in_two_epochs_keep_the_claims_and_reach_every_witness() -> N
 
 
 def test_without_faults_the_version_with_losses_has_the_states_of_the_proved_one() -> None:
-    """The version with losses, without faults and flushes, has the proved version's behaviours."""
+    """Without faults, the version with losses has no more states than the proved version.
+
+    Flushes are switched off too, because only a power loss depends on them.
+    """
     found = explore(NeverFlushes(leader_epochs=2, max_faults=0))
     assert found.distinct <= explore(ReplicationProof(leader_epochs=2)).distinct
     assert not found.violated
@@ -101,7 +105,7 @@ def test_without_faults_the_version_with_losses_has_the_states_of_the_proved_one
 
 
 class NeverFlushes(WithLosses):
-    """The version with losses, without the action that only a power loss reads."""
+    """The version with losses, without flushes: only a power loss depends on them."""
 
     @action
     def flush(s, r: Replica, end: Offset) -> None:

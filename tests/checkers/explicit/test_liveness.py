@@ -272,8 +272,8 @@ def among(nodes: frozenset[int]) -> t.Node:
 def spec_of(edges: Mapping[str, frozenset[Edge]], p: frozenset[int], q: frozenset[int]) -> Graph:
     """Returns a spec whose actions move a token along the edges of a graph.
 
-    `edges` has a set of edges for each fairness. An action has at most one target for each node, so
-    a set in which a node has several targets becomes several actions.
+    The parameter `edges` has the edges for each kind of fairness. An action has at most one target
+    for each node, so two edges from one node belong to two actions.
     """
     spec, made = Graph(), []
     for name, drawn in edges.items():

@@ -88,7 +88,7 @@ CUTS = st.lists(st.integers(0, 14), max_size=6)  # operations that begin a parti
 def analysed(
     h: History, anomalies: Collection[str], declared: Declarations, at: list[int]
 ) -> Analysis:
-    """Analyzes a history whose partitions begin at the operations `at`."""
+    """Analyzes a history in partitions, which begin at the operations in the parameter `at`."""
     table = as_table(h)
     ops = table["op"].to_pylist()
     bounds = [0, *sorted(ops.index(op) for op in at if op in ops), table.num_rows]

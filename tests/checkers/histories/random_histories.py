@@ -4,7 +4,8 @@ A history has all kinds of micro-operations, at few offsets of few keys, so cont
 One history in eight may break an assumption: a process has two open operations, or a value is sent
 twice. Some offsets are at the boundaries of bitset words.
 
-With `settled` most observations agree on one log, so repeated or skipped deliveries stand out.
+The parameter `settled` makes most observations agree on one log, so that repeated or skipped
+deliveries stand out.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ SETTLED: Final = tuple(zip("abcdef", (0, 1, 2, 63, 64, 1 << 16), strict=True))
 def random_history(seed: int, fs: Sequence[str] = FS, *, settled: float = 0) -> History:
     """Returns up to thirty operations of five processes, from a seed.
 
-    A fraction of the observations, `settled`, agrees with the log `SETTLED`; the others are random.
+    The parameter `settled` is the fraction of observations that agree with one fixed log. The
+    others are random.
     """
     rng = random.Random(seed)
     unsound = rng.random() < 0.125

@@ -46,7 +46,7 @@ def micro_operations(draw: st.DrawFn, values: list[str]) -> MicroOperation:
 
 @st.composite
 def histories(draw: st.DrawFn, *, sound: bool) -> History:
-    """Draws a history of a few clients; with `sound` it breaks no assumption of the analysis."""
+    """Draws a history of a few clients; the parameter `sound` excludes broken assumptions."""
     values = list("abcdefgh")
     made: list[Operation] = []
     sent: set[tuple[str, str]] = set()
@@ -87,7 +87,10 @@ def histories(draw: st.DrawFn, *, sound: bool) -> History:
 
 
 def partitioned(table: pa.Table, rng: random.Random, count: int, *, mixed: bool) -> LocalDataset:
-    """Returns a history as `count` tables: ranges of its rows, or random rows if `mixed`."""
+    """Returns a history as a dataset of several tables; `count` is their number.
+
+    Each table has a range of the history's rows, or random rows if the parameter `mixed` is set.
+    """
     rows = list(range(table.num_rows))
     if mixed:
         rng.shuffle(rows)

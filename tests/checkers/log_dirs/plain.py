@@ -50,7 +50,7 @@ class Malformed(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A record in its batch: deltas to the batch header, and the bytes of the record itself."""
+    """A record of a batch; its offset and timestamp are relative to those of the batch header."""
 
     offset_delta: int
     timestamp_delta_ms: int

@@ -83,7 +83,7 @@ def batches(draw: st.DrawFn) -> tuple[tuple[Batch, bool], ...]:
 def replica_logs(
     draw: st.DrawFn, name: str, partition: str, of: tuple[tuple[Batch, bool], ...]
 ) -> ReplicaLog:
-    """Draws a replica that has most of the batches in `of`."""
+    """Draws the log of one replica, which has most of the batches of its partition."""
     has: list[tuple[Batch, bool]] = []
     for batch, begins in of[draw(st.sampled_from([0, 0, 0, 1, 2])) :]:
         if draw(st.sampled_from([*[True] * 15, False])):

@@ -1,7 +1,7 @@
 """Writes logs as the files that a broker leaves: segments, checkpoints and transaction indexes.
 
-Checksums are correct unless a batch asks for a wrong one. Sizes and positions result from the
-written bytes; those of the batch objects are ignored.
+Checksums are correct unless a batch asks for a wrong one. Sizes and positions are computed from the
+written bytes. The sizes and positions in the batch objects are ignored.
 
 Source: as `folders` and `plain`.
 """

@@ -43,9 +43,10 @@ Step = tuple[int, Outcome, tuple[Send | Poll | EndOffset, ...]]
 
 
 def write(folder: Path, script: list[Step], *, rows_per_part: int) -> HistoryWriter:
-    """Writes a history: a process invokes at one turn of the script and completes at its next.
+    """Writes a history from a script; returns the writer, which is still open.
 
-    Returns the writer, which is still open.
+    The first entry of a process in the script invokes an operation, and its next entry completes
+    the operation.
     """
     writer = HistoryWriter(folder, DESCRIBED, rows_per_part=rows_per_part).__enter__()
     opened: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""Each anomaly in an event has a text and the nearby operations that explain the anomaly."""
+"""In an event, each row of an anomaly has a text and the nearby operations that explain the row."""
 
 from __future__ import annotations
 

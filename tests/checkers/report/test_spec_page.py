@@ -69,9 +69,9 @@ def test_a_state_diagram_has_exactly_the_steps_of_the_spec(spec: str) -> None:
 
 
 def steps_of(spec: Spec, label: Callable[[Cells], list[str]]) -> set[Step]:
-    """Returns how actions of a spec change labels: each as old label, action and new label.
+    """Returns the label changes in a spec, each as old label, action and new label.
 
-    `label` maps a state of the spec to its labels.
+    The parameter `label` is a function from a state of the spec to its labels.
     """
     explored = compiled_graph(spec)
     labels = [label(state) for state in explored.states]

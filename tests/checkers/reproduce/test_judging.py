@@ -1,7 +1,7 @@
 """The verdicts on recorded histories of real brokers of Apache Kafka.
 
-`tests/data/reproduce/NAME/case` and `control` were recorded by `urteil reproduce NAME`. The control
-shows that the verdict can differ: its history differs only in what the brokers did.
+`urteil reproduce NAME` recorded two histories in `tests/data/reproduce/NAME`: `case`, which is
+violated, and `control`, which holds. The two runs differ only in what the brokers did.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ def test_its_recorded_control_holds(name: str) -> None:
 
 
 def test_every_finding_has_recorded_histories() -> None:
-    """A promise about an answer needs no recorded histories, because the answer decides it."""
+    """Every reproduced finding has recorded histories, unless it breaks a promise about an answer.
+
+    The answer alone decides a promise about an answer, without a history.
+    """
     findings = {one.name for one in REPRODUCTIONS.values() if one.page and one.case.breaks is None}
     assert findings <= {*NAMES}
 

@@ -1,4 +1,4 @@
-"""The Java producer and the transactional producer of schedules.
+"""The Java producer and the transactional producer that reproductions use.
 
 A Python program stands for the Java producer: it prints the same lines.
 """
@@ -48,7 +48,10 @@ def test_each_record_ends_once_with_its_offset_or_its_error() -> None:
 
 
 def test_records_that_are_sent_together_are_one_operation(stage: Stage, tmp_path: Path) -> None:
-    """So the history has the order of the records, and shows a broker that changes it."""
+    """Records that are sent together are one operation, so a broker that reorders them is found.
+
+    The operation has the records in the order in which they were sent.
+    """
     history = stage.shared.history
     sends = JavaSends.begun(Send("t-0", "a"), stage.shared)
     sends.add(Send("t-0", "b"), history)

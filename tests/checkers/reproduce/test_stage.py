@@ -46,7 +46,7 @@ from reference_impl.wire.apis import Api
 
 
 def create(replicas: int, **configs: str) -> Callable[[Stage], None]:
-    """Returns an action that creates a topic, without the replica assignment that Kafka accepts."""
+    """Returns an action that creates the topic of the stage, without a replica assignment."""
 
     def do(stage: Stage) -> None:
         topic = {

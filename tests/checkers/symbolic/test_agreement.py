@@ -177,7 +177,7 @@ def constant(sorts: Sorts, elements: dict[str, list[Expr]], info: t.SortInfo, v:
 
 
 def pinned(step: Step, elements: dict[str, list[Expr]], state: State) -> list[Expr]:
-    """Returns Z3 formulas: the state before the step is exactly this one."""
+    """Returns Z3 formulas that fix every variable before the step to its value in a state."""
     facts: list[Expr] = []
     for (name, keys), info in CELLS:
         v = variable(name)
@@ -194,9 +194,9 @@ def finite() -> tuple[Step, dict[str, list[Expr]]]:
 
 
 def closed() -> tuple[Step, dict[str, list[Expr]]]:
-    """Returns a step over unbounded sorts, and the elements that axioms allow each sort.
+    """Returns a step over unbounded sorts, and the elements of each sort.
 
-    So Z3 has the same states as the interpreter.
+    Axioms allow a sort only these elements, so Z3 has the same states as the interpreter.
     """
     sorts, elements = Unbounded(), dict[str, list[Expr]]()
     for info in (NODE, TURN):
@@ -237,7 +237,9 @@ def test_a_formula_has_the_same_value_in_z3_at_a_finite_scope(
 @FEW
 @given(formula=st.one_of(quantified((), 1), formulas((), 2)), state=states())
 def test_the_unbounded_translation_agrees_for_closed_sorts(formula: t.Node, state: State) -> None:
-    """Axioms limit each sort to a few elements, so both have the same states.
+    """The unbounded translation agrees with the interpreter if axioms limit the sorts.
+
+    The axioms allow each sort a few elements, the same as in the interpreter.
 
     Z3 may answer "unknown" if the formula has a quantifier.
     """

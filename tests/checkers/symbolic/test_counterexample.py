@@ -76,7 +76,10 @@ def test_a_counterexample_is_printed_as_a_state_and_a_step() -> None:
 
 
 def test_the_state_of_a_counterexample_is_minimal() -> None:
-    """With one more variable at its least value, there is no counterexample."""
+    """A counterexample's state has the least value in every variable in which it can.
+
+    If another variable gets its least value, the state shows no violation any more.
+    """
     spec = Version1()
     found = shown(spec, "append", "no_hanging_transaction")
     interpreter = Interpreter.of(spec)

@@ -93,7 +93,10 @@ def appends(first: int, last: int, thread: str = HANDLER) -> str:
 def names(
     producer: int, epoch: int, first: int, last: int | None = None, thread: str = HANDLER
 ) -> str:
-    """Returns the line that Kafka logs before that of an append: producer and sequences."""
+    """Returns the line in which Kafka logs the producer of a batch, before the line of the append.
+
+    The line has the producer's id and epoch, and the first and last sequence number of the batch.
+    """
     return (
         f"TRACE ProducerStateManager [{thread}] [ProducerStateManager partition=t-0] Updated "
         f"producer {producer} state to ProducerAppendInfo(producerId={producer}, "

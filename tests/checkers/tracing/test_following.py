@@ -152,7 +152,10 @@ def test_the_state_and_the_lines_around_the_forbidden_event_are_kept(tmp_path: P
 
 
 def test_a_former_leader_without_records_names_its_own_epoch_in_a_fetch(tmp_path: Path) -> None:
-    """Kafka's cache of epochs has the epoch of a leader that appended nothing."""
+    """A former leader that appended nothing fetches with the epoch in which it led.
+
+    Kafka's cache of leader epochs has this epoch, although no record has it.
+    """
     change = "leader: 1 -> 2, leaderEpoch: 0 -> 1, partitionEpoch: 0 -> 1"
     lines = (
         *ONE_RECORD[:3],
@@ -180,7 +183,10 @@ def test_what_the_spec_does_not_have_is_outside_and_not_forbidden(tmp_path: Path
 def test_a_leader_that_is_elected_again_keeps_its_fetches_outside_of_the_spec(
     tmp_path: Path,
 ) -> None:
-    """In Kafka 3.5.2 a smaller ISR begins a leader epoch with the same leader."""
+    """A leader that is elected again and counts its earlier fetches is outside of the spec.
+
+    In Kafka 3.5.2 a smaller ISR begins a new leader epoch with the same leader.
+    """
     found = run(
         tmp_path,
         *ONE_RECORD[:8],
@@ -197,7 +203,10 @@ def test_a_leader_that_is_elected_again_keeps_its_fetches_outside_of_the_spec(
 
 
 def late_append(by: int) -> tuple[Line, ...]:
-    """Returns lines of a leader that logs an append `by` lines after the follower fetched it."""
+    """Returns log lines of a leader that logs an append after the follower has fetched the record.
+
+    The parameter `by` is the number of lines by which the line of the append is late.
+    """
     idle = ((1, records(2, 0)),) * (by - 1)
     other_thread = (1, appends(0, 0, "data-plane-kafka-request-handler-7"))
     return (*ONE_RECORD[:5], (2, copies(0, 0)), *idle, other_thread, *ONE_RECORD[7:])
@@ -210,7 +219,10 @@ def test_a_line_that_came_late_is_taken_early_within_the_bound(tmp_path: Path) -
 
 
 def test_the_producer_of_a_late_append_is_named_late_too(tmp_path: Path) -> None:
-    """Kafka names the producer between the append and its line, in the same thread."""
+    """If the line of an append is late, the line that names its producer is late too.
+
+    After an append, one thread of Kafka logs first the producer and then the append.
+    """
     *before, appended = late_append(by=8)[: -len(ONE_RECORD[7:])]
     named = (1, names(0, 0, 0, thread="data-plane-kafka-request-handler-7"))
     found = run(tmp_path, *before, named, appended, *ONE_RECORD[7:], ahead_ms=12)
@@ -234,7 +246,11 @@ def test_lines_of_one_thread_are_never_exchanged(tmp_path: Path) -> None:
 
 
 def test_a_line_that_kafka_logs_first_is_not_taken_early(tmp_path: Path) -> None:
-    """Kafka logs a fetch before it sends the fetch, so this line cannot be late."""
+    """A line that Kafka logs before it acts is not accepted before other lines.
+
+    Kafka logs a fetch before it sends the fetch. So the leader's line about this fetch cannot come
+    before the follower's.
+    """
     found = run(tmp_path, *ONE_RECORD[:3], (1, records(2, 0)), (2, fetches(0)))
     assert found.forbidden is not None
     assert found.forbidden.number == 3

@@ -74,7 +74,10 @@ def test_the_recorded_batches_of_kafka_are_accepted() -> None:
 
 
 def test_a_producer_goes_on_at_another_leader_and_in_a_newer_epoch(tmp_path: Path) -> None:
-    """The new leader lacks the record at offset 4, so the producer first sends it again."""
+    """A producer continues at a new leader, and then in a newer producer epoch.
+
+    The new leader lacks the record at offset 4, so the producer first sends this record again.
+    """
     again = ((2, names(5, 0, 3)), (2, appends(4, 4)))
     newer = ((2, names(5, 1, 0)), (2, appends(5, 5)))
     found = run(tmp_path, *BEGUN, *ELECTED, *again, *newer)

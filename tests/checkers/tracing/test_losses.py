@@ -131,7 +131,10 @@ def test_an_unclean_election_of_a_replica_with_every_record_loses_nothing(tmp_pa
 
 
 def test_the_records_of_a_replaced_leader_are_lost_as_it_commits_them(tmp_path: Path) -> None:
-    """A leader that does not know of the unclean election commits more: all of it is lost."""
+    """Records that a replaced leader commits after an unclean election are lost at once.
+
+    The replaced leader does not know of the election, and continues to commit records.
+    """
     assert losses(
         tmp_path, *ONE_COMMITTED, *ALONE, *UNCLEAN, (1, appends(3, 3)), (1, advances(3, 4))
     ) == [
@@ -198,7 +201,10 @@ def test_idempotence_is_undecided_after_a_loss() -> None:
 
 
 def test_mutants_of_a_recorded_loss_are_rejected() -> None:
-    """97 of 100 mutants of a trace of 180 events are rejected; most others are at its ends."""
+    """Validation rejects at least 97 of 100 mutants of a recorded trace with lost records.
+
+    The trace has 180 events. Most mutants that are accepted change its first or last events.
+    """
     events = [
         event
         for event in read(

@@ -1,4 +1,4 @@
-"""Lines of log files become events, according to the layout, the clock and the table of events."""
+"""Lines of log files become events, as the log layout, the clock and the table of events define."""
 
 from __future__ import annotations
 
@@ -140,7 +140,10 @@ def test_lines_of_kafka_3_5_are_the_same_events(message: str, fields: dict[str, 
 
 
 def test_idempotence_leaves_out_the_offset_commits_of_groups(tmp_path: Path) -> None:
-    """The group coordinator numbers the batches of its transactional commits from 0 each."""
+    """Partitions with the offset commits of groups are left out when producers are validated.
+
+    The group coordinator numbers each batch of its transactional offset commits from 0.
+    """
     found = Reading(
         partitions={
             name: trace(tmp_path, (0, created()), (1, names(5, 0, 0)))

@@ -130,10 +130,10 @@ def test_a_transaction_of_version_2_is_followed_to_its_end(tmp_path: Path) -> No
 
 
 def test_a_decision_that_a_failover_confirms_is_taken_with_its_markers(tmp_path: Path) -> None:
-    """The first coordinator died after it had appended its decision.
+    """A decision is accepted if it is confirmed only by the markers of a new coordinator.
 
-    The next coordinator sends the markers, which confirm it. Without a failover such markers are
-    forbidden.
+    The first coordinator died after it had appended the decision, and the next one sends the
+    markers. Without a failover, markers of an unconfirmed decision are forbidden.
     """
     confirmed, marker = COMMITTED[7], COMMITTED[8]
     assert confirmed[1] == changed("PREPARE_COMMIT", 1, "a-0, b-1")
@@ -197,9 +197,10 @@ def test_a_line_that_the_spec_forbids_is_rejected(
 def test_the_coordinator_aborts_a_transaction_of_an_old_client_in_a_new_epoch(
     tmp_path: Path,
 ) -> None:
-    """The cluster has transaction version 2, in which every end has a new epoch.
+    """A coordinator's abort after a timeout begins a new producer epoch, even for an old client.
 
-    So a coordinator's abort after a timeout has one too, although the client uses version 0.
+    The cluster has transaction version 2, in which every end of a transaction begins a new producer
+    epoch. The client uses version 0.
     """
     found = run(
         tmp_path,

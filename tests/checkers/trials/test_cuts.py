@@ -20,7 +20,10 @@ from reference_impl.simulation import faults
 
 @dataclass(frozen=True)
 class OfProcesses:
-    """The served system, as if its brokers were processes whose links proxies can cut."""
+    """A stand-in for a system whose brokers are processes: the served reference broker.
+
+    It declares every ability of a system. Proxies can cut its links.
+    """
 
     served: ServedCluster
 

@@ -26,7 +26,10 @@ LATER_NS = 10**18
 
 @cache
 def recorded() -> Sequence[Event]:
-    """The events of `tt-0` with three replicas: a leader is killed, another one is paused."""
+    """Returns the recorded events of partition `tt-0` with three replicas.
+
+    A leader is killed, and another leader is paused.
+    """
     return partition_events([TRACE / f"broker-{node}.log.gz" for node in range(4)], "tt-0")
 
 
@@ -37,7 +40,10 @@ def states(
 
 
 def watched(seen: tuple[Moment, ...], log: Moment | None = None) -> Watched:
-    """Returns the observations; the log at the end is the longest one of the last state."""
+    """Returns what a trial observed: the states of the replicas, and the log at the end.
+
+    The log at the end is the longest log of a replica in the last state.
+    """
     replicas = (log or seen[-1]).replicas.values()
     longest = max(replicas, key=lambda replica: len(replica.log))
     published = Published(
@@ -55,7 +61,11 @@ def is_a(event: Event, step: Step) -> bool:
 
 
 def changed(step: Step, change: Callable[[Event], Event | None], at: int = 0) -> Sequence[Event]:
-    """Returns the trace with one event of this step changed, or left out."""
+    """Returns the recorded trace with one event changed or left out.
+
+    The parameter `step` is the kind of this event. The parameter `change` is a function that
+    returns the changed event, or None.
+    """
     places = [place for place, event in enumerate(recorded()) if is_a(event, step)]
     one = change(recorded()[places[at]])
     return [*recorded()[: places[at]], *([one] if one else []), *recorded()[places[at] + 1 :]]

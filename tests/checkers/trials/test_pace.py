@@ -1,4 +1,4 @@
-"""Each duration of a simulated program becomes a multiple of it in real time."""
+"""In a trial, each duration of a simulated program is multiplied by a constant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a system can suffer and show, by its abilities, its proxies and the settings of brokers."""
+"""The powers of a system: the faults that a trial can cause, and the evidence that it can record.
+
+They follow from the system's abilities, its proxies and the settings of its brokers.
+"""
 
 from __future__ import annotations
 

@@ -91,10 +91,10 @@ OUTRANKED = (
 
 
 def test_commits_rank_by_their_records_not_by_their_markers(play: Begin) -> None:
-    """Among the commits of an offset, the one whose record is last in the log counts.
+    """Of several commits of a group offset, the one whose record is last in the log counts.
 
-    An operator resets the offset after a transaction's commit and before its marker. The reset
-    counts; with the bug `RanksByMarker` the transaction's commit counts.
+    An operator resets the offset after a transaction's commit and before the transaction's marker.
+    The reset counts; with the bug `RanksByMarker` the transaction's commit counts.
     """
     assert play(GroupOffsets()).do(*OUTRANKED)["cache.committed.offset"] == 0
     wrong = play(RanksByMarker()).do(*OUTRANKED)

@@ -48,8 +48,8 @@ def broken(spec: Spec, state: State) -> set[str]:
 def test_the_second_batch_of_a_new_partition_arrives_first() -> None:
     """A leader without state of the producer receives batch 1 before batch 0 (KAFKA-15591).
 
-    Up to Kafka 4.3 it accepts batch 1, and then cannot append batch 0. The promised check refuses
-    batch 1.
+    Up to Kafka 4.3 the leader accepts batch 1, and then cannot append batch 0. In the default spec
+    the leader refuses batch 1.
 
     Kafka: ProducerAppendInfo.checkSequence.
     """

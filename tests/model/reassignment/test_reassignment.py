@@ -26,7 +26,7 @@ RETURNS = ("delete_replica 0", "replace_replica 1 0", "shut_down 2")
 
 
 def members(run: Play, of: str) -> set[int]:
-    """The brokers for which the map to Bool is true, with its other keys in `of`."""
+    """Returns the brokers in a set of the state, such as `partition_registration.elr`."""
     name, *keys = of.split()
     places = [(name, (*map(int, keys), r)) for r in range(3)]
     return {place[1][-1] for place in places if run.state.get(place)}
@@ -48,8 +48,10 @@ def test_only_replicas_stay_eligible_by_the_proposed_rule(play: Begin) -> None:
 
 
 def test_a_broker_in_the_elr_cannot_be_added_while_the_isr_is_empty(play: Begin) -> None:
-    """Kafka's controller answers UNKNOWN_SERVER_ERROR; so the ISR needs a member, and clears the
-    ELR when the partition had one replica.
+    """A broker in the ELR cannot be added as a replica while the ISR is empty.
+
+    Kafka's controller answers UNKNOWN_SERVER_ERROR. If the partition has one replica, an ISR with a
+    member clears the ELR, and then the broker can be added.
     """
     run = play(Kafka43()).do("remove_replica 0", "expire_session 1")
     assert members(run, "partition_registration.elr") == {0, 1}
@@ -75,7 +77,10 @@ def test_kafka_4_1_waits_for_every_remaining_replica(play: Begin) -> None:
 
 
 def test_a_fenced_replica_stays_when_the_number_falls(play: Begin) -> None:
-    """With b1 fenced, b0 cannot be removed: the reassignment waits, and can be cancelled."""
+    """A replica is not removed by a smaller replication factor while another replica is fenced.
+
+    With b1 fenced, the removal of b0 waits, and can be cancelled.
+    """
     run = play(ElrOfReplicas()).do("expire_session 1", "remove_replica 0")
     assert members(run, "assignment.removing") == {0}
     run.do("cancel_reassignment")

@@ -1,4 +1,4 @@
-"""The replication bugs step by step; in the fixed spec a guard forbids one of the steps."""
+"""Short runs in which a replication bug breaks a claim, and the same steps in a fixed spec."""
 
 from __future__ import annotations
 

@@ -143,7 +143,10 @@ class _Fenced(Exception):
 
 @dataclass(slots=True)
 class _Step:
-    """A client's view of one transaction: its sends, its polls, and which response gets lost."""
+    """One transaction of the pipeline, as its client sees it.
+
+    It has the transaction's sends and polls, and the request whose response gets lost, if any.
+    """
 
     epoch: int
     lost_at: str | None
@@ -178,7 +181,8 @@ class Clients:
     def opened(self, process: int, f: str, *did: list[MicroOperation], **of: Any) -> Operation:
         """Begins an operation of a process and returns it.
 
-        The client appends its micro-operations to the lists in `did` until the operation ends.
+        The parameter `did` has lists, to which the client appends its micro-operations until the
+        operation ends.
         """
         made = Operation(
             process=process, f=f, outcome="info", invoked_ns=self.now, completed_ns=None
@@ -196,7 +200,8 @@ class Clients:
     ) -> None:
         """Ends an operation with an outcome; some operations of unknown outcome never complete.
 
-        Its micro-operations are those in the lists that `opened` received, and those in `did`.
+        The operation gets the micro-operations in the lists that `opened` received, and then those
+        in the parameter `did`.
         """
         _, known = self.running.pop(operation.process)
         everything = (*(micro for some in known for micro in some), *did)

@@ -138,9 +138,9 @@ def test_every_seeded_bug_is_detected_or_has_a_reason_why_not() -> None:
 
 @pytest.mark.parametrize(("scenario", "seed"), [("replicated", 4), ("transactional", 0)])
 def test_mutants_that_are_not_equivalent_are_rejected(scenario: str, seed: int) -> None:
-    """Validation rejects at least 99 of 100 mutants of a run that are not equivalent to the run.
+    """Validation rejects at least 99 of 100 mutants of a run of the reference broker.
 
-    The mutants are drawn from every kind.
+    Mutants of every kind are drawn. A mutant that is equivalent to the run does not count.
     """
     events, runs = events_of(scenario, seed), SCENARIOS[scenario]
     drawn = runs.mutants(events, Random(1), per_kind=6)

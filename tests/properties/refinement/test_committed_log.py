@@ -30,7 +30,10 @@ class RememberingKip320(RemembersWhatIsCommitted, Kip320):
 
 
 class RememberingKip101(RemembersWhatIsCommitted, Kip101):
-    """KIP-101 with a history variable; the spec loses a record in eleven steps."""
+    """KIP-101 with a history variable, which keeps the largest high watermark of any leader.
+
+    The spec loses a committed record in eleven steps.
+    """
 
 
 def of_replication(spec: RemembersWhatIsCommitted) -> tuple[int, Counter[str]]:

@@ -18,10 +18,10 @@ UNEXPLAINED = "unexplained"
 
 
 def coverage(spec: Transactions) -> Counter[str]:
-    """Counts, for each action of the abstract spec, the transitions of the rich spec that take it.
+    """Counts the transitions of the rich spec by the abstract action that explains them.
 
-    Transitions that change nothing in the abstract spec, and those without an explanation, are
-    counted too.
+    Transitions that change nothing in the abstract spec are counted apart, and so are transitions
+    that no action explains.
     """
     found, refinement = compiled_graph(spec), Refinement(spec)
     steps: Counter[str] = Counter()

@@ -71,7 +71,10 @@ def an_isolated_leader_continues(bugs: Bugs) -> History:
 
 
 def brokers_restart_before_the_retries(bugs: Bugs) -> History:
-    """Two batches are appended without an answer, and all brokers restart before their retries."""
+    """Returns the history of a run in which all brokers restart before two batches are sent again.
+
+    Both batches were appended before, but their responses were lost.
+    """
     cluster = Cluster(min_insync_replicas=2, bugs=bugs)
     producer = cluster.add_producer(ProducerConfig(takes_new_epoch=True))
     cluster.add_consumer()

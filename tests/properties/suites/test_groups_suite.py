@@ -12,7 +12,10 @@ from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
 
 
 def ended(setting: str, *rules: tuple[str, int], bugs: Bugs = NO_BUGS) -> GroupsMachine:
-    """Runs the rules, each with one argument, and ends the run without judging claims."""
+    """Runs some rules of the machine and ends the run, without a verdict on any claim.
+
+    Each rule comes with its argument. A negative number stands for no argument.
+    """
     machine = GroupsMachine(setting, bugs=bugs, judge=())
     arguments = {"pass_time": "pause_ms", "crash": "broker"}
     for rule, argument in rules:

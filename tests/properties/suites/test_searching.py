@@ -15,7 +15,7 @@ SIMPLER = {"by": (1, 2, 3)}
 
 
 class Counter(RuleBasedStateMachine):
-    """A machine that raises `Shown("reached", ..)` if it has doubled and reached the goal."""
+    """A machine with a number; a run fails if it has doubled the number and reached the goal."""
 
     def __init__(self, goal: int, tally: Tally | None = None, breaks_at: int = 10**9) -> None:
         super().__init__()

@@ -199,8 +199,11 @@ def test_a_stale_leader_epoch_is_reported_before_a_lost_leadership() -> None:
 
 
 def test_acks_0_gets_a_response_only_if_it_fails() -> None:
-    """Kafka closes the connection instead, so that the client notices:
-    KafkaApis.handleProduceRequest.
+    """A produce request with acks=0 gets a response from the broker's logic only if it fails.
+
+    The response makes the server close the connection, as Kafka does, so that the client notices.
+
+    Kafka: KafkaApis.handleProduceRequest.
     """
     quiet = Produce(topic_partition=TP, batches=ONE_RECORD, acks=0)
     (refused,) = replies(receive(start(), quiet)[1])

@@ -79,7 +79,10 @@ def without_a_leader(**values: Any) -> PartitionState:
     ],
 )
 def test_a_period_collides_with_an_underscore(existing: str, name: str, error: ErrorCode) -> None:
-    """Kafka: ReplicationControlManager.validateNewTopicNames."""
+    """Topic names that differ only in `.` and `_` collide, so the second topic is rejected.
+
+    Kafka: ReplicationControlManager.validateNewTopicNames.
+    """
     states, _ = create_topic(known(), CreateTopic(topic=existing))
     _, answer = create_topic(known(states), CreateTopic(topic=name))
     assert answer.error is error
@@ -100,7 +103,10 @@ def test_a_period_collides_with_an_underscore(existing: str, name: str, error: E
     ],
 )
 def test_an_invalid_name_is_refused_in_kafka_s_words(name: str, message: str) -> None:
-    """Kafka: Topic.validate."""
+    """The error for an invalid topic name has the same text as in Kafka.
+
+    Kafka: Topic.validate.
+    """
     _, answer = create_topic(known(), CreateTopic(topic=name))
     assert (answer.error, answer.message) == (ErrorCode.INVALID_TOPIC_EXCEPTION, message)
 
@@ -241,7 +247,10 @@ def test_allowing_unclean_election_starts_one() -> None:
 
 
 def test_a_setting_belongs_to_the_topic_until_it_is_deleted() -> None:
-    """Also a setting that has its default value; a new partition has the topic's settings."""
+    """A setting belongs to its topic until a request deletes it, even if it has its default value.
+
+    A partition that is added later has the settings of the topic.
+    """
     retention = frozenset({"retention_ms"})
     states, default = orders(configured=retention), LogConfig().retention_ms
     changes: tuple[tuple[dict[str, Any], frozenset[str]], ...] = (

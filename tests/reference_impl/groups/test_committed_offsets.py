@@ -47,7 +47,10 @@ def test_commits_need_a_current_generation(group: Group) -> None:
 
 
 def test_without_a_generation_commits_need_an_empty_group(group: Group) -> None:
-    """Kafka: ClassicGroup.validateOffsetCommit."""
+    """A commit without a generation is accepted only if the group is empty.
+
+    Kafka: ClassicGroup.validateOffsetCommit.
+    """
     joined = group.alone()
     gone = JoinedGroup(generation=-1, member_id=joined.member_id)
     assert group.commit(1, gone) is ErrorCode.ILLEGAL_GENERATION
@@ -59,7 +62,10 @@ def test_without_a_generation_commits_need_an_empty_group(group: Group) -> None:
 
 
 def test_an_unknown_instance_id_is_an_unknown_member(group: Group) -> None:
-    """Kafka: ClassicGroup.validateMember."""
+    """A request with an unknown group.instance.id gets UNKNOWN_MEMBER_ID.
+
+    Kafka: ClassicGroup.validateMember.
+    """
     joined = group.alone()
     assert group.heartbeat(joined, "no instance") is ErrorCode.UNKNOWN_MEMBER_ID
     assert group.commit(1, joined, instance_id="no instance") is ErrorCode.UNKNOWN_MEMBER_ID
@@ -141,7 +147,11 @@ def test_a_rejected_commit_has_opened_its_transaction(group: Group) -> None:
 
 
 def test_an_aborted_commit_has_created_its_group(group: Group) -> None:
-    """A group that exists looks for the member before it compares the generation.
+    """A transactional commit creates its group, even if the transaction aborts.
+
+    A stranger's commit shows whether the group exists. A group that exists answers
+    UNKNOWN_MEMBER_ID, because it checks the member first. Without the group the error is
+    ILLEGAL_GENERATION.
 
     Kafka: OffsetMetadataManager.validateTransactionalOffsetCommit, ClassicGroup.validateMember.
     """

@@ -110,7 +110,10 @@ class Member:
 def test_a_malformed_heartbeat_is_rejected_without_a_member_id(
     start_cluster: StartCluster, fields: dict[str, Any], error: ErrorCode
 ) -> None:
-    """Kafka: GroupCoordinatorService.throwIfConsumerGroupHeartbeatRequestIsInvalid."""
+    """The response to a malformed heartbeat has an error and no member id.
+
+    Kafka: GroupCoordinatorService.throwIfConsumerGroupHeartbeatRequestIsInvalid.
+    """
     member = Member(start_cluster(), "a")
     request = replace(member.request(), **fields)
     answer = member.cluster.call(request, member.at)
@@ -200,7 +203,10 @@ def test_the_interval_outlives_the_coordinator(start_cluster: StartCluster) -> N
 
 
 def test_members_of_equal_weight_vote_for_the_default_assignor(cluster: InstantCluster) -> None:
-    """Kafka: ConsumerGroup.computePreferredServerAssignor."""
+    """If two assignors have equally many votes, the group uses the default assignor.
+
+    Kafka: ConsumerGroup.computePreferredServerAssignor.
+    """
     m, n = Member(cluster, "m"), Member(cluster, "n")
     m.heartbeat(assignor="range")
     assert described(m).assignor == "range"

@@ -166,8 +166,10 @@ class Groups(RuleBasedStateMachine):
 
     @rule(id_=who, topics=st.sampled_from([(), ("t",), TOPICS]))
     def subscribe(self, id_: str, topics: tuple[str, ...]) -> None:
-        """Changes a subscription; no heartbeat with the earlier one arrives late any more. It could
-        assign a partition again in a new epoch, and the owner could commit only after its response.
+        """Changes a subscription; late heartbeats with the earlier subscription are dropped.
+
+        A late heartbeat could assign a partition again in a new epoch. The owner could then commit
+        only after the response to this heartbeat.
         """
         self.clients[id_].topics = topics
         self.late = [request for request in self.late if request.member_id != id_]

@@ -199,7 +199,10 @@ def test_an_empty_group_id_has_offsets_but_no_members(group: Group) -> None:
 
 
 def test_a_rejected_join_names_the_member(group: Group) -> None:
-    """Kafka: GroupMetadataManager.classicGroupJoinExistingMember."""
+    """The response to a rejected JoinGroup has the member id of the request.
+
+    Kafka: GroupMetadataManager.classicGroupJoinExistingMember.
+    """
     group.alone(instance="one")
     unknown = group.response(group.join("invented"))
     fenced = group.response(group.join("invented", "one"))
@@ -225,7 +228,10 @@ def test_a_member_may_not_drop_the_only_protocol_of_the_group(group: Group) -> N
 
 
 def test_a_sync_with_another_protocol_is_rejected(group: Group) -> None:
-    """Kafka: GroupMetadataManager.validateSyncGroup."""
+    """A SyncGroup request is rejected if its protocol is not the protocol of the group.
+
+    Kafka: GroupMetadataManager.validateSyncGroup.
+    """
     joined = group.alone()
     request = SyncGroup(
         group="g",
@@ -239,7 +245,10 @@ def test_a_sync_with_another_protocol_is_rejected(group: Group) -> None:
 
 
 def test_an_administrator_removes_only_the_member_that_the_request_names(group: Group) -> None:
-    """Kafka: GroupMetadataManager.classicGroupLeaveToClassicGroup."""
+    """A LeaveGroup request that names no member of the group removes nobody.
+
+    Kafka: GroupMetadataManager.classicGroupLeaveToClassicGroup.
+    """
     joined = group.alone()
     unknown = ErrorCode.UNKNOWN_MEMBER_ID
     for member in ((joined.member_id, "no instance"), ("", None), ("", "no instance")):

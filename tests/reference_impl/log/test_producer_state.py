@@ -88,7 +88,10 @@ def test_a_new_producer_epoch_starts_at_zero_and_forgets() -> None:
 
 
 def test_an_unknown_producer_may_begin_anywhere() -> None:
-    """Kafka: ProducerAppendInfo.checkSequence; KAFKA-15591."""
+    """The first batch of an unknown producer may have any sequence number.
+
+    Kafka: ProducerAppendInfo.checkSequence; KAFKA-15591.
+    """
     assert judged(ProducerStates(), batch(3)) == InSequence()
 
 
@@ -106,7 +109,10 @@ def test_only_the_first_batch_of_a_v2_transaction_must_begin_at_zero() -> None:
 
 
 def test_a_batch_does_not_go_before_a_lower_one_that_waits_for_verification() -> None:
-    """Kafka: VerificationStateEntry.lowestSequence."""
+    """A batch is out of order while a batch with a lower sequence number waits for verification.
+
+    Kafka: VerificationStateEntry.lowestSequence.
+    """
     waiting = Verification(Sequence(0), adds_partition=False)
     assert ProducerStates().check_sequence(batch(1).header, waiting) == OUT_OF_ORDER
     assert ProducerStates().check_sequence(batch(0).header, waiting) == InSequence()

@@ -1,4 +1,4 @@
-"""The verification of a transaction's first batch (KIP-890): waiting, errors, and the guard."""
+"""The verification of a transaction's first batch (KIP-890): waiting, errors, and guards."""
 
 from __future__ import annotations
 
@@ -112,7 +112,10 @@ def test_a_newer_producer_must_abort_after_a_failed_verification(
 
 
 def test_the_epoch_is_checked_before_the_verification_and_the_sequence_after_it() -> None:
-    """Kafka: UnifiedLog.maybeStartTransactionVerification, ProducerAppendInfo.checkSequence."""
+    """A batch's epoch is checked before the verification, and its sequence number after it.
+
+    Kafka: UnifiedLog.maybeStartTransactionVerification, ProducerAppendInfo.checkSequence.
+    """
     leader = after(leading(), batch("a", epoch=1), marker(COMMIT, epoch=1))
     _, effects = verifying(leader, batch("b", 7, epoch=0))
     assert errors(effects) == [ErrorCode.INVALID_PRODUCER_EPOCH]

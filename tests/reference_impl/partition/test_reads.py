@@ -128,7 +128,7 @@ def test_each_leader_epoch_has_its_end_offset(
 
 
 def test_a_consumer_with_a_diverging_position_gets_the_end_of_its_epoch() -> None:
-    """A consumer's fetch gets the diverging epoch and its end offset if its position diverges.
+    """If a consumer's position diverges from the log, its fetch gets an epoch and an end offset.
 
     Kafka: Partition.readRecords compares the last fetched epoch of consumers too.
     """

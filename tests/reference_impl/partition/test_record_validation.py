@@ -59,7 +59,10 @@ def error_of(batch: bytes) -> ErrorCode:
     ],
 )
 def test_a_request_has_one_whole_batch(data: bytes, error: ErrorCode) -> None:
-    """Kafka: ProduceRequest.validateRecords, ByteBufferLogInputStream.nextBatch."""
+    """A produce request must have exactly one whole batch; truncated bytes after it are ignored.
+
+    Kafka: ProduceRequest.validateRecords, ByteBufferLogInputStream.nextBatch.
+    """
     assert error_of(data) is error
 
 
@@ -94,7 +97,10 @@ def test_size_checksum_and_base_offset(data: bytes, error: ErrorCode) -> None:
     ],
 )
 def test_a_batch_is_rejected_by_its_header_or_its_records(data: bytes) -> None:
-    """Kafka: LogValidator.validateBatch, DefaultRecord.readFrom."""
+    """A batch is rejected if its header is invalid or one of its records cannot be parsed.
+
+    Kafka: LogValidator.validateBatch, DefaultRecord.readFrom.
+    """
     assert error_of(data) is ErrorCode.INVALID_RECORD
 
 
@@ -116,7 +122,10 @@ def test_an_unknown_compression_codec_is_a_server_error() -> None:
     ],
 )
 def test_a_timestamp_is_at_most_an_hour_ahead(ahead_ms: int, error: ErrorCode) -> None:
-    """Kafka: LogValidator.validateTimestamp."""
+    """A record is rejected if its timestamp is more than an hour after the broker's time.
+
+    Kafka: LogValidator.validateTimestamp.
+    """
     assert error_of(encode([Record(value=b"v", timestamp_ms=NOW_MS + ahead_ms)])) is error
 
 

@@ -96,7 +96,10 @@ def test_a_retry_gets_the_same_epoch_and_a_zombie_is_fenced(cluster: InstantClus
 def test_a_retry_after_the_last_epoch_gets_the_same_new_producer_id(
     cluster: InstantCluster,
 ) -> None:
-    """Kafka: TransactionMetadata.prepareProducerIdRotation."""
+    """If InitProducerId with the last epoch is sent again, the new producer id stays the same.
+
+    Kafka: TransactionMetadata.prepareProducerIdRotation.
+    """
     client = Client(cluster).begin()
     number = client.producer[0]
     exhaust(cluster)
@@ -107,7 +110,10 @@ def test_a_retry_after_the_last_epoch_gets_the_same_new_producer_id(
 
 
 def test_after_the_next_change_the_old_producer_id_is_fenced(cluster: InstantCluster) -> None:
-    """Kafka: TransactionMetadata.prepareTransitionTo."""
+    """Once a client uses its new producer id, a retry with the old one is fenced.
+
+    Kafka: TransactionMetadata.prepareTransitionTo.
+    """
     client = Client(cluster, V2).begin()
     number = client.producer[0]
     exhaust(cluster)
@@ -142,9 +148,9 @@ def test_a_fenced_instance_may_return_before_the_new_one_as_in_kafka(
 ) -> None:
     """An instance that is being fenced may continue before the new instance has its epoch.
 
-    The fence stores the last epoch of the old instance. So a request of the old instance looks like
-    a retry: InitProducerId, or in V2 EndTxn. The model's variant `fence-looks-like-an-end` shows
-    this too.
+    The fence stores the epoch of the old instance as the last one. So the coordinator takes the old
+    instance's InitProducerId, or in V2 its EndTxn, for a retry. The model's variant
+    `fence-looks-like-an-end` shows the same.
 
     Kafka: TransactionMetadata.prepareAbortOrCommit.
     """

@@ -108,7 +108,7 @@ def _value(module: Any, field: Any, value: Any) -> Any:
 
 
 def _absent(kind: str) -> Any:
-    """Returns the value for a field that has no default and that the test does not set."""
+    """Returns a value for a field of a kio entity if neither the test nor kio has one."""
     if "None" in kind:
         return None
     if kind.startswith("tuple"):

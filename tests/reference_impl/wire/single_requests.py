@@ -1,4 +1,4 @@
-"""What the tests that send single requests over TCP share."""
+"""Helpers of the tests that send single requests over TCP."""
 
 from __future__ import annotations
 
@@ -14,13 +14,19 @@ Connection = Any  # of conftest
 
 
 def versions(api: Api) -> pytest.MarkDecorator:
-    """Runs a test in each version of the request that the reference broker answers."""
+    """Returns a mark that runs a test in each version of a request.
+
+    The versions are those in which the reference broker answers the request.
+    """
     first, last = VERSIONS[api].first_answered, VERSIONS[api].last
     return pytest.mark.parametrize("version", range(first, last + 1))
 
 
 def begun(connection: Connection, transactional_id: str) -> dict[str, Any]:
-    """Gets a producer id; returns the fields that name the producer in later requests."""
+    """Gets a producer id for a transactional id.
+
+    Returns the fields that name the producer in later requests.
+    """
     wanted = {"transactional_id": transactional_id, "transaction_timeout": 60_000}
     while True:
         answer = connection.call(

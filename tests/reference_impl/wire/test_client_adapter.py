@@ -388,7 +388,7 @@ async def answered(broker: OneAnswer, call: Call) -> bytes:
 
 
 def known_names(prefix: str = "") -> Names:
-    """Returns the names of a trial after its client has learnt the topic id of `orders`."""
+    """Returns the topic names and ids that a client knows once it has learnt the id of `orders`."""
     found = Names(prefix, {"orders"})
     frame, sent = request_frame(Metadata(), 1, ALL, found)
     broker = OneAnswer(DescribedMetadata(image=IMAGE))

@@ -104,7 +104,9 @@ def test_old_clients_get_an_invalid_epoch_error(
 def test_an_empty_transactional_id_is_rejected(
     topic: str, coordinator: Callable[[str, int], Connection]
 ) -> None:
-    """Kafka: TransactionCoordinator.handleInitProducerId, handleAddPartitionsToTransaction and
+    """A request with an empty transactional id gets INVALID_REQUEST.
+
+    Kafka: TransactionCoordinator.handleInitProducerId, handleAddPartitionsToTransaction and
     endTransaction.
     """
     connection = coordinator("any", TRANSACTION)
@@ -121,7 +123,10 @@ def test_an_empty_transactional_id_is_rejected(
 def test_a_producer_id_without_an_epoch_is_rejected(
     cluster: Served, connect: Callable[..., Connection]
 ) -> None:
-    """Kafka: KafkaApis.handleInitProducerIdRequest."""
+    """InitProducerId is rejected if it has a producer id without an epoch, or the reverse.
+
+    Kafka: KafkaApis.handleInitProducerIdRequest.
+    """
     connection = connect(cluster.bootstrap_servers)
     for number, epoch in ((1, -1), (-1, 0)):
         producer = {"producer_id": number, "producer_epoch": epoch}
@@ -141,7 +146,10 @@ def offset(index: int) -> dict[str, Any]:
 def test_offsets_of_unknown_partitions_are_not_committed(
     version: int, topic: str, coordinator: Callable[[str, int], Connection]
 ) -> None:
-    """Kafka: KafkaApis.handleOffsetCommitRequest."""
+    """An offset of an unknown partition is not committed; the other offsets of the request are.
+
+    Kafka: KafkaApis.handleOffsetCommitRequest.
+    """
     name = f"commits-{version}"
     group = coordinator(name, GROUP)
     names = ("in", "nowhere")
@@ -165,7 +173,10 @@ def test_offsets_of_unknown_partitions_are_not_committed(
 def test_an_offset_with_too_much_metadata_is_not_committed(
     topic: str, coordinator: Callable[[str, int], Connection]
 ) -> None:
-    """Kafka: OffsetMetadataManager.isMetadataInvalid, with offset.metadata.max.bytes=4096."""
+    """An offset is not committed if its metadata exceeds offset.metadata.max.bytes (4096).
+
+    Kafka: OffsetMetadataManager.isMetadataInvalid.
+    """
     group = coordinator("talkative", GROUP)
     for characters, error in ((4_096, 0), (4_097, ErrorCode.OFFSET_METADATA_TOO_LARGE)):
         one = offset(0) | {"committed_metadata": "x" * characters}
@@ -185,9 +196,12 @@ def test_an_offset_with_too_much_metadata_is_not_committed(
 def test_a_member_of_version_0_has_its_session_to_join_again(
     coordinator: Callable[[str, int], Connection],
 ) -> None:
-    """JoinGroup 0 has no rebalance timeout. Kafka: JoinGroupRequest.maybeOverrideRebalanceTimeout.
+    """A member that joins with JoinGroup version 0 has its session timeout to rejoin.
 
-    A version before 4 gets a generation without a member id (KIP-394).
+    This version has no rebalance timeout. Before version 4, a new member joins without a second
+    request that has its member id (KIP-394).
+
+    Kafka: JoinGroupRequest.maybeOverrideRebalanceTimeout.
     """
     group = coordinator("oldest", GROUP)
     protocol = {"name": "range", "metadata": b""}
@@ -206,7 +220,10 @@ def test_a_member_of_version_0_has_its_session_to_join_again(
 def test_transactional_offsets_of_unknown_partitions_are_not_committed(
     topic: str, coordinator: Callable[[str, int], Connection]
 ) -> None:
-    """Kafka: KafkaApis.handleTxnOffsetCommitRequest."""
+    """A transactional offset of an unknown partition is not committed; the others are.
+
+    Kafka: KafkaApis.handleTxnOffsetCommitRequest.
+    """
     transactions, group = coordinator("pipe", TRANSACTION), coordinator("pipe", GROUP)
     who = begun(transactions, "pipe")
     topics = [

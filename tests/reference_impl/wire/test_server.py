@@ -77,7 +77,10 @@ def test_a_connection_gets_its_responses_in_order(connect: Connect) -> None:
 
 
 def test_acks_0_closes_the_connection_if_it_fails(connect: Connect) -> None:
-    """Kafka: KafkaApis.handleProduceRequest, "Closing connection due to error"."""
+    """If a produce request with acks=0 fails, the broker closes the connection.
+
+    Kafka: KafkaApis.handleProduceRequest, "Closing connection due to error".
+    """
     with serving(ServeOptions(brokers=1)) as cluster:
         connection = connect(cluster.bootstrap_servers)
         create(connection, "t")
@@ -91,7 +94,10 @@ def test_acks_0_closes_the_connection_if_it_fails(connect: Connect) -> None:
 
 
 def test_a_topic_partition_that_occurs_twice_is_appended_once(connect: Connect) -> None:
-    """The last of its batches in the request is appended. Kafka: KafkaApis.handleProduceRequest."""
+    """If a topic partition occurs twice in a request, only its last batch is appended.
+
+    Kafka: KafkaApis.handleProduceRequest.
+    """
     with serving(ServeOptions(brokers=1)) as cluster:
         connection = connect(cluster.bootstrap_servers)
         create(connection, "t")
@@ -206,7 +212,10 @@ def test_a_query_of_list_offsets_has_a_first_version(
 
 
 def test_a_topic_partition_that_is_listed_twice_is_an_invalid_request(connect: Connect) -> None:
-    """Kafka: ReplicaManager.fetchOffset."""
+    """ListOffsets for a topic partition that occurs twice in the request gets INVALID_REQUEST.
+
+    Kafka: ReplicaManager.fetchOffset.
+    """
     with serving(ServeOptions(brokers=1)) as cluster:
         connection = connect(cluster.bootstrap_servers)
         create(connection, "t")

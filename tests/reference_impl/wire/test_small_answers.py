@@ -28,7 +28,7 @@ VALUE = b"v" * 50
 
 @pytest.fixture(scope="module")
 def leads(cluster: Served) -> int:
-    """Creates the topic `t` and appends three batches; returns the id of its leader."""
+    """Creates the topics `t` and `compacted`; returns the id of the broker that leads `t`."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     admin.create_topics([NewTopic("t", 1, 3)])["t"].result()
     admin.create_topics([NewTopic("compacted", 1, 3, config={"cleanup.policy": "compact"})])[
@@ -74,7 +74,10 @@ def fetched(connection: Connection, version: int, offset: int, **fields: Any) ->
 def test_a_client_says_its_name_as_kip_511_requires(
     cluster: Served, connect: Connect, version: int, name: str, error: ErrorCode
 ) -> None:
-    """Kafka: ApiVersionsRequest.isValid."""
+    """Since version 3, ApiVersions is rejected without a valid client name (KIP-511).
+
+    Kafka: ApiVersionsRequest.isValid.
+    """
     answer = connect(cluster.bootstrap_servers).call(
         Api.API_VERSIONS, version, client_software_name=name, client_software_version="1"
     )
@@ -86,7 +89,10 @@ def test_a_client_says_its_name_as_kip_511_requires(
 def test_a_follower_names_the_leader_to_a_producer(
     leads: int, follower: Connection, version: int
 ) -> None:
-    """Kafka: KafkaApis.handleProduceRequest, since Produce 10 (KIP-951)."""
+    """If a follower rejects a Produce request, the response names the leader since version 10.
+
+    Kafka: KafkaApis.handleProduceRequest (KIP-951).
+    """
     answer, one = produced(follower, version, encode([Record(value=b"v")]))
     assert one.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
     if version < 10:
@@ -101,7 +107,11 @@ def test_a_follower_names_the_leader_to_a_producer(
 def test_a_response_without_such_an_error_has_no_hint(
     leads: int, follower: Connection, version: int
 ) -> None:
-    """A follower answers a consumer since Fetch 11, and refuses an unknown leader epoch."""
+    """A Fetch response with UNKNOWN_LEADER_EPOCH does not name the leader.
+
+    Only the error NOT_LEADER_OR_FOLLOWER comes with a leader. A follower answers a consumer since
+    Fetch 11, so this error does not occur here.
+    """
     del leads
     part = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1, "current_leader_epoch": 9}
     answer = follower.call(
@@ -115,7 +125,10 @@ def test_a_response_without_such_an_error_has_no_hint(
 
 @pytest.mark.parametrize(("version", "error"), [(6, 76), (7, 0)])
 def test_zstd_needs_produce_7(leader: Connection, version: int, error: int) -> None:
-    """Kafka: ProduceRequest.validateRecords (KIP-110)."""
+    """A batch that is compressed with zstd is rejected before Produce version 7.
+
+    Kafka: ProduceRequest.validateRecords (KIP-110).
+    """
     _, one = produced(leader, version, encode([Record(value=b"v")], compression="zstd"))
     assert one.error_code == error
     assert (one.base_offset >= 0) is (error == 0)
@@ -124,7 +137,10 @@ def test_zstd_needs_produce_7(leader: Connection, version: int, error: int) -> N
 def test_a_response_names_the_refused_records(
     leads: int, connect: Connect, cluster: Served
 ) -> None:
-    """Kafka: LogValidator.processRecordErrors, since Produce 8 (KIP-467)."""
+    """A Produce response names the refused records since version 8.
+
+    Kafka: LogValidator.processRecordErrors (KIP-467).
+    """
     records = [
         Record(key=b"k", value=b"v", timestamp_ms=NOW_MS + TWO_HOURS_MS),
         Record(key=b"k", value=b"v", timestamp_ms=NOW_MS),
@@ -143,7 +159,10 @@ def test_a_response_names_the_refused_records(
 
 
 def test_the_limit_of_a_fetch_cuts_the_last_batch_and_never_the_first(leader: Connection) -> None:
-    """Kafka: LogSegment.read. Consumers ignore a cut batch."""
+    """The size limit of a fetch may cut the last batch, but never the first one.
+
+    Consumers ignore a cut batch. Kafka: LogSegment.read.
+    """
     _, first = produced(leader, 9, encode([Record(value=VALUE)]))
     produced(leader, 9, encode([Record(value=VALUE)]))
     size = len(encode([Record(value=VALUE)]))
@@ -161,7 +180,10 @@ def test_the_limit_of_a_fetch_cuts_the_last_batch_and_never_the_first(leader: Co
 
 
 def test_a_follower_answers_a_debugging_consumer(leader: Connection, follower: Connection) -> None:
-    """Kafka: ReplicaManager.fetchOffset; the end is that of the log."""
+    """A follower answers ListOffsets of a debugging consumer with its log end offset.
+
+    Other consumers get NOT_LEADER_OR_FOLLOWER. Kafka: ReplicaManager.fetchOffset.
+    """
     _, last = produced(leader, 9, encode([Record(value=b"v")]))
     parts = [{"partition_index": 0, "current_leader_epoch": -1, "timestamp": -1}]
     topics = [{"name": "t", "partitions": parts}]

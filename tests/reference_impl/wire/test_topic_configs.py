@@ -92,8 +92,10 @@ def test_a_deleted_setting_has_its_default_again() -> None:
 
 
 def test_the_deletion_of_an_unsupported_setting_changes_nothing() -> None:
-    """A topic never has this setting. Kafka:
-    ConfigurationControlManager.incrementalAlterConfigResource."""
+    """A request that deletes a setting which no topic has is accepted, and changes nothing.
+
+    Kafka: ConfigurationControlManager.incrementalAlterConfigResource.
+    """
     assert alter_configs_fields([Change("nonsense", None, 1)]) == {"deleted": frozenset()}
 
 

@@ -30,7 +30,7 @@ Recorded = Callable[[Plan, Path, Done], None]
 
 
 def recorded(history: Path) -> Recorded:
-    """Returns a stand-in for a run on a cluster, which leaves this history."""
+    """Returns a function that replaces a run on a cluster: it leaves a recorded history."""
 
     def run(_: Plan, folder: Path, done: Done) -> None:
         shutil.copytree(history, folder / HISTORY)

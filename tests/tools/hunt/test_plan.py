@@ -1,4 +1,4 @@
-"""Drawn plans keep their promise, and equal seeds give equal plans."""
+"""The settings of a drawn plan permit no lost record, and equal seeds give equal plans."""
 
 from __future__ import annotations
 

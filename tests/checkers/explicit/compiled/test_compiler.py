@@ -1,4 +1,4 @@
-"""Specs compile with every supported C compiler, once, and run without any compiler."""
+"""Each spec is compiled once, by any supported C compiler; without one, another engine runs."""
 
 from __future__ import annotations
 

@@ -32,7 +32,10 @@ ONE: Final = frozenset({("orders", 0)})
 def indexed(
     field: str, *, topics: str = "topics", partitions: str = "partitions"
 ) -> dict[str, Any]:
-    """Returns a body that names orders-0 and orders-1, each by a message with this field."""
+    """Returns a request body that names the partitions orders-0 and orders-1.
+
+    The parameter `field` is the name of the field with a partition's number.
+    """
     below = [{field: 0}, {field: 1}]
     named = {"name": "orders", "topic": "orders", "topic_id": ORDERS_ID}
     return {topics: [{**named, partitions: below}]}
@@ -257,7 +260,10 @@ def test_no_bytes_of_a_body_stop_the_proxy(api: Api, version: int, body: bytes) 
 
 @pytest.mark.parametrize("line", RECORDED, ids=lambda line: json.loads(line)["request"])
 def test_requests_of_clients_and_brokers_are_read(line: str) -> None:
-    """The frames were recorded by proxies: librdkafka 2.16 and the brokers of Kafka 4.3.0."""
+    """The contents of recorded requests of librdkafka and of Kafka's brokers are read.
+
+    Proxies recorded the frames, with librdkafka 2.16 and Kafka 4.3.0.
+    """
     recorded = json.loads(line)
     frame = bytes.fromhex(recorded["frame"])
     header = request_header(frame)

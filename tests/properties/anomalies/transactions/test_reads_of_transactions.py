@@ -1,4 +1,7 @@
-"""Records of a transaction are read only after its client requests the end, never if fenced."""
+"""Records of a transaction are read only after its client requests the end.
+
+If the client was fenced, they are never read.
+"""
 
 from __future__ import annotations
 

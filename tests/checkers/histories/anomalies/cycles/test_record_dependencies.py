@@ -76,10 +76,11 @@ def edges_of(rows: list[tuple[int, ...]]) -> Batch:
     edges=st.lists(EDGE, max_size=4),
 )
 def test_every_cycle_is_inside_one_time_range(late: dict[int, int], edges: list[Edge]) -> None:
-    """Each dependency that leads back spans a range of time; overlapping ranges are merged.
+    """Every cycle of dependencies is inside one of the time ranges that the kernel computes.
 
-    Every cycle has such a dependency, so it is inside one range. `late` maps operations that did
-    not end ok to their times.
+    Every cycle has a dependency that leads back in time. The range of this dependency is the time
+    between its two operations; overlapping ranges are merged. The parameter `late` has the times of
+    operations that did not end ok.
     """
     ops = sorted(late)
     info_senders = InfoSenders(NumberSet(numbers(ops)), numbers([late[op] for op in ops]))

@@ -73,9 +73,9 @@ def register_of(group: str, key: str) -> int:
 
 
 def highest_before(h: History, fetch: dict[str, int], since_ns: int) -> list[tuple[int, ...]]:
-    """Returns the highest offset surely committed before a fetch, and its first commit.
+    """Returns the highest offset that was certainly committed before a fetch, and its first commit.
 
-    Only commits that began after `since_ns` count.
+    Only offsets above the fetched one count, and only commits that began after the time `since_ns`.
     """
     higher = [
         (-it.offset, op, commit.invoked_ns)
