@@ -5,10 +5,12 @@
 `--reprint` runs the recorded programs again, without a search, and renews their comments.
 
 Outside a condition a suite searches for a counterexample on each seed of the profile, ten by
-default, and shrinks the program of the first seed. The model's verdicts come from the track record;
-proofs are repeated. Histories come from the clients of a sweep: on a correct broker no seed may
-show an anomaly. Each seeded bug that the history analysis must catch has to show its anomaly on
-some seed, or else in a history that a suite finds.
+default, and shrinks the program of the first seed. The model's verdicts come from the track record.
+Proofs are repeated.
+
+The histories come from the clients of simulated sweeps. On a correct broker no seed may show an
+anomaly. Each seeded bug that the history analysis must catch has to show its anomaly on some seed.
+If no seed shows it, a suite searches for a history that does.
 """
 
 from __future__ import annotations
@@ -54,7 +56,7 @@ SIDES: Final = ("inside", "outside")
 def by_suite(suite: Suite, sides: Collection[str], profile: Profile) -> Iterator[Decided]:
     """Runs a suite, and yields a verdict for each of its claims.
 
-    `sides` selects the verdicts inside or outside the claim's condition.
+    The parameter `sides` selects the verdicts inside or outside the claims' conditions, or both.
     """
     if "inside" in sides:
         for setting in dict.fromkeys(side.setting for side in suite.inside):
@@ -107,9 +109,9 @@ def _outside(suite: Suite, side: Side, profile: Profile) -> Decided:
 
 
 def by_model(claim: Claim, decider: Decider) -> Iterator[Decided]:
-    """Yields the verdicts on a property of a spec that the track record has.
+    """Yields the track record's verdicts on a claim, which a property of a spec states.
 
-    The property holds for fixed variants, and is violated by variants with a bug.
+    The property holds in variants without the bug, and is violated in variants with a bug.
     """
     for row in caught().values():
         if f"{row.spec}.{row.breaks}" == decider.name:
@@ -167,9 +169,10 @@ def by_proof(claim: Claim, decider: Decider) -> Iterator[Decided]:
 
 
 def by_history(claim: Claim, decider: Decider) -> Iterator[Decided]:
-    """Yields the verdicts of history analysis on a claim: one for each sweep and seeded bug.
+    """Yields the verdicts of history analysis on a claim, for each sweep and for each seeded bug.
 
-    A sweep simulates a correct broker. A bug must show the claim's anomaly in some history.
+    A sweep simulates a correct broker, where the claim must hold. With a seeded bug, some history
+    must have the claim's anomaly.
     """
     sweeps = [sweep for sweep in SWEEPS if _observations(decider.name, sweep)]
     for sweep in sweeps:
@@ -215,10 +218,10 @@ def _in_a_sweep(anomaly: str, row: SeededBug, sweeps: list[str]) -> tuple[str, s
 
 
 def _in_a_suite(anomaly: str, row: SeededBug) -> tuple[str, str] | None:
-    """Returns where a suite found the anomaly, and the program that shows it.
+    """Searches the suites for a program that shows the anomaly of a seeded bug.
 
-    The first text has the form `suite NAME, SETTING, seed 0`. Returns None if no suite found the
-    anomaly.
+    Returns a text such as `suite NAME, SETTING, seed 0`, and the program. Returns None if no suite
+    finds the anomaly.
     """
     bugs = frozenset({row.bug})
     for suite in (suite for suite in SUITES.values() if f"suite {suite.name}" in row.caught_by):
@@ -250,7 +253,7 @@ def verdicts_of(
 ) -> Iterator[Decided]:
     """Yields the verdicts of all named suites and engines, claim by claim.
 
-    `sides` selects the verdicts inside or outside the claim's condition.
+    The parameter `sides` selects the verdicts inside or outside the claims' conditions, or both.
     """
     for suite in SUITES.values():
         if suite.name in names:

@@ -74,7 +74,10 @@ def main() -> None:
 
 
 def counted(sequences: Iterable[Compared], pairs: int | None) -> Found:
-    """Returns the counts once this many pairs are compared; None stands for all."""
+    """Compares until this many pairs of answers are compared, and returns the counts.
+
+    If `pairs` is None, compares all sequences.
+    """
     found = Found()
     for compared in sequences:
         found.add(compared)

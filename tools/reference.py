@@ -169,7 +169,7 @@ def escaped(text: str) -> str:
 
 
 def plain(value: object) -> str:
-    """Returns the value as Markdown; a text of several lines stays as it is.
+    """Returns the value as Markdown; a text of several lines is not changed.
 
     The items of lists and mappings are joined by semicolons.
     """

@@ -15,7 +15,10 @@ from model.specs import VARIANTS
 
 
 def main(specs: list[str]) -> None:
-    """Runs the variants of some specs, or of all specs, and writes the track record."""
+    """Runs the buggy variants of all specs, or of some, and writes the track record.
+
+    The track record has the verdict on each buggy variant, and on the variant that fixes it.
+    """
     known = kept()
     record: dict[tuple[str, str], Caught] = {}
     for variant in VARIANTS:

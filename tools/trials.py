@@ -71,7 +71,8 @@ def main() -> None:
 def run(options: argparse.Namespace) -> None:
     """Decides claims until the time is over, and saves each verdict at once.
 
-    Claims that need no faults of brokers come first, several at the same time; then the others.
+    Claims whose trials need no faults of brokers come first, several at the same time. The other
+    claims follow.
     """
     name = named(options.on)
     folder: Path = options.folder or Path(tempfile.mkdtemp(prefix="trials-"))
@@ -134,9 +135,9 @@ def add(new: Decided) -> None:
 
 
 def open_sides(suite: Suite, system: str, options: argparse.Namespace) -> list[tuple[Side, ...]]:
-    """Returns the claims to decide, inside or outside their conditions.
+    """Returns the claims that are still to be decided, inside or outside their conditions.
 
-    Claims that can share trials are in one group.
+    Each group in the result has claims that can share trials.
     """
     done: set[tuple[str, ...]] = (
         set() if options.again else {one.key for one in kept() if one.verdict != "undecided"}

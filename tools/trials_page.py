@@ -1,7 +1,7 @@
 """Prints the verdicts of all trials as the page docs/trials.md.
 
-First what each system decides, then each claim on every system, then the undecided sides with their
-reasons, and last the evidence, suite by suite.
+The page first has a summary of each system, then the verdicts on each claim for every system, then
+the undecided claims with the reasons, and last the evidence, suite by suite.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _counts(rows: Sequence[Decided]) -> tuple[str, ...]:
 
 
 def _once(rows: Iterable[Decided]) -> list[Decided]:
-    """Returns one row of all rows that the same trials decided."""
+    """Returns one row for each set of trials, so that shared trials are counted once."""
     return list({_trials_of(row): row for row in rows}.values())
 
 
@@ -92,7 +92,7 @@ def _trials_of(row: Decided) -> tuple[object, ...]:
 
 
 def _cell(suite: Suite, rows: Sequence[Decided], claim: str) -> str:
-    """Returns the verdicts on a claim, such as `holds, violated`."""
+    """Returns the verdicts inside and outside a claim's condition, such as `holds, violated`."""
     ours = [row for row in rows if (row.suite, row.claim) == (suite.name, claim)]
     outside = any(side.claim == claim and not side.bugs for side in suite.outside)
     both = [_verdict_of([row for row in ours if row.side == side]) for side in SIDES]
@@ -126,7 +126,10 @@ def _undecided(rows: Sequence[Decided]) -> Iterator[str]:
 
 
 def _evidence(suite: str, rows: Sequence[Decided]) -> Iterator[str]:
-    """Yields the decided rows of a suite: those that held together share a row."""
+    """Yields the lines of a suite's table of decided claims.
+
+    Claims that held in the same trials share one row.
+    """
     decided = sorted((row for row in rows if row.verdict in DECIDED), key=_held_together)
     if not decided:
         return

@@ -43,7 +43,7 @@ class Side(Protocol):
     def collect(self, index: int, step: Collect, until: float) -> Any: ...
 
     def keep(self, step: Send) -> None:
-        """Stores the values of the last answer that later requests need; the step lists them."""
+        """Stores the values of the last answer that later requests need, by their names."""
         ...
 
     def close(self) -> None: ...
@@ -84,8 +84,9 @@ def compare(
 ) -> Iterator[Pair]:
     """Runs the sequence on both sides, and yields each pair of answers.
 
-    Requests of a version that the system lacks are left out. Some differences end the comparison;
-    later requests then go only to a running system.
+    Leaves out requests of a version that the system does not support. After some differences the
+    answers are no longer compared. The remaining requests then go only to a running cluster, for
+    its recording.
     """
     rows, equal = tuple(rows), True
     begun: dict[str, Send] = {}
@@ -135,8 +136,8 @@ def _answers(
 ) -> tuple[Any, Any]:
     """Returns the answers of both sides; repeats a read until every difference has a reason.
 
-    If `rows`, the table of reasons, is None, the answers are not compared. A read is then repeated
-    until the system gives the same answer twice, so that no recorded answer is too early.
+    `rows` is the table of reasons, or None if the answers are not compared. In that case a read is
+    repeated until the system gives the same answer twice: its answer may lag behind a change.
     """
     if isinstance(step, Collect):
         until = time.monotonic() + step.within_ms / 1000
@@ -185,7 +186,7 @@ def run(
 
 
 def trail(compared: Compared, until: Pair) -> list[str]:
-    """Returns the requests up to one pair of answers, with the errors of both sides."""
+    """Returns one line for each request up to a difference, with the errors in both answers."""
     upto = [pair for pair in compared.pairs if pair.index <= until.index]
     return [
         f"{described(pair.send)}: {_brief(pair.system)} | {_brief(pair.reference)}" for pair in upto

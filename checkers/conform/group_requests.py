@@ -1,7 +1,8 @@
 """Builds the requests of sequences on groups: classic ones, consumer groups and committed offsets.
 
-Later requests use values of earlier answers by name. Those of member `a` are `a.member` (its id),
-`a.epoch` and `a.owned`. Those of a classic group are `generation` and `leader`.
+The values of earlier answers have names, by which later requests use them. Member `a` has the names
+`a.member` (its id), `a.epoch` and `a.owned` (its partitions). A classic group has the names
+`generation` and `leader`.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ Protocols = Sequence[tuple[str, bytes]]
 
 
 def member_of(letter: str, member: Any = None, *, otherwise: str = "") -> Any:
-    """Returns the symbol for the member's id, which is `otherwise` before the first join.
+    """Returns the member id of a request: by default the id that the member got when it joined.
 
-    If `member` is not None, returns it instead: the id of another member, or a wrong one.
+    The id is a symbol. Before the first join it stands for `otherwise`. If `member` is passed, it
+    is returned instead: the id of another member, or a wrong one.
     """
     return bound(f"{letter}.member", otherwise=otherwise) if member is None else member
 
@@ -239,8 +241,8 @@ def consumer_heartbeat(
 ) -> Send:
     """Returns a ConsumerGroupHeartbeat request of the member `letter`.
 
-    If no `epoch` is passed, the request has the epoch of the member's last answer. If `keeps` is
-    true, the epoch and the assignment in the answer become those of the member.
+    By default the request has the epoch of the member's last answer. If `keeps` is true, later
+    requests of the member use the epoch and the assignment in the answer to this one.
     """
     body: dict[str, Any] = {
         "group_id": group,
@@ -271,7 +273,10 @@ def consumer_heartbeat(
 
 
 def owned_by(letter: str) -> dict[str, Any]:
-    """Returns the symbol for the member's last assignment; before the first it is empty."""
+    """Returns the symbol for the partitions of the member's last assignment.
+
+    Without an assignment, the symbol stands for an empty list.
+    """
     return {"$bound": [f"{letter}.owned"], "plus": 0, "otherwise": []}
 
 

@@ -1,9 +1,9 @@
 """The normal form of an answer: symbols replace values that two systems choose freely.
 
 Ids that a system draws are numbered by their first appearance in the sequence: `producer 1`,
-`member 2`. Names of the run are written as in the sequence. Brokers are only `broker`, and a list
-of replicas is its length, because each system places replicas by itself. Record batches are
-decoded. Times are relative to the begin of the run. Lists of objects are in the order of their
+`member 2`. Topics and groups have the names that the sequence gives them. Every broker is `broker`,
+and the length replaces a list of replicas, because each system places replicas by itself. Record
+batches are decoded. Times count from the start of the run. Lists of objects are sorted by their
 names and indexes. Fields of `NOT_COMPARED` are left out. The result is JSON.
 """
 

@@ -1,8 +1,9 @@
-"""Why kfake and the mock of librdkafka answer otherwise than Apache Kafka 4.3.
+"""Why the answers of kfake and of librdkafka's mock cluster differ from those of Apache Kafka 4.3.
 
-The reference broker stands for Kafka here: its own differences from Kafka are in `reasons`, and
-none of them is in a field that is named below. A difference from both is a finding about the peer.
-The last rows of a peer are general, one for each request: they explain what no other row explains.
+Both are compared with the reference broker, which stands for Kafka here. Where the reference broker
+itself differs from Kafka, `reasons` has a row; no row of this module is about such a field. So each
+difference is a finding about the peer: kfake or the mock. The last rows of a peer are general, one
+for each request. They explain every difference that no other row explains.
 
 Source: github.com/twmb/franz-go, pkg/kfake; librdkafka, rdkafka_mock_handlers.c.
 """
@@ -37,7 +38,7 @@ def _is_unreadable(difference: Difference) -> bool:
 
 
 def _beside_other_errors(difference: Difference) -> bool:
-    """Returns whether the field is one beside two different error codes."""
+    """Returns whether the error codes of the two answers differ, and the field is another one."""
     theirs, ours = (
         fields.get("error_code", "NONE")
         for fields in (difference.system_fields, difference.reference_fields)
@@ -50,7 +51,10 @@ def _beside_an_error(difference: Difference) -> bool:
 
 
 def _lacks_the_cut_batch(difference: Difference) -> bool:
-    """Returns whether only the last batch is missing, which the limit of the fetch cuts."""
+    """Returns whether the peer's answer lacks only the last, incomplete batch of a fetch.
+
+    The reference broker returns a part of the last batch if the fetch's limit of bytes cuts it off.
+    """
     theirs = difference.system_fields["records"]
     *whole, last = difference.reference_fields["records"] or [None]
     return bool(last == CUT_BATCH and theirs == whole)
@@ -286,7 +290,7 @@ MOCK_ROWS: Final[tuple[Reason, ...]] = (
 
 
 def _others(peer: str) -> tuple[Reason, ...]:
-    """Returns the general rows of a peer, one for each request."""
+    """Returns the rows of a peer that explain every other difference, one row for each request."""
     return (
         _theirs(
             "follows-from-another-error",
@@ -314,5 +318,8 @@ PEERS: Final = {
 
 
 def reasons_of(system: str) -> Sequence[Reason]:
-    """Returns the table of differences for a system, by its name; for most that of Kafka."""
+    """Returns the table of reasons for a system.
+
+    A system without a table of its own has that of Kafka.
+    """
     return PEERS.get(system, REASONS)

@@ -1,13 +1,14 @@
-"""A reason for a difference: who must change, and the differences that it explains.
+"""A reason for a difference: which system must change, and which differences the reason explains.
 
-A reason has a verdict. `OURS` is a fault of the reference broker that is not fixed yet. `PERMITTED`
-is a choice that the protocol leaves to a broker, or a simplification that no client can mistake.
-`THEIRS` is a finding about the other system. A difference that no row explains fails the command.
+The verdict says who must change. `OURS` is a fault of the reference broker that is not fixed yet.
+`PERMITTED` is a choice that the protocol leaves to a broker, or a simplification that no client can
+notice. `THEIRS` is a finding about the other system. A difference without a reason makes the
+command fail.
 
 A reason applies to one field of some requests, for some values of both sides. `ANY` stands for
-every value. `when` adds a condition on the other fields. `ends` says that the two sides are in
-different states from then on, so the rest of the sequence is not compared. `general` marks a row
-for all that no other row explains: it applies only after a read was repeated.
+every value. `when` is a condition on the other fields. `ends` means that the two sides are in
+different states after the difference, so the rest of the sequence is not compared. A `general`
+reason explains what no other reason explains; a read is repeated before this reason is used.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ ANY: Final = _Any()
 
 
 def always(difference: Difference) -> bool:
-    """Returns True, as the condition of a reason that applies to every difference in its field."""
+    """The condition of a reason that explains every difference in its field: always True."""
     del difference
     return True
 

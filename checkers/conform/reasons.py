@@ -38,7 +38,7 @@ def _is_error_here(difference: Difference) -> bool:
 
 
 def _is_as_large(difference: Difference) -> bool:
-    """Returns whether both assignments, or both parts of one topic, have as many partitions."""
+    """Returns whether the number of assigned partitions is the same in both answers."""
     return _size(difference.system_fields) == _size(difference.reference_fields)
 
 
@@ -48,7 +48,7 @@ def _size(fields: Mapping[str, Any]) -> int:
 
 
 def _has_another_leader(difference: Difference) -> bool:
-    """Returns whether two members lead the same generation of the group."""
+    """Returns whether the two systems chose different leaders for the same group generation."""
     theirs, ours = difference.system_fields, difference.reference_fields
     leaders = theirs.get("leader"), ours.get("leader")
     is_joined = theirs.get("error_code") == ours.get("error_code") == "NONE"
@@ -57,7 +57,10 @@ def _has_another_leader(difference: Difference) -> bool:
 
 
 def _ends_with_a_segment(difference: Difference) -> bool:
-    """Returns whether the answer ends where the next batch is a week younger than the first."""
+    """Returns whether the system's answer ends where Kafka begins a new log segment.
+
+    That is so if the next batch is more than a week (segment.ms) younger than the first one.
+    """
     theirs = difference.system_fields["records"]
     ours = difference.reference_fields["records"]
     if not theirs or len(theirs) >= len(ours) or theirs != ours[: len(theirs)]:

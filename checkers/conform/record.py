@@ -87,7 +87,7 @@ def kept() -> tuple[Outcome, ...]:
 
 
 def keep(rows: Iterable[Outcome]) -> None:
-    """Writes these rows to `record.json`; of two rows of a system the later one is kept."""
+    """Writes the rows to `record.json`; if a system has several rows, only the last one."""
     last = {row.system: asdict(row) for row in rows}
     text = json.dumps([last[system] for system in sorted(last)], indent=1)
     KEPT.write_text(f"{text}\n", encoding="utf-8")

@@ -1,8 +1,8 @@
 """A recording: sequences with the answers that one system gave, in gzipped lines of JSON.
 
 The first line names the system. Each further line has one sequence: its topics, its steps, and the
-answers in normal form by the index of their step. A recording has all that the comparison needs, so
-a change of the families does not invalidate it.
+answers in normal form by the index of their step. A recording also contains the requests. So it
+stays valid when the code that draws sequences changes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Recorded:
         return False
 
     def has(self, send: Send) -> bool:
-        """Returns True: a recording has only requests that the system answered."""
+        """Returns True: every request in a recording is one that the system supports."""
         del send
         return True
 

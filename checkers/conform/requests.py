@@ -1,7 +1,7 @@
 """Builds the requests of sequences on the data of one topic partition, and of transactions.
 
-A body has the fields of all versions; a request contains those that its version has. So a topic has
-its name and its id, and a producer is written for old and new schemas.
+The body of a request has the fields of all versions; only those of the chosen version are sent. For
+example, a body has both the name and the id of a topic.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def of_topic(topic: str) -> dict[str, Any]:
 
 
 def in_topic(topic: str, part: Body) -> list[dict[str, Any]]:
-    """Returns the field of a request that names this part of the topic, a partition or more."""
+    """Returns the list of topics in a request: one topic with the fields of one partition."""
     return [{**of_topic(topic), "partitions": [part]}]
 
 
@@ -41,11 +41,10 @@ def commit_of(partition: int, offset: int, metadata: str | None = "m") -> dict[s
 
 
 def producer(name: str, *, epoch: int = 0, producer_id: int = 0) -> dict[str, Any]:
-    """Returns the symbols for the id and epoch of a producer that `init` created.
+    """Returns the symbols for the producer id and epoch of the producer `name`.
 
-    `epoch` and `producer_id` are numbers that are added to the producer's own values: 0 leaves a
-    value as it is. The name `p before` stands for the id and epoch that producer `p` had before its
-    last InitProducerId.
+    The parameters `epoch` and `producer_id` are added to the producer's own values, to get wrong
+    ones. The name `p before` means producer `p` with the values before its last InitProducerId.
     """
     return {
         "producer_id": bound(*_names(name, "id"), plus=producer_id, otherwise=777),
@@ -350,7 +349,8 @@ def end(
 ) -> Send:
     """Returns an EndTxn request of the producer `name`.
 
-    With version 5 the answer has the producer's next epoch, which `binds` names.
+    The answer of version 5 has the producer's next epoch. Later requests use it by the name
+    `binds`.
     """
     names = {f"{binds}.id": "producer_id", f"{binds}.epoch": "producer_epoch"}
     return Send(

@@ -1,7 +1,8 @@
 """Runs the steps of one sequence on one cluster: resolves symbols, finds receivers, keeps values.
 
-Each step is sent by itself, so that two sessions can run the same sequence in turn. Values that
-steps bind are those of this cluster, so its own producer ids and member ids go into later requests.
+Each cluster has a session of its own. A caller can run each step on one session, then on the other.
+Later requests use values from earlier answers of the same cluster, such as its producer ids and
+member ids.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ class Session:
         return None if pending is None else pending.send
 
     def collect(self, step: Collect, until: float) -> Answer:
-        """Returns the answer to the request with this label; `PENDING` if none comes by `until`."""
+        """Returns the answer to the request with this label; `PENDING` if none comes in time."""
         pending = self._pending[step.label]
         pending.thread.join(max(0.0, until - time.monotonic()))
         if not pending.answers:
@@ -151,7 +152,7 @@ class Session:
     # ------------------------------------------------------------ receivers
 
     def receiver(self, to: str) -> int:
-        """Returns the id of the broker that `to` names, such as `leader ~t 0`.
+        """Returns the id of the broker that must get a request, from a text such as `leader ~t 0`.
 
         If the topic has no leader, returns the lowest id.
         """
@@ -266,8 +267,9 @@ _SYMBOLS: Final[Mapping[str, Any]] = {
 def retried_errors(step: Send) -> frozenset[str]:
     """Returns the errors after which the request is sent again.
 
-    Every request is sent again while the markers of the former transaction are written, also if
-    another error says so.
+    By default these are the errors that every client retries. A request without `retries` is sent
+    again only while the markers of the former transaction are being written. Kafka then answers
+    CONCURRENT_TRANSACTIONS, or another error if a leader verifies the transaction.
     """
     retried = RETRIED if step.retries else STILL_ENDING
     is_verified = step.body.get("transactional_id") is not None and step.api in VERIFIED_TOO_EARLY

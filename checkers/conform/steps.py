@@ -4,13 +4,14 @@ A sequence is a list of steps for one fresh topic, group or transactional id. A 
 and waits (`Send`), sends it and goes on (`Begin`), takes the answer of such a request (`Collect`),
 or waits (`Pause`). A sequence and its JSON are the same data, so a recording contains the requests.
 
-In a body these values are symbols. A text that begins with `~` is a name of this sequence alone; a
-text that begins with `^` is a name that all sequences of a run share. The functions below make the
-others: a value from an earlier answer, a topic id, record batches, a time, bytes.
+The body of a request may contain symbols. A text that begins with `~` is a name that this sequence
+alone uses. A text that begins with `^` is a name that all sequences of a run share. The functions
+of this module make the other symbols: for a value from an earlier answer, a topic id, record
+batches, a time, or bytes.
 
-`to` names the receiver: `leader ~t 0`, `follower ~t 0`, `group ~g`, `transaction ~x`, `not-group
-~g`, `not-transaction ~x`, `controller` (the broker that the metadata name so), `node 1` (the broker
-with the lowest id) or `any`.
+A step names the broker that gets its request by `to`: `leader ~t 0`, `follower ~t 0`, `group ~g`,
+`transaction ~x`, `not-group ~g`, `not-transaction ~x`, `controller` (as the metadata says), `any`,
+or `node 1` (the broker with the lowest id).
 """
 
 from __future__ import annotations
@@ -42,11 +43,11 @@ READS: Final = frozenset(
 class Send:
     """A request whose answer is compared.
 
-    `note` says what the request tries. `binds` names the fields of the answer that later steps use.
-    With `repeats`, the request is sent again while the answers differ, because its answer follows
-    an earlier change only after some time; reads are always repeated. With `retries`, it is sent
-    again while the answer has an error that every client retries; without it, only until the
-    markers of the former transaction are written.
+    `note` says what the request tests. `binds` gives names to the fields of the answer that later
+    steps use. With `repeats`, the request is sent again while the two answers differ, because its
+    answer may lag behind an earlier change; reads are always repeated. With `retries`, it is sent
+    again after every error that clients retry. Without `retries`, it is sent again only while the
+    markers of the former transaction are being written.
     """
 
     api: Api
@@ -130,7 +131,7 @@ def bound(*names: str, plus: int = 0, otherwise: int | str = 0) -> dict[str, Any
 
 
 def topic_id(topic: str) -> dict[str, Any]:
-    """Returns the symbol for the id of a topic; all topics that do not exist have one id."""
+    """Returns the symbol for a topic's id; the topics that do not exist share a made-up id."""
     return {"$topic_id": topic}
 
 

@@ -31,7 +31,7 @@ class NotReady(InputFault):
 
 @dataclass(slots=True, kw_only=True)
 class Target:
-    """A cluster that is compared; the names of all topics and groups begin with `run`."""
+    """A cluster to compare; the names of its topics and groups begin with the prefix `run`."""
 
     name: str
     bootstrap_servers: str
@@ -80,8 +80,8 @@ class Target:
         """Creates topics and waits until every broker has them; returns their metadata.
 
         `names` has the real name of each topic. Raises NotReady after a timeout. A system without
-        CreateTopics creates a topic upon the first request for its metadata, with partitions of its
-        own number.
+        CreateTopics creates a topic when its metadata is first requested, and itself chooses the
+        number of partitions.
         """
         topics = tuple(topics)
         connections = {node: Connection(*place) for node, place in self.brokers.items()}

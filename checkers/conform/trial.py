@@ -75,7 +75,7 @@ class Found:
         return [row.name for row in rows if not self.explained[row.name]]
 
     def by_verdict(self, rows: Iterable[Reason]) -> dict[Verdict, int]:
-        """Counts, for each verdict, the pairs whose difference has a reason with this verdict."""
+        """Returns the number of explained pairs of answers for each verdict of a reason."""
         counts = Counter[Verdict]()
         for row in rows:
             counts[row.verdict] += self.explained[row.name]

@@ -1,4 +1,7 @@
-"""The actions of schedules: each function is the action of a step, or returns one."""
+"""The actions that steps of schedules take on a cluster: faults, requests and pauses.
+
+A function that takes the stage is an action; every other function returns one.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +24,11 @@ TIMEOUT_MS = 5_000
 
 
 def nothing(_: Stage) -> None:
-    """Does nothing, for a step that only waits for its check."""
+    """Does nothing: the action of a step that only waits until its check succeeds."""
 
 
 def pause_for(seconds: float) -> Do:
-    """Waits for a fixed time, after which the step's check shows that something did not happen."""
+    """Waits for a fixed time, so that a check can show that nothing happened meanwhile."""
     return lambda _: time.sleep(seconds)
 
 
@@ -54,7 +57,7 @@ def create_topic(*replicas: int, **configs: str) -> Do:
 
 
 def to(action: Ability, *brokers: int) -> Do:
-    """Does the same to several brokers, one after the other: kill, stop, start, pause or resume."""
+    """Kills, stops, starts, pauses or resumes several brokers, one after the other."""
 
     def do(stage: Stage) -> None:
         for broker in brokers:
@@ -94,7 +97,7 @@ def send_to(broker: int, value: str) -> Do:
 def java_send(value: str, *, joins: bool = False) -> Do:
     """Sends a record with Kafka's Java producer, without waiting for the answer.
 
-    With `joins`, it belongs to the same operation of the history as the record before it.
+    With `joins`, the history has this record and the previous one as a single operation.
     """
     return lambda stage: stage.java_send(value, joins=joins)
 
@@ -116,7 +119,7 @@ def abort(stage: Stage) -> None:
 def transaction(
     request: Callable[[RawTransactions], str], *, version: int = 1, after_s: float = 0.0
 ) -> Do:
-    """Makes the transactional producer send one request.
+    """Sends one request as the transactional producer.
 
     The error in the answer is kept for the check `is_noted`.
     """
@@ -129,7 +132,10 @@ def transaction(
 
 
 def use_epochs(until: int) -> Do:
-    """Gets epochs for the transactional id, as new instances do, until the epoch is `until`."""
+    """Requests producer epochs for the transactional id until the epoch reaches `until`.
+
+    Each request is that of a new producer instance.
+    """
 
     def do(stage: Stage) -> None:
         with connected(stage.cluster.address(stage.up()[0])) as request:
@@ -163,7 +169,10 @@ def reassign(*replicas: int, partition: int | None = None) -> Do:
 
 
 def set_config(kind: int, resource: str, name: str, value: str) -> Do:
-    """Sets one configuration of a topic, or of a broker by a request to this broker."""
+    """Sets one configuration of a topic or of a broker.
+
+    The request for a broker's configuration goes to this broker.
+    """
     at = int(resource) if kind == BROKER_RESOURCE else None
 
     return lambda stage: stage.administration(at).configure(kind, resource, name, value)
@@ -182,9 +191,10 @@ def delete_topic(stage: Stage) -> None:
 
 
 def prefer_disk(broker: int, disk: int) -> Do:
-    """Makes the broker create its replica of the partition on this disk, numbered from 1.
+    """Chooses the disk, numbered from 1, on which the broker will create its replica.
 
-    The topic does not exist yet, so the broker remembers the disk, and its answer has an error.
+    The request comes before the topic exists: the broker remembers the disk, although it answers
+    UNKNOWN_TOPIC_OR_PARTITION.
     """
 
     def do(stage: Stage) -> None:
@@ -221,7 +231,10 @@ def delete_records(before: int, at: int) -> Do:
 
 
 def delete_all(before: int, at: int) -> Do:
-    """Asks the leader `at` to delete the records before an offset; the stage notes the answer."""
+    """Requests that the leader `at` deletes the records before an offset.
+
+    The stage keeps the answer, for the check of the step.
+    """
 
     def do(stage: Stage) -> None:
         partitions = [{"partition_index": stage.index, "offset": before}]
@@ -234,9 +247,10 @@ def delete_all(before: int, at: int) -> Do:
 
 
 def list_offsets(timestamp: int, at: int) -> Do:
-    """Asks the leader `at` for an offset by ListOffsets; the stage notes the answer.
+    """Requests an offset from the leader `at` by ListOffsets.
 
-    The timestamps -2 and -1 stand for the log start and the high watermark.
+    The timestamps -2 and -1 stand for the log start and the high watermark. The stage keeps the
+    answer, for the check of the step.
     """
 
     def do(stage: Stage) -> None:
@@ -251,7 +265,7 @@ def list_offsets(timestamp: int, at: int) -> Do:
 
 
 def rules(**named: Rule) -> Do:
-    """Puts rules of the proxies into force, each under a name, by which `lift` ends it."""
+    """Adds rules to the proxies, such as a cut link; the action `lift` ends a rule by its name."""
 
     def do(stage: Stage) -> None:
         for name, rule in named.items():

@@ -107,7 +107,7 @@ def _ranges(offsets: list[int]) -> str:
 
 
 def acted(rule: str, times: int) -> Check:
-    """Checks how often a rule of the proxies has acted."""
+    """Checks how many requests or responses a rule of the proxies has affected."""
 
     def check(stage: Stage) -> Seen:
         active = stage.rules[rule]

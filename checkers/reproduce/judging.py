@@ -1,10 +1,12 @@
 """The verdict on a case: the analysis of its history, by the code of `urteil analyze`.
 
-A case shows the defect if each of the anomalies that the reproduction names occurs. A permitted
-anomaly occurs too: for example, records may be lost with acks=1. If a step did not happen, or an
-assumption about the history is broken, the case is undecided. For a defect that no client sees in
-time, the log directories are audited instead, by the code of `urteil analyze --log-dirs`. A promise
-about an answer is decided by the answer to the last step.
+A case shows the defect if the history has every anomaly that the reproduction names. It does not
+matter whether a client's settings permit the anomaly, such as lost records with acks=1. A case is
+undecided if a step did not happen, or if an assumption about the history is broken.
+
+Two kinds of defects are decided otherwise. If no client sees the defect in time, the log
+directories are audited, by the code of `urteil analyze --log-dirs`. If the promise is about an
+answer, the answer to the last step decides.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """A reproduction: a counterexample of the model as a directed schedule on real brokers.
 
-A reproduction has two cases. The first has the defect; the control differs from it in one version,
-one setting or one step, and must not show it. A case is a layout of brokers and a list of steps. A
-step has a check that it happened: a schedule in which a step did not happen decides nothing.
+A reproduction has two cases: one that shows the defect, and a control experiment that must not show
+it. The two differ in one version, one setting or one step. A case is a layout of brokers and a list
+of steps. Each step has a check that it happened. If a step did not happen, the case decides
+nothing.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
-    """The instance of a reproduction in a spec: a seeded bug, whose counterexample it repeats."""
+    """The counterexample that a reproduction repeats: a variant of a spec, and a property."""
 
     spec: str
     variant: str

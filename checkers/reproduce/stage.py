@@ -87,7 +87,10 @@ class Stage:
             self.down.discard(broker)
 
     def lose_disk(self, broker: int, *, listed: bool) -> None:
-        """Deletes the last log directory of a broker that is down; `listed` keeps the setting."""
+        """Deletes the last log directory of a broker that is down.
+
+        With `listed`, the directory stays in log.dirs, so that the broker finds an empty disk.
+        """
         self.cluster.lose_disk(broker, listed=listed)
         self.faults.append(Fault(at_ns=time.monotonic_ns(), do="lose-disk", node=broker))
 
@@ -129,7 +132,7 @@ class Stage:
         return call(self.cluster.address(self.up()[0] if at is None else at), api, version, body)
 
     def administration(self, at: int | None = None) -> Administration:
-        """Returns the requests of an administrator to broker `at`, or to the first that is up."""
+        """Returns a sender of administrator requests to broker `at`, or to the first that is up."""
         return Administration(lambda api, version, body: self.call(api, version, body, at))
 
     def log_of(self, node: int) -> Path:
@@ -277,7 +280,7 @@ class Stage:
         return self._client
 
     def transactions(self, version: int) -> RawTransactions:
-        """Returns the producer of single transactional requests; the first call creates it."""
+        """Returns the producer that sends each transactional request by itself; creates it once."""
         if self._raw is None:
             self._raw = RawTransactions(self.call, self.topic.name, version)
         return self._raw

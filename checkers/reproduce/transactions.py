@@ -1,4 +1,4 @@
-"""A transactional producer of single requests, for schedules that need each request by itself.
+"""A transactional producer that sends each request by itself, for schedules that control the order.
 
 Transactions of version 1 add each partition by AddPartitionsToTxn and keep the producer epoch.
 Those of version 2 (KIP-890) add it by the produce request and get a new epoch at each end. All

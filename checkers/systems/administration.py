@@ -4,9 +4,9 @@
     administration.reassign({("orders", 0): (2, 3)})
     administration.elect([("orders", 0)])
 
-Two of them are also actions on a broker, for rounds of faults on a cluster that Urteil started:
-`prefer` makes a broker the first replica of every partition, which moves data where it has no
-replica, and `elect_preferred` makes every first replica the leader that is in sync.
+Rounds of faults use two of them, on a cluster that Urteil started. `prefer` makes a broker the
+first replica of every partition; if the broker has no replica of a partition, the data is copied.
+`elect_preferred` makes the first replica of every partition its leader, if it is in sync.
 
 Source: KIP-460 (elections), KIP-455 (reassignments), KIP-339 (configurations), KIP-107 (deletion).
 """
@@ -41,7 +41,7 @@ class Refused(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Administration:
-    """Sends the requests of an administrator to one broker, by a function that sends a request."""
+    """Sends the requests of an administrator to one broker."""
 
     call: Call
 
@@ -50,7 +50,7 @@ class Administration:
         places: Collection[Place] | None = None,
         kind: Literal["preferred", "unclean"] = "preferred",
     ) -> None:
-        """Elects leaders of these partitions, or of all; does nothing where none can be elected."""
+        """Elects leaders of the given partitions, or of all; skips those without an election."""
         topics = None if places is None else [{"topic": t, "partitions": (i,)} for t, i in places]
         body = {"election_type": ELECTIONS[kind], "topic_partitions": topics, "timeout": TIMEOUT_MS}
         answer = self.call(Api.ELECT_LEADERS, 2, body)
@@ -60,7 +60,10 @@ class Administration:
                 accept(each, *NOT_ELECTED)
 
     def reassign(self, replicas: Mapping[Place, Collection[int]]) -> None:
-        """Begins to move each of these partitions to the brokers, of which the first leads."""
+        """Begins to move each partition to other brokers.
+
+        The first of these brokers becomes the preferred leader.
+        """
         moved = [
             {"name": topic, "partitions": [{"partition_index": index, "replicas": [*brokers]}]}
             for (topic, index), brokers in replicas.items()
@@ -73,7 +76,10 @@ class Administration:
                 accept(each)
 
     def configure(self, kind: int, resource: str, name: str, value: str) -> None:
-        """Sets one configuration of a topic or of a broker, which must get the request itself."""
+        """Sets one configuration of a topic or of a broker.
+
+        The request for a broker's configuration must go to this broker.
+        """
         changed = {
             "resource_type": kind,
             "resource_name": resource,
@@ -112,7 +118,7 @@ def accept(answer: Mapping[str, Any], *errors: str) -> None:
 
 
 def prefer(system: System, broker: int) -> None:
-    """Makes the broker the first replica of every partition; their numbers of replicas stay."""
+    """Makes the broker the first replica of every partition; keeps each replication factor."""
     administration = _of(system)
     moved = {
         place: (broker, *(one for one in brokers if one != broker))[: len(brokers)]

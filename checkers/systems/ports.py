@@ -1,6 +1,7 @@
-"""Free ports on loopback, below the ports that the system uses for outgoing connections.
+"""Free ports on loopback, below the range that the operating system uses for outgoing connections.
 
-So no outgoing connection takes the port of a broker that is down.
+While a broker is down, its port is free. An outgoing connection could take it, but not below that
+range.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ FIRST_PORT, LAST_PORT = 19_092, 29_092
 
 
 def free_ports() -> Generator[int]:
-    """Yields free ports from a random one on, so that two clusters rarely try the same port."""
+    """Yields free ports, the first from a random port on.
+
+    So two clusters rarely try the same port.
+    """
     begin = random.SystemRandom().randrange(FIRST_PORT, LAST_PORT)
     for port in (*range(begin, LAST_PORT), *range(FIRST_PORT, begin)):
         with socket.socket() as probe:

@@ -1,4 +1,4 @@
-"""Single requests to one broker, for what the clients' libraries have no call.
+"""Single requests to one broker, for requests that no client library can send.
 
     call(("127.0.0.1", 9092), Api.ELECT_LEADERS, 2, {"election_type": 0, ...})
 
@@ -37,9 +37,9 @@ def call(
 def connected(
     to: Address, *, within_s: float = ANSWERS_WITHIN_S
 ) -> Generator[Callable[[Api, int, Mapping[str, Any]], dict[str, Any]]]:
-    """Yields a function that sends requests over one connection, each after the last answer.
+    """Yields a function that sends requests over one connection and returns their answers.
 
-    For thousands of requests, which would need thousands of connections by `call`.
+    Use it for many requests: `call` opens a connection for each.
     """
     with socket.create_connection(to, within_s) as stream:
 

@@ -25,9 +25,9 @@ SESSION_MS: Final = 4_000  # a broker that a busy machine stalls for two seconds
 
 
 class Ability(StrEnum):
-    """What a system may be able to do: an action on one of its brokers, or a request to them.
+    """An action that a system may support: one on a broker, or a request of an administrator.
 
-    `System.do` performs the actions on brokers, `administration` sends the requests.
+    `System.do` performs the actions on brokers; `administration` sends the requests.
     """
 
     KILL = "kill"  # SIGKILL: no clean shutdown; what the process wrote survives

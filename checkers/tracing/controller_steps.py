@@ -1,8 +1,8 @@
 """The steps of the controller: how the registration of a partition changes.
 
-A new leader is a member of ISR or ELR, or it comes from outside. From outside come the last known
-leader, if ISR and ELR are empty, and the leader of an unclean election: these steps may lose
-records.
+A new leader is in the ISR or in the ELR, with two exceptions. If both sets are empty, the last
+known leader may be elected. An unclean election may choose any replica. These two kinds of steps
+may lose records.
 
 Source: ReplicationControlManager; PartitionChangeBuilder; KIP-497; KIP-966.
 """

@@ -2,10 +2,11 @@
 
 Kafka writes most lines after their effect, and another thread may see the effect before the line is
 written. So if an event is refused, events whose lines come later may have to be taken before it.
-Such an event must be one that Kafka logs after its effect, at most `ahead_ms` later, and the next
-one of another thread: the order of one thread's lines is kept. The shortest sequence of late events
-after which the refused event is accepted is taken. The search is bounded, and the longest distance
-that was used is reported.
+
+Such a late event must be of a kind that Kafka logs after its effect. Its line comes at most
+`ahead_ms` after the refused event. It is the next event of its thread, because one thread writes
+its lines in order. Of all sequences of late events that make the refused event possible, the
+shortest is taken. The search is bounded. The result has the longest distance that was used.
 
 A trace is accepted when every event was taken. Otherwise the result has the first event that the
 spec forbids, why, the state there, and the events around it.
@@ -129,9 +130,10 @@ class Following:
         return False
 
     def _heads(self, taken: Sequence[int]) -> list[int]:
-        """Returns, for each other thread, its next event, by number, if this event may be late.
+        """Returns the candidates for the next late event, as event numbers.
 
-        An event may be late only if Kafka logs it after its effect.
+        A candidate is the next event of another thread. It must be of a kind that Kafka logs after
+        its effect, and its line must come soon enough.
         """
         first = self.events[self.start].line
         threads, found = {(first.node, first.thread)}, list[int]()
@@ -163,7 +165,8 @@ def follow(
 ) -> Followed:
     """Follows the events up to the first that the spec forbids; there must be at least one event.
 
-    `begun` is the mapping before the first event, or the reason why there is no mapping.
+    The parameter `begun` is the mapping from events to actions, at its initial state. If no mapping
+    could be made, it is the refusal, which then is the result.
     """
     subject = events[0].subject
     if isinstance(begun, Refused):

@@ -7,8 +7,9 @@ manager logs which producer, epoch and sequences the batch has, in the same thre
     append_next     every other record
     change_leader   a broker starts to lead in a newer leader epoch; its log ends there
 
-Markers and batches without a producer id count as records of one more producer, in its only epoch.
-No line shows that a producer received an acknowledgement, so `acknowledge` is never taken.
+Transaction markers and batches without a producer id count as records of an extra producer, which
+has a single epoch. No line shows that a producer received an acknowledgement, so `acknowledge` is
+never taken.
 
 Source: KIP-98; ProducerStateManager.update; `model.idempotence_abstract.actions`.
 Simplified: sequences that wrap, and a producer that expired and goes on, are no steps of the spec.

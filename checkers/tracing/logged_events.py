@@ -1,9 +1,8 @@
-"""Events, each stated by one log line about one subject, and the rows of the tables of log lines.
+"""Events, each stated by one log line, and the rows of tables that say how to read log lines.
 
-A row names the logger, how the message begins behind its `[...]` prefix, and the step. The named
-groups of the pattern become the fields of the event: `subject` is a partition or a transactional
-id, a group of `SETS` is a set of broker ids, a group of `TEXTS` is text, `changes` is a list of
-`field: before -> after`, and any other group is a number.
+An event is a fact about one subject: a partition or a transactional id. A row describes one kind of
+log line: the logger, how the message begins after its `[...]` prefix, and the step that it shows.
+The pattern of the row finds the subject and the fields of the event in the message.
 """
 
 from __future__ import annotations
@@ -59,7 +58,10 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A kind of log line: its logger and how its message begins; without a step it is ignored."""
+    """A kind of log line: its logger, how its message begins, and the step that it shows.
+
+    Lines of a row without a step are ignored.
+    """
 
     logger: str
     begins: str
@@ -83,7 +85,7 @@ def row(
 
 
 def nothing(logger: str, *begins: str) -> Iterator[Row]:
-    """Yields rows for lines to ignore: one for each beginning of a message of the logger."""
+    """Yields rows for lines of the logger to ignore; each text is the beginning of a message."""
     return (Row(logger, text) for text in begins)
 
 
@@ -117,7 +119,7 @@ def event_of(row: Row, line: LogLine, match: re.Match[str]) -> Event:
 
 
 def _field(text: str) -> Field:
-    """Returns the value that the text of a log line stands for.
+    """Parses one value of a log line.
 
     `[1, 2]` is a set of broker ids, `7` is a number, the recovery state RECOVERING is 1, and any
     other text is 0.

@@ -1,8 +1,8 @@
 """Steps of a trace that may lose committed records, and the records that were lost.
 
-A record is committed when it is below a high watermark: with acks=all it may be acknowledged. It is
-lost when a leader begins without it, or when a leader commits it that was already replaced by one
-without it.
+A record is committed when it is below a high watermark: with acks=all it may be acknowledged. A
+committed record is lost when a new leader begins without it. It is also lost when an old leader
+commits it although a newer leader, which lacks it, has already begun.
 
 Source: `model.replication_abstract.losses`; KIP-106; KIP-966; KAFKA-15584.
 """
@@ -38,7 +38,7 @@ CONDITION: Final[Mapping[Kind, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossyStep:
-    """A step that may lose committed records; `leader_epoch` was the newest then."""
+    """A step that may lose committed records, and the newest leader epoch at that time."""
 
     kind: Kind
     broker: int

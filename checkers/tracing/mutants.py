@@ -4,10 +4,12 @@
     swapped    two consecutive events of one thread are exchanged
     altered    a number of an event is one more or less, or a set has a broker more or less
 
-Not every mutant is wrong. A dropped event that changes nothing, and exchanged events that lead to
-the same position in both orders, are *equivalent*: no check could reject them. The order of two
-threads is no fact, since lines come late, so no events of two threads are exchanged. Fields that
-the spec lacks are not altered.
+Some mutants are *equivalent* to the real trace, so that no check could reject them. This is the
+case if a dropped event changes nothing, or if two exchanged events lead to the same position in
+both orders.
+
+Events of different threads are not exchanged, because the order of their lines is no fact: lines
+come late. Fields that the spec does not have are not altered.
 """
 
 from __future__ import annotations
@@ -90,10 +92,10 @@ def judged(
     begin: Begin,
     ahead_ms: int = AHEAD_MS,
 ) -> Iterator[Judged]:
-    """Yields the result for each mutant; the mutants must be ordered by the mutated event.
+    """Follows each mutant through the spec, and yields the results.
 
-    `begin` makes the mapping of a trace. The real trace must be accepted. The events before a
-    mutation are followed only once.
+    The mutants must be ordered by the mutated event, so that the events before it are followed only
+    once. The parameter `begin` creates the mapping of a trace. The real trace must be accepted.
     """
     begun = begin(events)
     assert not isinstance(begun, Refused)

@@ -1,4 +1,7 @@
-"""The interface of a mapping from events to actions of a spec: it takes events, and can go back."""
+"""The interface of a mapping from events to actions of a spec, and the refusal of an event.
+
+A mapping takes events one by one, and can return to an earlier position.
+"""
 
 from __future__ import annotations
 

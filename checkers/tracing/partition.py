@@ -1,7 +1,7 @@
-"""One partition of a real cluster under trace: the spec's state, and facts that it lacks.
+"""The state of a traced partition: the spec's state, and facts that the spec does not have.
 
-The modules of the steps map events to actions of this partition: `controller_steps`, `role_steps`,
-`log_steps`, `leader_steps` and `follower_steps`. `replication` has the table of all steps.
+The modules `controller_steps`, `role_steps`, `log_steps`, `leader_steps` and `follower_steps` map
+events to actions on this state. `replication` has the table of all steps.
 
 Source: `model.replication_abstract.losses`; KIP-101; KIP-497; KIP-966.
 """
@@ -105,7 +105,7 @@ class Partition:
 
     @property
     def now(self) -> ReplicationState:
-        """Returns the spec's state, read by the numbers of the cluster."""
+        """Returns the current state of the spec, for queries about leader epochs and replicas."""
         return ReplicationState(self.behaviour.state, self.replicas)
 
     def note(self, **facts: Any) -> None:

@@ -31,10 +31,10 @@ class Reading:
 
     @property
     def with_producers(self) -> Mapping[str, list[Event]]:
-        """Returns the partitions for whose batches at least one line names the producer.
+        """Returns the partitions with at least one line that names the producer of a batch.
 
-        The group coordinator numbers the batches of transactional offset commits from 0 each, and
-        Kafka does not check them: partitions of `__consumer_offsets` are left out.
+        Partitions of `__consumer_offsets` are left out. The group coordinator gives each batch of
+        transactional offset commits the sequence 0, and Kafka does not check these sequences.
         """
         return {
             partition: events

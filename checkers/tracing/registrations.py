@@ -1,8 +1,8 @@
 """The controller's registration of a partition: how it was at each partition epoch.
 
-The line of a change also has the values that the change replaces, so a missing change is noticed.
-All controllers of a quorum log every change. The first line with a new partition epoch is taken as
-the change; the later lines with this epoch must agree with it.
+A line about a change has the old and the new values, so a missing change is noticed. Every
+controller of a quorum logs every change. The first line with a new partition epoch is taken as the
+change. The lines of other controllers with this epoch must agree with it.
 
 Source: PartitionRegistration.diff; ReplicationControlManager.replay; KIP-966.
 Simplified: reassignments, and ELRs that the controller clears after a configuration change.

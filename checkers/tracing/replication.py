@@ -1,19 +1,19 @@
 """The events of one partition of a real cluster, as actions of `replication-abstract`.
 
 Each event becomes one or more actions with all their arguments, or a comparison with the state, or
-both. The spec decides whether the actions are allowed. The mapping itself compares only what a line
-repeats: an offset, an epoch, a high watermark.
+both. The spec decides whether the actions are allowed. The mapping itself compares only values that
+a line repeats: an offset, an epoch, a high watermark.
 
-    isr[e]           the ISR and the ELR of the registration
-    fetch_request    is taken when the follower sends the fetch; but if the leader had not begun to
+    isr[e]           stands for the ISR and the ELR of the registration
+    fetch_request    is taken when the follower sends the fetch. If the leader had not begun to
                      lead at that time, it is taken when the leader records the fetch
-    drop_member      no line shows when a leader stops waiting for a replica that left the ISR; so
-                     it is taken, if the spec allows it, when the high watermark needs it
-    message          the number of the append; records have no content in a trace
+    drop_member      the leader stops waiting for a replica that left the ISR. No line shows it.
+                     So it is taken, if allowed, when an advance of the high watermark needs it
+    message          is the number of the append; the trace does not show the contents of records
 
-The version `with-losses` is followed. As long as no step may lose records, its steps are those of
-the version that is proved. A reassignment, and a follower that starts its log at an offset, are no
-steps of the spec; they are reported as *outside*.
+The trace is followed in the version `with-losses` of the spec. Until a step may lose records, this
+version has the same steps as the proved version. The spec has no reassignments, and no follower
+that deletes its log and starts at an offset. These events are reported as *outside* of the spec.
 
 Source: `model.replication_abstract.actions` and `losses`; KIP-101; KIP-497; KIP-966.
 """

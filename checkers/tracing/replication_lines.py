@@ -1,8 +1,9 @@
-"""The lines of replication: which line of Kafka's logs is which step of a partition, or nothing.
+"""The table of log lines about replication: which step of a partition each kind of line shows.
 
-The first row that fits decides. A line of a logger in the table that no row fits is *unknown*;
-`urteil trace` counts unknown lines, because a new release of Kafka may write new ones. Messages of
-Kafka 3.5 to 4.3. The state change logger has the short name `logger`.
+Lines without a step are ignored. The first row that fits a line is used. If a logger is in the
+table but no row fits its line, the line is *unknown*. `urteil trace` counts unknown lines, because
+a new release of Kafka may write new ones. The messages are those of Kafka 3.5 to 4.3. Kafka's state
+change logger appears in the logs as `logger`.
 
 Source: Partition.makeLeader; Partition.updateFollowerFetchState; UnifiedLog.truncateTo;
 ReplicaFetcherThread.processPartitionData; ReplicationControlManager.alterPartition.

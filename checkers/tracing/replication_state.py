@@ -1,4 +1,4 @@
-"""A state of `replication-abstract`, read by the numbers of the real cluster."""
+"""Queries on a state of `replication-abstract`: high watermarks, log ends, lost records."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class ReplicationState(NamedTuple):
         return as_int(self.state["replica.leader_epoch", (r,)])
 
     def fetched(self, epoch: int, f: int) -> int:
-        """Returns the log end of the follower as the leader of the epoch knows it."""
+        """Returns the log end of follower `f`, as the leader of the epoch knows it."""
         return as_int(self.state["led.fetched", (epoch, f)])
 
     def flushed(self, r: int) -> int:
-        """Returns up to which offset the replica's log is surely on its disk."""
+        """Returns the offset below which the replica's log is certainly on disk."""
         return as_int(self.state["flushed", (r,)])
 
     @property
@@ -46,7 +46,10 @@ class ReplicationState(NamedTuple):
         return as_int(self.state["replica.entry.leader_epoch", (r, end - 1)]) if end else None
 
     def led_without_append(self, r: int, epoch: int) -> bool:
-        """Returns whether the replica led in the epoch, from where its log ends now."""
+        """Returns whether the replica led in the epoch and has appended nothing since then.
+
+        Its log still ends where it ended when the epoch began.
+        """
         if not (0 <= epoch <= self.newest and self.state["led.begun", (epoch,)]):
             return False
         start, end = (as_int(self.state[f"led.{n}_offset", (epoch,)]) for n in ("start", "end"))
@@ -63,13 +66,13 @@ class ReplicationState(NamedTuple):
         )
 
     def kept(self, r: int) -> int:
-        """Returns the end of the committed records that the replica has."""
+        """Returns the offset below which the replica has every committed record."""
         end = as_int(self.state["committed_end", ()])
         has = (o for o in range(end) if o >= self.end(r) or not self._has_committed(r, o))
         return next(has, end)
 
     def may_lack(self, epoch: int) -> bool:
-        """Returns whether the epoch's leader may begin without committed records."""
+        """Returns whether the leader of the epoch may lack committed records when it begins."""
         return bool(self.state["lossy", (epoch,)]) and not self.is_replaced(epoch)
 
     def is_replaced(self, epoch: int) -> bool:
@@ -91,7 +94,10 @@ class ReplicationState(NamedTuple):
         return epoch > 0 and before == now
 
     def losses(self, steps: Sequence[LossyStep]) -> Iterator[Loss]:
-        """Yields the committed records that each leader epoch lost; `steps` may have lost them."""
+        """Yields the lost committed records, by the leader epoch in which they were lost.
+
+        The parameter `steps` has all steps so far that may lose records.
+        """
         if not steps:
             return
         names = {r: broker for broker, r in self.replicas.items()}
@@ -143,7 +149,7 @@ class ReplicationState(NamedTuple):
         )
 
     def shown(self, registered: Registration, node: int) -> Iterator[str]:
-        """Yields lines with the registration and each replica; an arrow marks the node."""
+        """Yields the registration and each replica as text; an arrow marks the event's node."""
         yield (
             f"controller: partition epoch {registered.partition_epoch}, leader epoch"
             f" {registered.leader_epoch}, leader {registered.leader}, ISR"

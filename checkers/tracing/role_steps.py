@@ -57,7 +57,10 @@ def follow(partition: Partition, event: Event) -> Outcome:
 
 
 def _lose_end(partition: Partition, event: Event, r: int) -> Outcome:
-    """Takes the loss of a disk, or of unflushed records, if a restarted broker's log shows it."""
+    """Takes an action that shortens the replica's log, if it is shorter after the broker's restart.
+
+    The broker has lost its disk, or records that were not flushed.
+    """
     node, end, now = event.line.node, event.number("offset"), partition.now
     if node not in partition.facts.restarted:
         return None
@@ -87,9 +90,9 @@ def learn_more(partition: Partition, event: Event) -> Outcome:
 
 
 def learn(partition: Partition, event: Event, **shown: object) -> Outcome:
-    """Refuses a broker's new partition state if it is unlike the controller's registration.
+    """Compares a broker's new partition state with the controller's registration.
 
-    Otherwise stores its partition epoch, because a broker's next state must not have a lower one.
+    Returns a refusal if they differ, or if the broker's partition epoch decreases.
     """
     node, epoch = event.line.node, event.number("partition_epoch")
     if "leader_epoch" in event.fields:

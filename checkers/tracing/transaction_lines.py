@@ -1,7 +1,8 @@
-"""The lines of transactions: which line of Kafka's logs is which step of a transactional id.
+"""The table of log lines about transactions: which step of a transactional id each line shows.
 
-No line names the producer of a batch, or shows that a partition wrote a marker. So the coordinator
-is followed, and a marker counts as written when the coordinator has the answers of all partitions.
+No line names the producer of a batch, and no line shows that a partition wrote a marker. So only
+the coordinator is followed. A marker counts as written when the coordinator has received the
+answers of all partitions.
 
 Source: TransactionStateManager.appendTransactionToLog;
 TransactionMarkerChannelManager.addTxnMarkersToBrokerQueue. Messages of Kafka 4.3.0.

@@ -1,15 +1,15 @@
 """The events of one transactional id of a real cluster, as actions of `transactions-abstract`.
 
-A change of the coordinator counts when its append to `__transaction_state` was replicated. A
-coordinator that fails over reads the last change that its predecessor appended, so a change that
-was appended and never confirmed counts when a later event needs it.
+A change by the coordinator counts when its append to `__transaction_state` was replicated. If the
+coordinator fails after an append, no line confirms the change, but the next coordinator reads it.
+Such a change counts when a later event needs it.
 
     write_marker    is taken for every added partition when the coordinator has all answers
     append          is never taken, because no line names the producer of a batch; so a trace does
                     not check the claims about records
 
-The version of the spec is that of the client, as its open transactions show it: `v2` for TV_2, else
-`v1`. Aborts by the coordinator have the cluster's own version, and are the spec's action `fence`.
+The version of the spec depends on the client's open transactions: `v2` if they have TV_2, else
+`v1`. An abort by the coordinator has the version of the cluster instead. It is the action `fence`.
 
 Source: KIP-98; KIP-890; `model.transactions_abstract.versions`.
 Simplified: a producer id that is replaced, and a transactional id that expires, are no steps.

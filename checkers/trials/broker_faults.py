@@ -1,10 +1,10 @@
 """The faults on the brokers of one system, for all trials that run on it at the same time.
 
-A cluster is dear to start, so several trials share it. A broker that one trial kills is down for
-all of them, and every trial knows that. Claims inside their conditions hold under the faults of
-other trials too, if these trials have the same setting.
+Several trials share a cluster, because starting one takes long. If a trial kills a broker, the
+broker is down for all trials, and all of them take this into account. A claim inside its condition
+also holds under the faults of other trials, if these trials have the same setting.
 
-A trial that has made its last fault is *calm*. The brokers recover once every trial is calm.
+A trial that will inflict no more faults is *calm*. The brokers recover once every trial is calm.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ class BrokerFaults:
             self._restless.add(trial)
 
     def opened(self) -> None:
-        """Notes that one of the trials that begin together has opened its topics."""
+        """Counts one trial fewer among those that still create their topics."""
         with self._lock:
             self.opening = max(0, self.opening - 1)
 
     def calm(self, trial: str) -> None:
-        """Ends the faults of the trial: it inflicts none from now on."""
+        """Marks the trial as calm: it inflicts no more faults."""
         with self._lock:
             self._restless.discard(trial)
 
@@ -85,7 +85,7 @@ class BrokerFaults:
                 self._start(broker)
 
     def wipe(self, broker: BrokerId) -> None:
-        """Kills the broker unless it is down, and empties its disk."""
+        """Kills the broker unless it is down, and deletes all its replicas."""
         self.kill(broker)
         with self._lock:
             self._note(broker, "loses its disk")

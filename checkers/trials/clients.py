@@ -1,7 +1,7 @@
-"""The clients of one trial in real time: those of the simulation, with virtual time.
+"""The clients of one trial in real time; they are the clients of the simulation.
 
-`runtime` carries out what the clients do. Programs of the trial's own, which query the brokers, run
-beside them; the history does not contain their operations.
+`runtime` carries out what the clients do. A trial also runs programs that query the brokers. The
+history does not contain the operations of these programs.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ Result = TypeVar("Result")
 
 
 class RealTimeClients:
-    """The clients that a machine drives, at these addresses of brokers, and their time.
+    """The clients of a trial, which a state machine of a suite drives; they count in virtual time.
 
-    The names of topics and groups get the prefix, so that trials on one system are separate.
+    The names of topics and groups get a prefix, so that trials on one system are separate.
     """
 
     def __init__(self, addresses: Addresses, *, pace: Pace, prefix: str) -> None:
@@ -156,10 +156,7 @@ class RealTimeClients:
         return client_id
 
     def _run_own(self, factory: ProgramFactory) -> NodeId:
-        """Starts a program of this module, which is no client of the trial.
-
-        The history does not contain its operations.
-        """
+        """Starts a program that queries the brokers and is left out of the history."""
         self._own += 1
         return self._start(NodeId(-10 - self._own), -self._own, factory)
 

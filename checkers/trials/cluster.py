@@ -1,7 +1,8 @@
-"""A cluster in real time that machines drive as they drive the simulated one: its faults.
+"""The faults of a trial on a real cluster, with the interface of the simulated cluster.
 
-The clients are those of the simulation, in `clients`; the topics are in `watched`. Brokers are
-killed and started by the system under test, and links between them are cut by its proxies.
+So the state machines of the suites drive both clusters alike. The system under test kills and
+starts brokers, and its proxies cut the links between them. `clients` has the clients of the trial,
+and `watched` its topics.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ STARTS_WITHIN_MS: Final = 3_000
 
 
 class RealTimeCluster(WatchedTopics):
-    """A running system as a machine drives it: the topics, clients and faults of one trial."""
+    """A real cluster for one trial: its topics, clients and faults, driven by a state machine."""
 
     def __init__(
         self,
@@ -83,8 +84,8 @@ class RealTimeCluster(WatchedTopics):
     def run_for(self, duration_ms: int) -> None:
         """Runs the clients for this virtual time.
 
-        The time begins when the brokers that this trial has started accept clients: a process of
-        Kafka needs seconds for that.
+        Before that, waits until the brokers that this trial has started accept clients, which takes
+        seconds for a process of Kafka.
         """
         starting, self._starting = self._starting, {}
         self.run_until(
@@ -128,7 +129,7 @@ class RealTimeCluster(WatchedTopics):
 
     @property
     def inflicted(self) -> tuple[Inflicted, ...]:
-        """The faults since the beginning of the trial, those of other trials on brokers too."""
+        """The faults since the trial began, including those of other trials on brokers."""
         of_brokers = [one for one in self._brokers.inflicted if one.at_ns >= self._pace.began_ns]
         return tuple(sorted((*self._inflicted, *of_brokers), key=lambda one: one.at_ns))
 
@@ -261,7 +262,10 @@ class RealTimeCluster(WatchedTopics):
     # ------------------------------------------------------------ a look inside
 
     def moments(self) -> tuple[Moment, ...]:
-        """Returns the states of `orders-0` since its creation; the system must be traced."""
+        """Returns the states of topic partition `orders-0` since its creation.
+
+        The system must be traced.
+        """
         assert self._inside is not None, f"{self._system.name} shows no states of replicas"
         return tuple(self._inside.moments(self._brokers.lives, self._pace.virtual_ms))
 

@@ -1,13 +1,16 @@
 """Decides claims inside and outside their conditions, by trials on a running system.
 
-A side inside a claim's condition is tried by drawn trials, and by the programs that catch seeded
-bugs in the simulation. It holds if no trial breaks the claim; this is no proof. A side that should
-show something (a breach outside the condition, or a goal inside it) is first tried by the programs
-that the simulation has found, then by drawn trials.
+Inside its condition a claim must hold. It is tried by drawn trials, and by programs that catch
+seeded bugs in the simulation. It holds if no trial breaks it; this is no proof.
 
-A trial that shows something is repeated: `again` says in how many of how many runs it does so. A
-drawn program is reduced by leaving out faults of other trials and calls, as long as one of two runs
-still shows the same; the programs of the simulation are reduced already.
+Outside its condition a claim should break. Some claims have goals, which should be reached inside
+the condition. Both are first tried by programs that succeed in the simulation, then by drawn
+trials.
+
+A trial that breaks a claim or reaches a goal is repeated. `again` counts the repetitions with the
+same result. A drawn trial is shortened before that: other trials at the same time and calls are
+left out, one after the other. A part stays left out if at least one of two runs has the same
+result. The programs of the simulation are short already.
 """
 
 from __future__ import annotations
@@ -50,7 +53,7 @@ class Effort:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Again:
-    """How many repetitions of the shortened program showed the same violation or goal again."""
+    """In how many of the repetitions the shortened program showed the same violation or goal."""
 
     shown: int
     runs: int
@@ -63,8 +66,8 @@ class Again:
 class Judged:
     """The verdict on a claim, inside or outside its condition.
 
-    It has the trial that proves the verdict, if there is one. `tried` and `untried` are the kinds
-    of faults that rules of the suite need: those of the trials, and those that no trial had.
+    `evidence` is the trial that proves the verdict, if there is one. `tried` has the kinds of
+    faults that the trials could have, and `untried` the other kinds that the suite has rules for.
     """
 
     side: Side
@@ -119,9 +122,9 @@ def decide(
     effort: Effort,
     progress: Callable[[str], None],
 ) -> Iterator[Judged]:
-    """Yields a verdict for each of the sides: a side is a claim inside or outside its condition.
+    """Yields a verdict for each side: a claim, inside or outside its condition.
 
-    Sides inside their conditions share trials if they have the same setting.
+    Claims inside their conditions share trials if they have the same setting.
     """
     trying = Trying(trials, suite, seed, effort, progress)
     together: dict[str, list[Side]] = {}
@@ -153,7 +156,7 @@ class Trying:
     progress: Callable[[str], None]
 
     def inside(self, sides: list[Side]) -> list[Judged]:
-        """Returns the verdicts on claims that must all hold in one setting, from shared trials."""
+        """Returns the verdicts on several claims inside their conditions, from the same trials."""
         setting = sides[0].setting
         tally = _Tally(self.progress)
         broken: dict[str, Ran] = {}
@@ -169,7 +172,7 @@ class Trying:
         return [self._inside(side, tally, broken) for side in sides]
 
     def _plans(self, setting: str) -> list[Program | str]:
-        """Returns the programs to replay and the seeds to draw from."""
+        """Returns what trials to run in a setting: programs to replay, and seeds to draw from."""
         fragile = [
             program
             for program in known.fragile(self.suite.name, setting)
@@ -179,9 +182,10 @@ class Trying:
         return [*fragile[: self.effort.fragile], *seeds]
 
     def _batches(self, setting: str) -> Iterator[Sequence[Program | str]]:
-        """Yields plans in batches; the trials of one batch run at the same time.
+        """Yields programs and seeds in batches; the trials of one batch run at the same time.
 
-        The last trial is alone if rules need a fault that only one trial at a time may have.
+        Some faults are allowed to only one trial at a time. If the suite has rules for them, one
+        more trial runs alone at the end.
         """
         plans, size = self._plans(setting), self.effort.together
         yield from (plans[at : at + size] for at in range(0, len(plans), size))
@@ -220,7 +224,10 @@ class Trying:
         return replace(judged, verdict="holds", why=why)
 
     def show(self, side: Side) -> Judged:
-        """Returns the verdict on a side whose breach or goal one trial can prove."""
+        """Returns the verdict on a claim outside its condition, or on a claim that has goals.
+
+        One trial proves such a verdict, if it breaks the claim or reaches the goal.
+        """
         if side.bugs:
             return _undecided(side, "only the reference broker has seeded bugs")
         if side.claim in self.suite.always:
@@ -277,7 +284,7 @@ class Trying:
                     yield self.trials.replay(self.suite, side.setting, program)
 
     def with_faults(self, judged: Judged) -> Judged:
-        """Returns the verdict with the kinds of faults that its trials could have."""
+        """Returns the verdict together with the kinds of faults that its trials could have."""
         if not judged.trials:
             return judged
         powers = self.trials.powers
@@ -291,10 +298,10 @@ class Trying:
     # ------------------------------------------------------------ the same once more
 
     def _reduced(self, side: Side, name: str, found: Ran) -> tuple[Ran, Again]:
-        """Returns a trial with fewer faults and calls that still shows `name`, and repetitions.
+        """Returns a shortened trial that still shows `name`, and how often its repetitions do.
 
-        The trials beside it are left out first, for their faults are faults of this one too; then
-        its calls, one at a time. The repetitions count how often the rest shows `name` again.
+        The parameter `name` is a claim or a goal. The other trials at the same time are left out
+        first, then the calls of this trial, one at a time.
         """
         programs = known.recorded(self.suite.name, side.claim, side.setting)
         smallest, left = found, 0 if found.calls in programs else self.effort.reductions
@@ -314,7 +321,7 @@ class Trying:
         return smallest, Again(shown=sum(name in ran.shown for ran in runs), runs=len(runs))
 
     def _repeated(self, setting: str, trial: Trial) -> list[Ran]:
-        """Repeats a trial; all at the same time, unless it has faults of brokers."""
+        """Repeats a trial; repetitions without faults on brokers run at the same time."""
         is_calm = not any(call.rule in self.suite.machine.NEEDS for call in trial[0])
         if is_calm and len(trial) == 1:
             return self.trials.together(self.suite, setting, list(trial) * self.effort.repeats)
@@ -325,7 +332,7 @@ class Trying:
 
 
 def _smaller(ran: Ran) -> Iterator[Trial]:
-    """Yields smaller trials: without the trials at the same time, and without each call."""
+    """Yields shortened trials: without the other trials at the same time, or without one call."""
     others = len(ran.beside)
     if others:
         yield (ran.calls,)
@@ -342,7 +349,10 @@ def _needed(suite: Suite, side: Side) -> set[Power]:
 
 
 def _cannot(powers: Collection[Power], needed: Collection[Power]) -> str:
-    """Returns why a system with some powers cannot decide a side; empty if it can."""
+    """Returns why a system with these powers cannot decide a claim; empty if it can.
+
+    The system may lack a kind of fault, or its settings may violate the claim's condition.
+    """
     lacking = sorted(power for power in needed if power not in powers)
     if lacking:
         options = filter(None, map(how_to_get, lacking))

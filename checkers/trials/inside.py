@@ -20,9 +20,10 @@ from properties.claims.elections import Moment
 
 @dataclass(slots=True)
 class Inside:
-    """The traces and log folders of one partition, which is named as on the wire.
+    """The traces and the log folders of one partition.
 
-    The traces are read from where they end now, before the partition is created.
+    The traces are read from the point where they end when this object is created: the partition
+    does not exist yet. The partition has the name that the brokers use.
     """
 
     cluster: Cluster
@@ -47,7 +48,7 @@ class Inside:
         return moments(events, lives, self.contents, virtual_ms)
 
     def _trace(self, node: int, folder: Path) -> Path:
-        """Copies the lines that the node has written since the beginning to a file."""
+        """Copies the lines that the node has written since this object was created to a file."""
         since = folder / f"node-{node}.log"
         with self.cluster.trace(node).open("rb") as trace, since.open("wb") as copy:
             trace.seek(self._begins[node])
@@ -60,7 +61,7 @@ def _size(file: Path) -> int:
 
 
 def inside_of(system: System, partition: str) -> Inside | None:
-    """Returns the view of one partition; None if the system shows no states of replicas."""
+    """Returns access to a partition's traces and log folders; None if the system is not traced."""
     if not isinstance(system, Cluster) or not system.layout.traced:
         return None
     return Inside(system, partition)

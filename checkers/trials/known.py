@@ -1,8 +1,9 @@
 """The programs that the simulation has found, by suite, claim and setting.
 
-A program that breaks a claim outside its condition in the simulation is the first to try there on a
-real system. A program that breaks a claim on a broker with a seeded bug leads to a fragile moment,
-so it is also tried inside the condition, where nothing may break.
+A program that breaks a claim outside its condition in the simulation is tried first on a real
+system, also outside the condition. A program that breaks a claim by a seeded bug of the simulated
+broker is tried inside the condition, where a real broker must not break the claim. It is worth a
+trial, because such a program leads to a situation where a bug does harm.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def recorded(suite: str, claim: str, setting: str) -> tuple[Program, ...]:
 
 
 def fragile(suite: str, setting: str) -> tuple[Program, ...]:
-    """Returns the recorded programs that detect seeded bugs in this setting, without duplicates."""
+    """Returns the recorded programs that detect seeded bugs in this setting, each once."""
     rows = (row for row in _rows(suite) if row.where.startswith(f"{setting}, bug "))
     return tuple(dict.fromkeys(program for row in rows for program in _programs(row)))
 

@@ -1,8 +1,9 @@
 """The cluster that trials start, and their pace.
 
-The sessions of group members and the timeouts of transactions are those of the suites, multiplied
-by the pace. Kafka refuses such short ones by default, so the layout permits them. Each internal
-topic has one partition, so that the coordinator is the leader of this partition.
+The pace is how much slower real time is than virtual time. The sessions of group members and the
+timeouts of transactions are those of the suites, multiplied by the pace. They are shorter than
+Kafka's default settings permit, so the layout permits them. Each internal topic has one partition,
+so there is one coordinator: the leader of this partition.
 
 Source: Kafka documentation, "Broker Configs" and "Group Configs".
 """
@@ -49,9 +50,9 @@ NO_SETTINGS: Final[Settings] = {}
 
 
 def layout_for(name: SystemName) -> Layout:
-    """Returns the layout of trials on this system.
+    """Returns the brokers and settings for trials on this system.
 
-    It is the default layout if the system takes no settings.
+    A system that takes no settings gets the default layout.
     """
     match name:
         case KafkaSystem():
@@ -73,11 +74,11 @@ def started(
     proxied: bool = False,
     traced: bool = False,
 ) -> Generator[System]:
-    """Starts the system with the layout of trials, and with the broker settings `settings`.
+    """Starts the system for trials, with additional broker settings.
 
-    If it is proxied, links between its nodes can be cut. If it is traced, and is Apache Kafka, its
-    trace shows the states of replicas. Raises InputFault if the system does not have one of the
-    settings, or no links between processes.
+    With `proxied`, links between its nodes can be cut. With `traced`, Apache Kafka writes traces
+    that show the states of replicas. Raises InputFault if the system does not have the settings, or
+    if its links cannot be cut.
     """
     if proxied and not isinstance(name, KafkaSystem):
         raise InputFault(
@@ -94,5 +95,5 @@ def started(
 
 
 def pace_for(name: SystemName) -> int:
-    """Returns the pace of trials on this system; the reference broker allows a faster one."""
+    """Returns the pace of trials on this system; it is faster for the reference broker."""
     return SERVED_PACE if isinstance(name, ServedSystem) else PACE

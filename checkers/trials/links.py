@@ -30,7 +30,7 @@ def is_between_brokers(fault: On) -> bool:
 
 
 def proxied(fault: On, pace: Pace) -> rules.Rule:
-    """Returns the rule of a proxy that is this fault on requests between brokers."""
+    """Returns the rule by which a proxy injects this fault on requests between brokers."""
     assert fault.api in APIS, f"no proxy knows the request {fault.api}"
     of = rules.Match(
         sender=None if fault.source is None else node(fault.source),

@@ -51,7 +51,7 @@ class Contents:
     _epochs: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
 
     def look(self, broker: int, folder: Path) -> None:
-        """Reads the segments of one partition on one broker; a missing folder has none."""
+        """Reads the records of one partition in a broker's log folder, if the folder exists."""
         for segment in sorted(folder.glob("*.log")):
             for batch in whole_batches(segment.read_bytes()):
                 epoch = header(batch).leader_epoch
@@ -121,7 +121,7 @@ def _at_ns(one: Event | Life) -> int:
 
 @dataclass(slots=True)
 class _Watch:
-    """The state of the partition at the point that the trace has reached."""
+    """Computes the state of a partition from the events of its trace, one after the other."""
 
     registration: Registration
     replicas: dict[int, Replica]
@@ -173,7 +173,7 @@ class _Watch:
         self._extend(broker, event.number("first"), event.number("last") + 1, epoch)
 
     def copy(self, event: Event) -> None:
-        """Appends what the follower fetched: the records of its leader's log."""
+        """Appends to a follower's log the records that it fetched from its leader's log."""
         broker = event.line.node
         epoch = self.replicas[broker].leader_epoch
         leader = next(

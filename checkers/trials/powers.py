@@ -1,7 +1,7 @@
-"""What a system can suffer, be set to and show, as the powers that suites need.
+"""The powers of a system: the faults, the settings and the inside views that it offers to suites.
 
-A power that is a setting comes from the settings of the brokers. Some of these weaken the cluster,
-so the sides inside a claim's condition are not tried on it.
+A suite names the powers that its rules and claims need. Some powers are broker settings that weaken
+the cluster. Claims inside their conditions are not tried on a weakened cluster.
 """
 
 from __future__ import annotations

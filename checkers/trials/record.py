@@ -101,7 +101,7 @@ def merged(old: Iterable[Decided], new: Iterable[Decided]) -> tuple[Decided, ...
     """Returns the old and new rows; a new row replaces the old row with the same key.
 
     If both rows say that no trial broke the claim, with the same kinds of faults, the new row
-    counts the trials of both. A row of trials replaces none that decided more.
+    counts the trials of both. An undecided row does not replace a decided one.
     """
     found = {one.key: one for one in old}
     for one in new:

@@ -26,7 +26,7 @@ from properties.suites.suite import Suite
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptTrial:
-    """A trial that a run kept: its program, the claim that it is about, and where it ran.
+    """A trial that a run kept: its programs, its claim, and where it ran.
 
     The first program is that of the trial; the others ran at the same time.
     """
@@ -46,7 +46,7 @@ class KeptTrial:
         return frozenset(power for power in needed if power is not None)
 
     def shown_by(self, ran: Ran) -> str | None:
-        """Returns what a trial showed of the claim, or of one of its goals; None if nothing."""
+        """Returns how a trial broke the claim or reached one of its goals; None if it did not."""
         found = (how for name, how in ran.shown.items() if name.partition(": ")[0] == self.claim)
         return next(found, None)
 
@@ -56,12 +56,12 @@ class KeptTrial:
 
 
 def is_of_trial(path: Path) -> bool:
-    """Returns whether the path is a folder, or a file of a kept trial."""
+    """Returns True for every folder, and for a file that describes a kept trial."""
     return path.is_dir() or path.name in (PROGRAM, TRIAL)
 
 
 def kept_trials(path: Path) -> tuple[KeptTrial, ...]:
-    """Returns the trial that the path keeps, or all trials of a run folder, by name.
+    """Returns the kept trial at the path; if the path is a run folder, all trials in it.
 
     Raises InputFault if there is none, or if its files are unreadable.
     """

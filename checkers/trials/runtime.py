@@ -1,12 +1,11 @@
 """The runtime of clients in real time: it carries out the effects of the clients of the simulation.
 
 As in `reference_impl.simulation.world`, a client is a value or a program with a method `step`, and
-this runtime delivers responses and timers to it. All clients run in one event loop, which runs only
-while the machine lets time pass.
+this runtime delivers responses and timers to it. All clients run in one event loop. The loop runs
+only while the state machine waits: for a duration, or for a condition.
 
-The faults on the links of clients are those of the simulation, and happen here: a request or a
-response is lost, or comes late. A request that is late has a connection of its own, so that later
-ones overtake it.
+The faults on the links of clients are those of the simulation: a request or a response is lost, or
+comes late. A late request has a connection of its own, so that later requests overtake it.
 """
 
 from __future__ import annotations

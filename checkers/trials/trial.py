@@ -1,11 +1,11 @@
-"""Trials: machines of suites, run in real time on a system under test.
+"""Trials: state machines of suites, run in real time on a system under test.
 
 A trial opens its topics on the running system, runs calls of rules, ends all faults, and judges
-what the clients observed. The calls are drawn from a seed, or they are a known program. The same
-calls do not always have the same result: time is real.
+what the clients observed. The calls are drawn from a seed, or they are a known program. Time is
+real, so the same calls do not always have the same result.
 
-Several trials in one setting can run at the same time. The faults on brokers of one are then faults
-of all (`broker_faults`), except those that only one broker at a time may suffer.
+Several trials in one setting can run at the same time. A fault on a broker by one trial then
+affects all of them (`broker_faults`). Some faults are allowed to only one trial at a time.
 """
 
 from __future__ import annotations
@@ -105,8 +105,8 @@ class Trials:
     ) -> list[Ran]:
         """Runs trials in one setting at the same time: replays the programs, draws from the seeds.
 
-        A single plan has all powers; several have no fault of `ONE_AT_A_TIME`. The seconds of a
-        trial are its share of the time.
+        A trial that runs alone may have every fault. Trials at the same time have none of those in
+        `ONE_AT_A_TIME`, such as a power loss. The running time is divided equally among the trials.
         """
         if not plans:
             return []
@@ -138,7 +138,7 @@ class Trials:
         return all(power is None or power in self.powers for power in needed)
 
     def _with(self, allowed: frozenset[Power]) -> Trials:
-        """Returns a copy that allows fewer faults, on the same brokers and with the same names."""
+        """Returns a copy that runs trials on the same brokers, but allows only these faults."""
         fewer = copy(self)
         fewer.allowed = allowed
         return fewer

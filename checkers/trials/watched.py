@@ -1,7 +1,7 @@
 """The topics of one trial in real time, and what can be seen of them from outside.
 
-A watcher repeatedly reads the metadata; it shows what the simulation reads from the controller.
-What the simulation reads from the log of a leader, a client fetches.
+The simulation reads leaders and ISRs from its controller; here a program repeatedly requests the
+metadata. The simulation reads records from the log of a leader; here a client fetches them.
 """
 
 from __future__ import annotations
@@ -104,10 +104,10 @@ class WatchedTopics(RealTimeClients):
         self._until(is_ready, 10_000, f"a leader of {request.topic}")
 
     def _log_config(self, request: CreateTopic) -> LogConfig:
-        """Returns the settings of the log in real time.
+        """Returns a topic's log settings for a real cluster.
 
-        Kafka has no segments of a few bytes: a topic that needs them gets a new segment with each
-        append.
+        The suites use segments of a few bytes, which Kafka does not allow. A topic with such
+        segments gets a new segment with each append instead.
         """
         config = request.log_config
         if config == DEFAULT_LOG_CONFIG:
@@ -132,7 +132,10 @@ class WatchedTopics(RealTimeClients):
     # ------------------------------------------------------------ state
 
     def is_up(self, broker: BrokerId) -> bool:
-        """True if the broker runs; the subclass that injects faults knows which ones do not."""
+        """True if the broker runs.
+
+        Here every broker runs; the subclass that injects faults overrides this.
+        """
         return broker in self.broker_ids
 
     def leader(self, topic_partition: TopicPartition = TOPIC_PARTITION) -> BrokerId:
@@ -201,9 +204,7 @@ class WatchedTopics(RealTimeClients):
         return self._ask(lists, f"the offsets of {place}")
 
     def _watches(self) -> ProgramFactory:
-        """Returns a program that repeatedly reads the metadata, and keeps each partition's newest
-        state.
-        """
+        """Returns a program that repeatedly requests metadata and stores partition states."""
 
         def program(app: Application) -> Program:
             brokers = BrokerClient(app=app)

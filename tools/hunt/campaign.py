@@ -154,10 +154,10 @@ def judged(row: Row, folder: Path) -> Row:
 
 
 def _occurs(decision: Decision) -> bool:
-    """Returns whether a check of log directories found anything that counts.
+    """Returns whether a check of the log directories found a violation that matters.
 
-    The group coordinator numbers every batch of a transaction from 0, so sequence numbers count in
-    the topics of clients only.
+    The group coordinator numbers every batch of a transaction from 0. So violations about sequence
+    numbers matter only in the topics of clients.
     """
     found = decision.verdict == "violated"
     if not found or decision.check.id not in SEQUENCES:

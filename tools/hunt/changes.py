@@ -1,7 +1,8 @@
 """Changes of a cluster that must lose nothing: reassignments, elections, settings of topics.
 
-Each change is one request to a broker that answers, about one partition that Metadata lists. So
-internal topics are reassigned too. The answer is kept: a refused change is part of the run.
+Each change is one request, to any broker that answers. Reassignments and elections are about a
+partition drawn from all that Metadata lists, so internal topics are reassigned too. Only topics of
+the workload get other settings. Each change is recorded with its answer, even if it was refused.
 """
 
 from __future__ import annotations

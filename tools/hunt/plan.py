@@ -37,7 +37,7 @@ DRAWN: Final[Mapping[str, Sequence[str]]] = {  # settings of every node, with th
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A run before it begins. `sends` and `pause_s` make its workload take a minute or less."""
+    """What one run will do. `sends` and `pause_s` limit its workload to about a minute."""
 
     seed: int
     version: str

@@ -1,7 +1,8 @@
 """The record of the hunt: one row for each run, also for those that found nothing.
 
-`benchmarks/results/hunt.json` has one row per line. Rows are only added. `finding` is filled by the
-person who explains what broke: the name of a page in docs/findings/, or the reason why it is none.
+`benchmarks/results/hunt.json` has one row per line. Rows are only added. If something broke, a
+person finds the cause and fills in `finding`: the name of a page in docs/findings/, or the reason
+why it is no finding.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ Ended = Literal["holds", "violated", "undecided", "interrupted", "failed"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """What one run did, and what came out. `violated` has the anomalies that nothing permits."""
+    """The settings and the result of one run.
+
+    `violated` has the anomalies that the settings do not permit.
+    """
 
     seed: int
     day: str

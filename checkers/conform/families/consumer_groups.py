@@ -1,7 +1,8 @@
 """Consumer groups of KIP-848: joins, epochs, assignments, leaves, commits by members.
 
-Members get a new assignment at most once a second. A change therefore waits for so long: otherwise
-the speed of a machine would decide which heartbeat has the new assignment.
+A coordinator computes a new assignment at most once a second. So the sequence pauses for a second
+before each change. Without the pause, the speed of the machine would decide which heartbeat brings
+the new assignment.
 """
 
 from __future__ import annotations

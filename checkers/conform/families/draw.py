@@ -1,4 +1,4 @@
-"""Random choices of a sequence, all from one seed, and the steps that they make."""
+"""The random choices of a sequence, all from one seed, and the steps that result from them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Draw:
         self.steps += steps
 
     def version(self, api: Api, first: int = 0, last: int = 99) -> int:
-        """Returns a random version of a request that both sides may have."""
+        """Returns a random version of an API: one in Kafka's protocol, between two bounds."""
         known = VERSIONS[api]
         return self.random.randint(max(first, known.first_answered), min(last, known.last))
 
@@ -35,7 +35,10 @@ class Draw:
         return self.random.choice(values)
 
     def case(self, *cases: Case) -> Case:
-        """Returns a random case of a request: a note about it, and the options of the request."""
+        """Returns one of several variants of a request, at random.
+
+        A variant is the request's note (what it tests) and its options.
+        """
         return self.random.choice(cases)
 
     def chance(self, percent: int) -> bool:
@@ -46,6 +49,6 @@ class Draw:
         return self.random.choices(values, weights)[0]
 
     def repeat(self, times: int, rows: Weighted[Callable[[], None]]) -> None:
-        """Calls random functions, `times` times; each row has a function and its weight."""
+        """Calls a random function `times` times; `rows` has the functions and their weights."""
         for _ in range(times):
             self.weighted(rows)()

@@ -167,8 +167,10 @@ class _Transactions:
     def add_nothing(self) -> None:
         """Adds an AddPartitionsToTxn request without partitions, and then a commit.
 
-        Such a request begins a transaction too. Its answer has no partition, so it cannot say that
-        markers are still being written. A verification, which says so and is repeated, comes first.
+        The coordinator begins a transaction for such a request too. The answer lists no partition,
+        so it cannot have the error CONCURRENT_TRANSACTIONS while earlier markers are still being
+        written. Therefore a verification request comes first: it is repeated as long as it gets
+        this error.
         """
         version = self.draw.version(Api.ADD_PARTITIONS_TO_TXN, 0, 3)
         binds = NAME if self.end_version == 5 else None

@@ -1,9 +1,10 @@
 """A broker cannot report a failed disk, and each attempt makes the active controller resign.
 
-A topic is deleted while its ISR is empty. The controller removes a deleted topic from its index of
-directories once for each member of the ISR, so here never. Later a disk of broker 1 fails. The
-broker reports it with its heartbeat. The controller looks for the deleted topic, finds none, and
-throws a RuntimeException, which makes it resign. So the leader on the failed disk is not replaced.
+A topic is deleted while its ISR is empty. The controller has an index of the partitions in each log
+directory. When a topic is deleted, only the members of its ISR are removed from the index. So this
+topic stays in the index. Later a disk of broker 1 fails, and the broker reports it by its
+heartbeat. The controller looks for the deleted topic, finds none, and throws a RuntimeException,
+which makes it resign. So the leader on the failed disk is not replaced.
 
 Source: ReplicationControlManager.handleDirectoriesOffline;
 ReplicationControlManager.generateLeaderAndIsrUpdates; KIP-858; KIP-966.

@@ -34,7 +34,9 @@ def _steps(*, elr: bool) -> tuple[Step, ...]:
 def broker_1_loses_its_disk(*, elr: bool) -> tuple[Step, ...]:
     """Returns the steps in which broker 1 loses its disk as the last member of the ISR.
 
-    Broker 2 stops cleanly before, and both return. With `elr`, broker 2 is elected, else broker 1.
+    Broker 2 stops cleanly before the loss, and both brokers return. The parameter `elr` says
+    whether the cluster has eligible leader replicas. If it has, broker 2 must be elected, else
+    broker 1.
     """
     leads = 2 if elr else 1
     return (

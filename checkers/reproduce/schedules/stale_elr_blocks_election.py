@@ -25,7 +25,10 @@ WAITED_S: Final = 15.0
 
 
 def _crashes(*, stale: bool) -> tuple[Step, ...]:
-    """Returns the steps from the crash of the last member of the ISR on."""
+    """Returns the last steps: the last member of the ISR crashes, then both brokers return.
+
+    With `stale`, the ELR still has the removed replica, so that no broker is elected.
+    """
     return (
         Step(
             "broker 3 is killed: the partition has no leader",

@@ -1,12 +1,14 @@
 """The addresses of nodes: where each listens, and where each of the others connects to it.
 
-Without proxies every node connects to 127.0.0.1. With proxies every node has its own address of
-each other node, 127.0.X.Y, where a proxy listens. So a proxy knows both ends of its connections:
+Without proxies all nodes connect to 127.0.0.1. With proxies each ordered pair of nodes has an
+address 127.0.X.Y, where the proxy of this pair listens. So a proxy knows both ends of its
+connections:
 
     node 1 opens `n2:19094`, which is 127.0.11.12:19094 in its hosts file
     the proxy of 1 -> 2 listens at 127.0.11.12:19094 and connects to 127.0.0.1:19094
 
-Clients connect to the advertised port of the CLIENT listener, which is another port with proxies.
+Clients connect to the advertised port of the CLIENT listener. With proxies this is the port of a
+proxy.
 
 Source: JDK 17, the system property `jdk.net.hosts.file`.
 """

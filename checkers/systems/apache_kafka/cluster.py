@@ -304,7 +304,8 @@ _ACTIONS: Final[Mapping[Ability, Callable[[Cluster, int], None]]] = {
 def running(folder: Path, jars: Jars, layout: Layout) -> Generator[Cluster]:
     """Starts a new cluster in a new folder and waits for its brokers.
 
-    All its processes end with the block, and with this process, however it ends. Their files stay.
+    All processes of the cluster end when the block ends, or when this process ends, even by
+    SIGKILL. Their files stay.
     """
     folder.mkdir(parents=True)
     addresses = Addresses.free(range(layout.brokers + 1), proxied=layout.proxied)

@@ -1,10 +1,10 @@
 """The log4j2 configuration of a node: its log, its flushes, and a trace for `urteil trace`.
 
-The log of flushes says which records survive a power loss, see `power_loss`.
+The log of flushes shows which records survive a power loss; the module `power_loss` reads it.
 
-The trace has one line for each step of replication. `%nano` is one monotonic clock for all
-processes of a machine, so the traces of the brokers can be merged. Log4j2 must not stop itself on
-SIGTERM: a broker still leads, fetches and appends during its controlled shutdown.
+The trace has one line for each step of replication. `%nano` is a monotonic clock that all processes
+of a machine share, so the traces of the brokers can be merged. On SIGTERM, log4j2 must go on
+writing: a broker still leads, fetches and appends during its controlled shutdown.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def configuration(*, traced: bool) -> str:
 
 
 def _appenders(name: str, traced: Mapping[str, str]) -> Mapping[str, str]:
-    """Returns the appenders of a logger, each with the level from which on it gets lines."""
+    """Returns the files to which a logger writes, each with the lowest level that it gets."""
     flushes = {"flushes": "debug"} if name in FLUSHING else {}
     return flushes | ({"trace": "trace"} if name in traced else {"out": "info"})
 

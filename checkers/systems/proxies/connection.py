@@ -84,7 +84,8 @@ class Connection:
     def _contents(self, header: Header, frame: bytes) -> ReadContents:
         """Returns a function that returns the contents of the request.
 
-        Every Fetch is read at once: a later rule may need the session to which it belongs.
+        The body is parsed when the function is first called. A Fetch is parsed now, because a rule
+        may later need the partitions of its fetch session.
         """
         if header.api_key == Api.FETCH:
             fetched = self._session.of_request(header, frame)

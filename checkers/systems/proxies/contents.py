@@ -1,6 +1,6 @@
 """The contents of a request: the topic partitions and the producers that its body names.
 
-Requests name partitions in one of a few ways, and all of them have a topic with a list below it:
+Requests name partitions in different ways, but each has a list inside of each topic:
 
     topics [{name: "orders", partitions: [{partition_index: 0}]}]       most requests
     topics [{name: "orders", partition_indexes: [0]}]                   WriteTxnMarkers
@@ -9,9 +9,10 @@ Requests name partitions in one of a few ways, and all of them have a topic with
 A producer is named by its producer id, in a field or in the batches of a Produce request, or by its
 transactional id. From Produce 13, Fetch 13 and OffsetCommit 10 on, a topic has an id only.
 
-An incremental Fetch names only the partitions that changed, and fetches those of its session. A
-consumer and a follower open one session in each connection, so a connection's partitions are those
-of its Fetch requests so far. Only a session that began elsewhere is not known completely.
+An incremental Fetch names only the partitions that changed, but it fetches all partitions of its
+session. A consumer or a follower opens a session on each connection. So the partitions of a session
+are collected from the earlier Fetch requests of the connection. They are incomplete if the session
+began on another connection.
 
 Source: Kafka documentation, "Protocol Guide"; KIP-227 for fetch sessions; KIP-516 for topic ids.
 """
@@ -89,7 +90,7 @@ def _contents(request: Header, body: Any) -> Contents:
 
 
 def _entities(entity: Any) -> Iterator[Any]:
-    """Yields the message and every message inside it."""
+    """Yields the message, and every nested structure inside it, such as topics and partitions."""
     yield entity
     for each in fields(entity):
         inside = getattr(entity, each.name)
@@ -138,7 +139,7 @@ class FetchSession:
     _is_known: bool = False
 
     def of_request(self, header: Header, frame: bytes) -> Contents | None:
-        """Returns the contents of a Fetch with the partitions of its session."""
+        """Returns the contents of a Fetch request, with all known partitions of its session."""
         try:
             body = read_request(header.api_key, header.api_version, frame)
         except UnreadableRequest:

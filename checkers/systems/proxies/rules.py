@@ -49,9 +49,9 @@ CLIENT: Final = Node(-1)  # every client; brokers and controllers have their nod
 class Match:
     """Selects requests. A field that is None matches every request.
 
-    A request with several partitions or producers is selected if one of each matches.
-    Of the requests that match, counted from the moment when the rule is added, those from number
-    `first` on are selected, at most `count` of them.
+    A request with several partitions or producers matches if at least one partition and at least
+    one producer match. The matching requests are counted from the moment when the rule is added.
+    Those from number `first` on are selected, at most `count` of them.
     """
 
     sender: int | None = None
@@ -67,7 +67,7 @@ class Match:
     count: int | None = None
 
     def selects(self, sender: int, receiver: int, header: Header) -> bool:
-        """Returns whether the fields of a request match; how many matched before does not count."""
+        """Returns whether nodes, API and client id match; ignores how many matched before."""
         client_id = header.client_id or ""
         return (
             self.sender in (None, sender)
@@ -83,7 +83,10 @@ class Match:
         return any(field is not None for field in (*fields, self.transactional_id))
 
     def selects_contents(self, contents: Contents | None) -> bool | None:
-        """Returns whether the partitions and the producers match; None if this cannot be known."""
+        """Returns whether the partitions and producers of a request match the rule.
+
+        Returns None if the contents of the request cannot be known.
+        """
         if contents is None:
             return None if self.reads_bodies else True
         names = contents.transactional_ids
@@ -111,7 +114,7 @@ class Match:
         return wanted in (None, topic)
 
     def selects_occurrence(self, number: int) -> bool:
-        """Returns whether the n-th matching request is selected; `number` counts from 1."""
+        """Returns whether the rule selects the matching request with this number, from 1 on."""
         last = None if self.count is None else self.first + self.count - 1
         return number >= self.first and (last is None or number <= last)
 
