@@ -1,7 +1,7 @@
 """The record of the claims: each engine's verdict where a claim's condition holds and where not.
 
-`python -m tools.claims` writes one verdict per line to `claim_record.json`. A test runs the
-programs in the file again.
+`python -m tools.claims` writes one verdict per line to `claim_record.json`. If a program showed the
+verdict, the line has the program too, and a test runs it again.
 """
 
 from __future__ import annotations

@@ -3,11 +3,13 @@
 Results are compared by *locations*: the fields of a row that locate the anomaly. A peer finds only
 locations, without the operations that prove an anomaly, and checks no assumption.
 
-    LINEARIZABLE    offset-order-inversion and stale-end-offset, exactly as they are defined
-    SHARED          the same, and the checks of the log and of the order within a process that a
-                    query can do
+Two sets of anomalies are compared:
 
-The queries are simpler than the checks, which favours the peers: they assume that a history has no
+    LINEARIZABLE    offset-order-inversion and stale-end-offset, exactly as they are defined
+    SHARED          the same, and the anomalies of the log and of the order within a process that a
+                    query can find
+
+The queries do less than the checks, so peers have less work. They assume that a history has no
 retention, compaction, dirty reads, offsets of operations that ended `info`, rebalances, or
 assignments after the first poll. Peers do not check cycles, transactions or the offsets of groups.
 Each query is the fastest of several that were tried.

@@ -1,4 +1,4 @@
-"""The code that all breadth-first engines share: clock, progress reports, undefined terms."""
+"""The state of a search that every breadth-first engine keeps: clock, progress, first error."""
 
 from __future__ import annotations
 

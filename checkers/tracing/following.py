@@ -130,10 +130,10 @@ class Following:
         return False
 
     def _heads(self, taken: Sequence[int]) -> list[int]:
-        """Returns the candidates for the next late event, as event numbers.
+        """Returns the numbers of the events that may be taken before the refused event.
 
-        A candidate is the next event of another thread. It must be of a kind that Kafka logs after
-        its effect, and its line must come soon enough.
+        For each thread except that of the refused event, this is the thread's next event, if Kafka
+        logs such events after their effect, and at most `ahead_ns` after the refused one.
         """
         first = self.events[self.start].line
         threads, found = {(first.node, first.thread)}, list[int]()

@@ -212,7 +212,7 @@ class ClassicGroupActions(ClassicGroupState):
         """A member's session expires, and a rebalance begins.
 
         Kafka: GroupMetadataManager.expireClassicGroupMemberHeartbeat. Simplified: a session may
-        expire at any time, even if the member is alive. No claim breaks without its guard.
+        expire at any time, even if the member is alive. No claim breaks if the guard is left out.
         """
         when(s.group.members[m])
         s.group.members[m] = false
@@ -224,7 +224,7 @@ class ClassicGroupActions(ClassicGroupState):
         """After the last member has left, the coordinator writes the empty group to its log.
 
         Kafka: GroupMetadataManager.completeClassicGroupJoin. Simplified: the append is committed
-        at once. No claim breaks without its guard.
+        at once. No claim breaks if the guard is left out.
         """
         when(s.is_rebalancing, ~exists(s.group.members[x] for x in Member))
         s.persisted.generation = s.group.generation + 1
@@ -253,7 +253,7 @@ class ClassicGroupActions(ClassicGroupState):
         unknown.
 
         Kafka: ILLEGAL_GENERATION and UNKNOWN_MEMBER_ID. Simplified: only the newest refusal is in
-        flight. No claim breaks without its guard.
+        flight. No claim breaks if the guard is left out.
         """
         c = s.consumer[m]
         when(c.generation != 0, ~s.is_current(m))

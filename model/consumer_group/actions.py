@@ -63,7 +63,7 @@ class ConsumerGroupActions(ConsumerGroupState):
         partition.
 
         Kafka: GroupMetadataManager.maybeUpdateTargetAssignment, TargetAssignmentBuilder.
-        Simplified: any member may be chosen, at any time. No claim breaks without its guard.
+        Simplified: any member may be chosen, at any time. No claim breaks if the guard is left out.
         """
         when(s.assignment_epoch < s.group_epoch, s.member[owner].joined)
         s.assignment_epoch = s.group_epoch
@@ -83,7 +83,7 @@ class ConsumerGroupActions(ConsumerGroupState):
         """A member's session expires: the coordinator fences the member and frees its partition.
 
         Kafka: GroupMetadataManager.consumerGroupFenceMembers. Simplified: a session may expire at
-        any time. No claim breaks without its guard.
+        any time. No claim breaks if the guard is left out.
         """
         when(s.member[m].joined)
         alone = forall(implies(s.member[x].joined, x == m) for x in Member)
@@ -211,7 +211,7 @@ class ConsumerGroupActions(ConsumerGroupState):
         assignment.
 
         Kafka: ConsumerMembershipManager.onHeartbeatSuccess. Simplified: the answer has the
-        coordinator's present state. No claim breaks without its guard.
+        coordinator's present state. No claim breaks if the guard is left out.
         """
         when(s.consumer[m].answered)
         assigned = s.member[m].assigned != nothing
@@ -225,7 +225,7 @@ class ConsumerGroupActions(ConsumerGroupState):
         """The consumer has committed its offset, and gives up the partition.
 
         Kafka: ConsumerMembershipManager.invokeOnPartitionsRevokedCallback. Simplified: the next
-        heartbeat reports this. No claim breaks without its guard.
+        heartbeat reports this. No claim breaks if the guard is left out.
         """
         when(s.consumer[m].owns, ~s.consumer[m].assigned)
         s.consumer[m].owns = false
@@ -235,7 +235,7 @@ class ConsumerGroupActions(ConsumerGroupState):
         """The coordinator refuses the member's epoch, and the consumer drops its partition.
 
         Kafka: FENCED_MEMBER_EPOCH or UNKNOWN_MEMBER_ID. Simplified: request and answer are one
-        step. No claim breaks without its guard.
+        step. No claim breaks if the guard is left out.
         """
         when(s.consumer[m].epoch != 0, ~s.accepts_heartbeat(m))
         s.consumer[m] = Consumer(epoch=Epoch(0), answered=false, assigned=false, owns=false)

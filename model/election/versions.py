@@ -113,7 +113,10 @@ class Kip966(Election):
     """
 
     def is_tolerable(s) -> Bool:
-        """True if fewer than min.insync.replicas logs lost records; unclean stops do not count."""
+        """True if the number of logs that lost records is below min.insync.replicas.
+
+        A broker that stopped uncleanly and kept its log does not count.
+        """
         return s.losses < min(s.min_isr, s.replicas)
 
     def is_last_known_leader(s, r: Replica, alive: Set[Replica], none_eligible: Bool) -> Bool:

@@ -140,7 +140,7 @@ class GroupOffsetsActions(GroupOffsetsState):
         """A member joins, leaves or times out, and a rebalance begins.
 
         Kafka: GroupMetadataManager.prepareRebalance. Simplified: one action stands for every cause.
-        No claim breaks without its guard.
+        No claim breaks if the guard is left out.
         """
         when(~s.group.is_rebalancing)
         s.group.is_rebalancing = true
@@ -158,7 +158,7 @@ class GroupOffsetsActions(GroupOffsetsState):
 
         A member that took no part in the rebalance learns this later. Kafka:
         GroupMetadataManager.completeClassicGroupJoin. Simplified: the generation and its assignment
-        are one step. No claim breaks without its guard.
+        are one step. No claim breaks if the guard is left out.
         """
         s.assign(owner)
 
@@ -167,7 +167,7 @@ class GroupOffsetsActions(GroupOffsetsState):
         """The rebalance ends without members, and the group is empty.
 
         Kafka: GroupMetadataManager.completeClassicGroupJoin. Simplified: the members may be gone at
-        any time. No claim breaks without its guard.
+        any time. No claim breaks if the guard is left out.
         """
         s.assign(nothing)
 

@@ -192,7 +192,7 @@ class IdempotenceActions(IdempotenceState):
         """The oldest record is deleted, if the client no longer retries its batch.
 
         Kafka: UnifiedLog.deleteOldSegments, or DeleteRecords. Simplified: only the log start moves.
-        No claim breaks without its guard.
+        No claim breaks if the guard is left out.
         """
         start = s.log[p].start_offset
         when(true if s.deletes else false)
@@ -290,7 +290,7 @@ class IdempotenceActions(IdempotenceState):
         outcome.
 
         Kafka: delivery.timeout.ms. Simplified: the client may give up the lowest batch in flight at
-        any time. No claim breaks without its guard.
+        any time. No claim breaks if the guard is left out.
         """
         when(true if s.gives_up else false)
         when(s.is_in_flight(p, b), forall(implies(c < b, ~s.is_in_flight(p, c)) for c in Batch))

@@ -125,7 +125,7 @@ class ReassignmentClaims(Reassignments):
 
     @witness
     def moved_with_a_committed_record(s) -> Bool:
-        """Reachable: a record is committed, and a broker that is no replica has it no more."""
+        """Reachable: a record is committed, and a broker that is no replica has an empty log."""
         return exists(
             all_of(s.is_committed(x), ~s.assignment.replicas[r], s.broker[r].end_offset == 0)
             for r in Replica

@@ -2,8 +2,9 @@
 breaks.
 
 The authors of KIP-320's public specification found its rules while they verified it. If one of
-these rules is left out, a committed record is lost with three replicas and leader epochs 0..2. A
-bug without an issue breaks a claim that no other variant breaks.
+these rules is left out, a committed record is lost with three replicas and leader epochs 0..2. Some
+bugs never were in Kafka, so they name no JIRA issue: each is here to break a claim that nothing
+else breaks.
 
 Source: KIP-101; KIP-320; KAFKA-7128; KAFKA-13141; hachikuji/kafka-specification d68782b.
 """

@@ -76,7 +76,7 @@ class AbstractReplicationActions(AbstractReplicationState):
         proposals.
 
         Kafka: ReplicationControlManager.handleBrokerFenced and alterPartition. Simplified: any
-        replica may be removed at any time. No claim breaks without its guard.
+        replica may be removed at any time. No claim breaks if the guard is left out.
         """
         when(~s.leads_in(out, s.newest))
         s.isr[s.newest][out] = False
@@ -226,8 +226,8 @@ class AbstractReplicationActions(AbstractReplicationState):
         """A follower appends the leader's next record from a fetch response.
 
         Kafka: ReplicaFetcherThread.processPartitionData. Simplified: one record; a late response is
-        a late read of the leader's log. No claim breaks without its guard at the scope that is
-        explored.
+        a late read of the leader's log. No claim breaks in the explored scope if the guard is left
+        out.
         """
         at = s.replica[r].end_offset
         led = s.led[s.replica[r].leader_epoch]

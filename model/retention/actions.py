@@ -207,7 +207,7 @@ class RetentionActions(RetentionState):
 
         Kafka: LeaderEpochFileCache.endOffsetFor. For an epoch whose records the leader has deleted,
         it answers with the leader's log start. Simplified: request, answer and truncation are one
-        step. No claim breaks without its guard.
+        step. No claim breaks if the guard is left out.
         """
         ours, theirs = s.log[r], s.log[s.leader]
         when(~s.leads(r), s.epoch[r] < s.leader_epoch)

@@ -121,7 +121,7 @@ def _unexplained(
 
 
 def explain(behaviour: Behaviour, step: ExpectedStep) -> tuple[str, ...]:
-    """Takes the step's actions in the behaviour; returns why this fails, or () if it succeeds."""
+    """Returns why the behaviour cannot take the actions of the step; empty if it has taken them."""
     tried: list[str] = []
     for call in step.calls:
         if step.allowed_actions is not None and call.action not in step.allowed_actions:

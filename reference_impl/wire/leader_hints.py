@@ -21,7 +21,10 @@ from reference_impl.wire.served_broker import ServedBroker, image
 
 @dataclass(frozen=True, slots=True)
 class LeaderHints:
-    """The leaders of the topic partitions whose errors have a hint; there may be none."""
+    """The present leaders of some topic partitions, for responses that name them beside an error.
+
+    Empty if no topic partition of the response has such an error.
+    """
 
     call: Call
     states: Mapping[TopicPartition, PartitionState]

@@ -120,9 +120,10 @@ class Bitset:
 
 @dataclass(frozen=True, slots=True)
 class KeyedWords:
-    """An index that finds the row of a 64-bit word of a key's bitset.
+    """An index of the words of several bitsets: each key has a bitset of 64-bit words.
 
-    The module's docstring defines the addresses of words.
+    For a key and the number of a word, it finds the row where the word is kept. The module's
+    docstring defines the addresses of words.
     """
 
     keys: Ints  # ascending

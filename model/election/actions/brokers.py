@@ -154,7 +154,7 @@ class Brokers(ElectedPartition):
         """A leader asks the controller to remove from the ISR a follower that lags.
 
         Kafka: Partition.maybeShrinkIsr. Simplified: no replica.lag.time.max.ms; any lag is enough.
-        One request at a time is pending. No claim breaks without its guard.
+        One request at a time is pending. No claim breaks if the guard is left out.
         """
         log = s.broker[leader]
         when(

@@ -229,7 +229,8 @@ class Controller(Brokers):
         know.
 
         Kafka: BrokerHeartbeatManager, ReplicationControlManager.handleBrokerFenced. Simplified:
-        `max_disruptions` limits the number of expired sessions. No claim breaks without its guard.
+        `max_disruptions` limits the number of expired sessions. No claim breaks if the guard
+        is left out.
         """
         when(s.broker[r].is_up, s.is_alive(r), s.disruptions < s.max_disruptions)
         s.fence(r)

@@ -120,7 +120,7 @@ class Coordinator(Partitions):
         """The record that the coordinator appended to its log is committed.
 
         Kafka: TransactionStateManager.appendTransactionToLog and its callback. Simplified: one
-        append at a time. No claim breaks without its guard.
+        append at a time. No claim breaks if the guard is left out.
         """
         when(s.is_appending())
         s.take_effect(s.transaction_state.appended, s.answering)

@@ -41,7 +41,8 @@ class Markers(Coordinator):
 
         Kafka: TransactionMarkerChannelManager, WriteTxnMarkers. Simplified: sending, appending and
         confirming are one step. Kafka's coordinator sends the marker until the partition confirms
-        it; a repeated marker is the action `write_late_marker`. No claim breaks without its guard.
+        it; a repeated marker is the action `write_late_marker`. No claim breaks if the guard is
+        left out.
         """
         epoch, end = s.coordinator_epoch, s.log[p].end_offset
         when(

@@ -66,7 +66,7 @@ def followed(events: Sequence[Event]) -> tuple[Followed, PartitionReplication]:
 
 
 def losses(folder: Path, *lines: Line) -> list[str]:
-    """Returns what the trace lost; fails if the spec forbids one of its steps."""
+    """Returns a text for each loss of committed records; fails if the spec forbids a step."""
     found, begun = followed(trace(folder, *lines))
     assert found.accepted, found.forbidden
     return [*map(str, begun.losses)]
