@@ -197,7 +197,8 @@ class ConsumerGroupActions(ConsumerGroupState):
         """Returns the epoch to record for the partition after a member's state changes.
 
         If the member has the partition in its new state, this is the member's new epoch. If it had
-        the partition only in its old state, the partition is free: nothing.
+        the partition only in its old state, the partition is free, and the result is `nothing`.
+        Otherwise the epoch does not change.
         """
         had = any_of(old.assigned != nothing, old.revoking != nothing)
         has = any_of(assigned != nothing, revoking != nothing)

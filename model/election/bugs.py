@@ -172,9 +172,7 @@ class FencesInBatch(Election):
 
     @action(fair="weak")
     def detect_crash(s, r: Replica) -> None:
-        """The sessions of all stopped brokers end in one step, but one broker alone leaves
-        the ISR.
-        """
+        """All stopped brokers are fenced in one step, but only one of them leaves the ISR."""
         when(~s.broker[r].is_up, s.is_alive(r))
         s.change_partition(s.remaining_isr(r), s.alive() - {r})
         for x in Replica:
@@ -234,8 +232,8 @@ class TrustsLastLeader(Election):
 
     KIP-966 promises that no record is lost while fewer than min.insync.replicas brokers lose
     records. Here two brokers stop uncleanly, and one of them loses a record. If the broker that
-    lost the record was the last leader, that broker leads again. The other broker then truncates
-    the record, which it still has. Reproduced on brokers of Kafka 4.3. This bug breaks the claim
+    lost the record was the last leader, that broker leads again. The other broker still has the
+    record, but truncates it. This was reproduced on brokers of Kafka 4.3. This bug breaks the claim
     `leader_completeness`.
     """
 

@@ -62,7 +62,7 @@ class Entry(Record):
 
     @classmethod
     def plain(cls, offset: Offset | Nothing, ends_group: Bool = false) -> Entry:
-        """Returns a record outside transactions: a commit, or without an offset a tombstone."""
+        """Returns a record outside transactions: a commit with its offset, or a tombstone."""
         return cls(
             offset=offset,
             in_transaction=false,
@@ -75,7 +75,7 @@ class Entry(Record):
     def of_transaction(
         cls, producer: Member, offset: Offset | Nothing, commits: Bool = false
     ) -> Entry:
-        """Returns a record of a transaction: a commit, or without an offset a marker."""
+        """Returns a record of a transaction: a commit with its offset, or a marker."""
         return cls(
             offset=offset,
             in_transaction=true,

@@ -26,7 +26,7 @@ def canonical(sort: t.SortInfo, name: str, level: int) -> t.Local:
 
 
 def close(binders: Sequence[t.Local], body: t.Node) -> tuple[tuple[t.Local, ...], t.Node]:
-    """Returns a quantifier's variables and body, with canonical variables for traced symbols."""
+    """Returns a quantifier's variables and body, after canonical variables replaced its symbols."""
     inside = max((x.level for x in t.walk(body) if isinstance(x, t.Local)), default=0)
     levels = range(inside + len(binders), inside, -1)
     chosen = {b: canonical(b.sort, b.name, k) for b, k in zip(binders, levels, strict=True)}

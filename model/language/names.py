@@ -1,7 +1,7 @@
 """Collects names for terms, so that a term is printed by the local name that a spec gives it.
 
-The names are collected when the method returns. Equal terms are one object, so a name from anywhere
-in an action is used for this term everywhere in the action.
+The names are collected when a method of the spec returns. Equal terms are one object, so a name
+from anywhere in an action is used for this term everywhere in the action.
 """
 
 from __future__ import annotations

@@ -58,11 +58,12 @@ class Reassignments(ReassignedPartition):
     def may_complete(
         s, isr: Set[Replica], replicas: Set[Replica], adding: Set[Replica], removing: Set[Replica]
     ) -> Bool:
-        """True if a reassignment may complete; ISR and replicas are given without those to remove.
+        """True if a reassignment may complete.
 
-        The ISR must have at least one member and every added replica. If the reassignment lowers
-        the number of replicas, the ISR must have every remaining replica. Kafka:
-        PartitionReassignmentReplicas.maybeCompleteReassignment, since 4.3.
+        The ISR, without the replicas to be removed, must have at least one member and every added
+        replica. If the reassignment lowers the number of replicas, the ISR must have every
+        remaining replica. Kafka: PartitionReassignmentReplicas.maybeCompleteReassignment, since
+        4.3.
         """
         falls = count(adding[r] for r in Replica) < count(removing[r] for r in Replica)
         return all_of(
@@ -72,10 +73,10 @@ class Reassignments(ReassignedPartition):
         )
 
     def leaves_elr(s, r: Replica, replicas: Set[Replica]) -> Bool:
-        """True if the broker is no replica: the proposed rule, which Kafka lacks.
+        """True if the broker must leave the ELR, because it is not a replica any more.
 
-        Without this rule, the version `kafka-4.3` breaks the claim `leader_completeness` in 15
-        steps.
+        This is the proposed rule, which Kafka lacks. Without this rule, the version `kafka-4.3`
+        breaks the claim `leader_completeness` in 15 steps.
         """
         return ~replicas[r]
 
@@ -102,7 +103,7 @@ class Reassignments(ReassignedPartition):
         reassigns: Bool,
         removes: Bool,
     ) -> None:
-        """Changes the ISR and the ELR, and elects a leader among these replicas if none is valid.
+        """Changes the ISR and the ELR, and elects one of the replicas if no leader is valid.
 
         Kafka: PartitionChangeBuilder.build.
         """
@@ -178,9 +179,9 @@ class Reassignments(ReassignedPartition):
     def add(s, added: Set[Replica], removed: Set[Replica] = NO_REPLICA) -> None:
         """Begins a reassignment that adds replicas and removes others, if none is in progress.
 
-        The request must not elect an added replica. There, Kafka's controller fails with an
-        exception: it looks up the directory of the added replica in the old registration
-        (LeaderAcceptor).
+        An added replica must not become leader by the same request. In this case Kafka's controller
+        fails with an exception: it looks up the directory of the added replica in the partition's
+        old registration (LeaderAcceptor).
         """
         isr, elr = s.partition_registration.isr, s.partition_registration.elr
         elects_added = s.is_empty(isr) & exists(added[r] & elr[r] for r in Replica)

@@ -53,7 +53,7 @@ class ReassignedPartition(Election):
         }
 
     def is_first_replica(s, r: Replica) -> Bool:
-        """True if the broker is a replica at first."""
+        """True if the broker is a replica in the initial state."""
         return count(x <= r for x in Replica) <= s.assigned
 
     def init(s) -> None:

@@ -101,7 +101,7 @@ class ReplicationWithLosses(AbstractReplication):
     def elect_unclean(s, leader: Replica, newer: LeaderEpoch) -> None:
         """The controller elects a replica outside the ISR, which becomes the only member.
 
-        Kafka: PartitionChangeBuilder.electLeader. With unclean.leader.election.enable=true, or when
+        Kafka: PartitionChangeBuilder.electLeader, with unclean.leader.election.enable=true or when
         an operator asks for an unclean election.
         """
         s.needs_fault()
@@ -228,8 +228,8 @@ class ReplicationWithLosses(AbstractReplication):
     def may_join(s, f: Replica, own: LeaderEpoch) -> Bool:
         """True if the follower has fetched enough in the leader's epoch to join the ISR.
 
-        Enough is the same as without losses. A follower that has fetched nothing in this epoch may
-        join only if its whole log agrees with the leader's.
+        It must have fetched as much as in the spec without losses. A follower that has fetched
+        nothing in this epoch may join only if its whole log agrees with the leader's.
         """
         is_copy = all_of(
             s.replica[f].leader_epoch == own,

@@ -88,9 +88,10 @@ class StrictFence(Transactions):
         return super().is_known(k) & ~s.is_barred(k)
 
     def may_be_fenced(s, i: Instance) -> Bool:
-        """True if there is a reason to fence the instance, as in version 2 or by a newer instance.
+        """True if there is a reason to fence the instance.
 
-        The newer instance has asked for a producer id, and may not have received it yet.
+        The reasons are those of version 2, and one more: a newer instance has asked for a producer
+        id, even if it has not received the id yet.
         """
         asked = exists(all_of(s.owner[k] == i, s.fenced[k]) for k in Transaction)
         return super().may_be_fenced(i) | asked

@@ -179,9 +179,10 @@ class Version1(Transactions):
     # ---- claims
 
     def may_be_fenced(s, i: Instance) -> Bool:
-        """True if there is a reason to fence the instance, as in version 2 or after a failed fence.
+        """True if there is a reason to fence the instance.
 
-        A fence fails if its append to the coordinator's log fails.
+        The reasons are those of version 2, and one more: the append of the last fence to the
+        coordinator's log has failed.
         """
         return super().may_be_fenced(i) | s.fence_failed
 

@@ -131,8 +131,8 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @lemma
     def one_after_another(s) -> Bool:
-        """Of two transactions of a producer, the markers of one have at most the epoch of the
-        records of the other.
+        """Of two transactions of a producer, one is later: its records have at least the epoch of
+        the other one's markers.
 
         True because the later transaction began after the earlier one was complete. The earlier
         decision had moved the producer to the epoch of its markers, and the later transaction took
@@ -152,8 +152,8 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @lemma
     def pending_is_fresh(s) -> Bool:
-        """If a transaction is pending in a partition, its epoch is the largest seen and its marker
-        is not there.
+        """If a transaction is pending in a partition, the partition has seen no larger epoch of the
+        producer, and does not have the transaction's marker.
 
         True because the marker has a larger epoch than the records, so the partition refuses
         records after the marker. Also, a marker leaves no record of its producer pending. In
@@ -175,8 +175,8 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @lemma
     def marked_is_decided(s) -> Bool:
-        """If a partition has a transaction's marker, it was added to it and has seen the marker's
-        epoch.
+        """If a partition has a transaction's marker, the partition was added to the transaction,
+        and has seen the marker's epoch.
 
         True because markers are sent only for decided transactions and only to added partitions.
         The epochs that a partition has seen only grow.
@@ -198,8 +198,8 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
     def complete_is_marked(s) -> Bool:
         """A complete transaction has its marker on every partition that was added to it.
 
-        True because the coordinator completes a transaction only then, and adds no partition after
-        the decision.
+        True because the coordinator completes a transaction only after each added partition has
+        the marker, and adds no partition after the decision.
         """
         return forall(
             implies(s.complete[x], s.marked[x][t]) for x in Transaction for t in s.added[x]

@@ -203,7 +203,7 @@ def _forgotten(run: Transacted) -> Iterator[str]:
 
 
 def offsets_in_transaction(run: Transacted) -> tuple[Breach, ...]:
-    """Always: the newest committed transaction, or one in doubt, set each fetched group offset.
+    """Always: a fetched group offset is from the newest committed transaction, or one in doubt.
 
     A transaction is in doubt if it is not void, its end was requested before the fetch, and no
     other transaction committed after it.

@@ -155,8 +155,8 @@ class ClassicGroup:
     def all_joined(self) -> bool:
         """True if the rebalance need not wait for further JoinGroup requests.
 
-        Then every member has joined again. No client has a member id from the response
-        MEMBER_ID_REQUIRED with which it has not joined yet.
+        Then every member has joined again. Also, the group expects no client that received a member
+        id with the error MEMBER_ID_REQUIRED and has not joined yet.
         """
         return not self.pending_members and all(
             m.joining is not None for m in self.members.values()

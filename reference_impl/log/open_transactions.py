@@ -73,9 +73,9 @@ class PartitionTransactions:
     ) -> Offset:
         """Returns the last stable offset, below which every transaction has ended.
 
-        The markers of these transactions are replicated too. Only the seeded bug
-        UNREPLICATED_MARKER_COUNTS sets `counts_unreplicated` to false and so ignores unreplicated
-        markers.
+        A transaction whose marker is not replicated has not ended yet. This rule is left out if the
+        parameter `counts_unreplicated` is false; only the seeded bug UNREPLICATED_MARKER_COUNTS
+        makes it false.
         """
         held = [*self.open.values()][:1]
         if counts_unreplicated:

@@ -245,9 +245,9 @@ class PartitionLog:
     ) -> bytes:
         """Returns the bytes of the batches that contain or follow the offset `start`.
 
-        The batches end before the offset `below`. They have at most `max_bytes` in total; only the
-        first batch is returned even if it is larger. A batch that exceeds this limit is left out,
-        or, if `cuts_last` is true, cut off at the limit. Kafka: LogSegment.read.
+        The batches end before the offset `below`. The first batch is returned even if it is larger
+        than `max_bytes`. A later batch with which the total would exceed `max_bytes` is left out,
+        or, if `cuts_last` is true, cut off at this limit. Kafka: LogSegment.read.
         """
         found: list[bytes] = []
         size = 0

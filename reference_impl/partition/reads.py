@@ -263,8 +263,8 @@ def list_offsets(
     """Handles ListOffsets: finds the offset that the request describes.
 
     A new leader may respond OFFSET_NOT_AVAILABLE until the start of its epoch is replicated. Before
-    that, its high watermark could be below an offset that a client has already seen. The leader
-    could also not conclude that no record is as recent as a requested time.
+    that, its high watermark could be below an offset that a client has already seen. Nor could the
+    leader say for certain that the log has no record since a requested time.
     """
     is_consumer = request.replica_id == CONSUMER
     lags = is_consumer and leader.log.high_watermark < leader.epoch_start

@@ -206,9 +206,7 @@ def _hints(kind: Any) -> dict[str, Any]:
 
 
 def _nested(hint: Any) -> Any:
-    """Returns the class of the messages inside a field, given the field's type; None if there are
-    none.
-    """
+    """Returns the class of the messages inside a field of this type; None if there are none."""
     if is_dataclass(hint):
         return hint
     return next((found for one in get_args(hint) if (found := _nested(one)) is not None), None)

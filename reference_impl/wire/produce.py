@@ -43,7 +43,7 @@ PRODUCE_V2: Final = 12  # KIP-890: the request itself adds the topic partition t
 
 @dataclass(frozen=True, slots=True)
 class PartitionProduce:
-    """One topic partition of a produce request, and the core's response for it."""
+    """One topic partition of a produce request, and the broker's response for it."""
 
     topic_partition: TopicPartition
     request: Produce
@@ -57,7 +57,7 @@ class PartitionProduce:
 
 @dataclass(frozen=True, slots=True)
 class ProduceResult:
-    """The response frame of a produce request, and the responses of the core.
+    """The response frame of a produce request, and the broker's response for each topic partition.
 
     `frame` is None with acks=0; then the connection is closed if `fails` is true.
     """

@@ -267,8 +267,8 @@ class Controller(Brokers):
 
         Kafka: ClusterControlManager.registerBroker and
         ReplicationControlManager.handleBrokerShutdown. Simplified: registration and start are one
-        step. `is_unclean` is the rule. If the broker's old session has not ended, the claim
-        `leader_completeness` breaks in 6 steps.
+        step. The rule `is_unclean` decides whether the stop was unclean. If the broker's old
+        session has not ended, the claim `leader_completeness` breaks in 6 steps.
         """
         when(~s.broker[r].is_up, ~s.is_alive(r))
         unclean: Set[Replica] = Map(Replica, lambda x: (x == r) & s.is_unclean(r))

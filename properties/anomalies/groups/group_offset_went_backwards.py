@@ -51,10 +51,10 @@ class GroupOffsetWentBackwards:
 
 
 def _unexplained(history: History, fetch: Fetch) -> Iterator[Commit | Fetch]:
-    """Yields each earlier commit or fetch of a higher offset that no later commit lowered.
+    """Yields each earlier commit or fetch of a higher offset, if no later commit lowered it.
 
-    A commit counts as one that lowered the offset if it committed the fetched offset, and may have
-    taken effect after the commit or fetch of the higher offset.
+    A commit may have lowered the higher offset if it committed the fetched offset, and may have
+    taken effect after the higher offset was committed or fetched.
     """
     back = [
         commit

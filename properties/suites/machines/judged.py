@@ -100,7 +100,7 @@ class JudgedMachine(RuleBasedStateMachine):
         return ()
 
     def stuck(self) -> str | None:
-        """Returns why a run made no progress although it recovered; None if it made progress."""
+        """Returns why the clients made no progress after all faults; None if they did."""
         return None
 
     def teardown(self) -> None:
