@@ -5,7 +5,7 @@
 `--reprint` runs the recorded programs again, without a search, and renews their comments.
 
 Outside a condition a suite searches for a counterexample on each seed of the profile, ten by
-default, and shrinks the program of the first seed. The model's verdicts come from the track record.
+default. It shrinks the program of the first seed. The model's verdicts come from the track record.
 Proofs are repeated.
 
 The histories come from the clients of simulated sweeps. On a correct broker no seed may show an

@@ -2,8 +2,8 @@
 
     python -m tools.reference docs/reference
 
-There is a page for each kind of name that `urteil list` knows, and one page each for the commands,
-the events, the columns of a history and the differences from Apache Kafka. Git ignores the pages.
+There is a page for each kind of name that `urteil list` knows. Four more pages have the commands,
+the events, the columns of a history, and the differences from Apache Kafka. Git ignores the pages.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Prints the verdicts of all trials as the page docs/trials.md.
 
-The page first has a summary of each system, then the verdicts on each claim for every system, then
-the undecided claims with the reasons, and last the evidence, suite by suite.
+The page begins with a summary of each system, and the verdicts on each claim for every system. Then
+come the undecided claims with the reasons, and last the evidence, suite by suite.
 """
 
 from __future__ import annotations

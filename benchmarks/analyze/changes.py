@@ -74,8 +74,8 @@ class Changes:
     def _overtaken(self) -> Ints:
         """Returns for each row the new invocation time of a send that can be retimed, else 0.
 
-        A send S can be retimed if another send of the same key has a higher offset, and completed
-        before S completed and before the record of S was read.
+        A send S can be retimed if another send of the same key has a higher offset. This other send
+        must have completed before S completed, and before the record of S was read.
         """
         sends = np.flatnonzero(self.observed & (self.kind == SEND))
         sends = sends[np.lexsort((self.offset[sends], self.key[sends]))][::-1]

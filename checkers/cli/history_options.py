@@ -1,7 +1,8 @@
 """The options of `analyze` that describe how the clients and topics of a history were configured.
 
-A recorded folder contains the isolation level of its readers, how its consumers got their
-partitions, and whether every log was read to its end. Options override these recorded settings.
+A recorded folder contains three settings: the isolation level of its readers, the way in which its
+consumers got their partitions, and whether every log was read to its end. Options override these
+recorded settings.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ _OPTIONS: Final = (
 
 
 def history_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds these options to a command.
+    """Adds the options that describe clients and topics to a command.
 
     Each option is a keyword argument of `assumptions_of`, which makes the analysis's assumptions.
     """

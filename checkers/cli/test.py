@@ -149,7 +149,7 @@ def check_system(
 def inside(run: Run, suite: Suite, bugs: Bugs, profile: Profile, seed: int) -> None:
     """Checks every claim of the suite under the claim's condition, and emits the verdicts.
 
-    `bugs` are switched on in the reference broker.
+    The parameter `bugs` has the bugs that are switched on in the reference broker.
     """
     from properties.suites.search import deciding
     from reference_impl.node.seeded_bugs import SEEDED_BUGS

@@ -110,7 +110,10 @@ class Normal:
         return value
 
     def _order(self, cells: Mapping[str, Any]) -> str:
-        """Returns the sort key of an object in a list: its names and indexes, without symbols."""
+        """Returns the sort key of an object in a list: its names and indexes.
+
+        Names that belong to this run become symbols; member ids that a system drew are left out.
+        """
         found = [
             self.session.symbolic_name(str(self._topic_name(cell) if _is_id(cell) else cell))
             for name in _IDENTITY

@@ -38,7 +38,7 @@ def _is_unreadable(difference: Difference) -> bool:
 
 
 def _beside_other_errors(difference: Difference) -> bool:
-    """Returns whether the error codes of the two answers differ, and the field is another one."""
+    """Returns whether the two error codes differ, and the compared field is not the error code."""
     theirs, ours = (
         fields.get("error_code", "NONE")
         for fields in (difference.system_fields, difference.reference_fields)

@@ -1,8 +1,9 @@
 """Sequences of raw requests as data, with symbols for values that a system chooses itself.
 
-A sequence is a list of steps for one fresh topic, group or transactional id. A step sends a request
-and waits (`Send`), sends it and goes on (`Begin`), takes the answer of such a request (`Collect`),
-or waits (`Pause`). A sequence and its JSON are the same data, so a recording contains the requests.
+A sequence is a list of steps for one fresh topic, group or transactional id. There are four kinds
+of steps. `Send` sends a request and waits for its answer. `Begin` only sends a request, and a later
+`Collect` takes its answer. `Pause` waits for a time. A sequence and its JSON are the same data, so
+a recording contains the requests.
 
 The body of a request may contain symbols. A text that begins with `~` is a name that this sequence
 alone uses. A text that begins with `^` is a name that all sequences of a run share. The functions

@@ -135,7 +135,7 @@ class Compiler(FiniteTerms):
                 assert_never(n)
 
     def extreme(self, n: t.Extreme, env: Env) -> Code:
-        """Returns `first` or `last` as a chain of conditionals, one for each element."""
+        """Returns code for the term `first` or `last`: a chain of conditionals, one per element."""
         found = self.code(n.default, env)
         elements = list(self.bindings((n.binder,), env))
         # the conditional that is added last is evaluated first
@@ -164,7 +164,7 @@ class Compiler(FiniteTerms):
 
     @staticmethod
     def compared(operator: str, a: Code, b: Code) -> Code:
-        """Returns a comparison, or its result if both sides are constants or the same code."""
+        """Returns code for a comparison, or its result if both sides are constants or equal."""
         if isinstance(a, int) and isinstance(b, int):
             return int({"==": a == b, "<=": a <= b, "<": a < b}[operator])
         if a == b and not can_fail(a):

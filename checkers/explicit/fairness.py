@@ -69,7 +69,10 @@ class Fairness:
         return resting
 
     def reaching(self, ends: Mask, within: Mask) -> Mask:
-        """Returns a mask: True for each node from which a path inside `within` leads to `ends`."""
+        """Returns a mask: True for each node from which a path leads to a node of `ends`.
+
+        Both parameters are masks of nodes; the path stays inside `within`.
+        """
         source, target = self.graph.source, self.graph.target
         kept = within[source] & within[target]
         source, target = source[kept], target[kept]
@@ -79,9 +82,10 @@ class Fairness:
         return near
 
     def sets(self, within: Mask, through: Mask) -> Iterator[Nodes]:
-        """Yields the maximal fair sets inside `within` that contain a node of `through`.
+        """Yields the maximal fair sets that contain a node of `through`.
 
-        The sets are disjoint; the nodes of each set are in ascending order.
+        Both parameters are masks of nodes; all sets are inside `within`. The sets are disjoint. The
+        nodes of each set are in ascending order.
         """
         left = within
         while left.any():
@@ -142,9 +146,10 @@ class Fairness:
     def _needed(
         self, instance: Instance, inside: Mask
     ) -> tuple[frozenset[int], frozenset[int]] | None:
-        """Returns nodes and edges; a cycle through any of them is fair to the instance.
+        """Returns the nodes and the edges that make a cycle fair to the instance.
 
-        Returns None if every cycle inside the mask `inside` is fair to the instance.
+        A cycle that contains at least one of them is fair. Returns None if every cycle inside the
+        mask `inside` is fair.
         """
         source, target = self.graph.source, self.graph.target
         edges = instance.edges
@@ -166,8 +171,9 @@ class Fairness:
     ) -> list[int]:
         """Returns the edges of a shortest path from `start`; the path has at least one edge.
 
-        The path ends in a node for which `end` is true, or with an edge of `last`. Raises
-        LookupError if there is no such path.
+        The path ends in a node for which the function `end` returns true, or with one of the edges
+        `last`. All nodes after the start are inside the mask `inside`. Raises LookupError if there
+        is no path.
         """
         came: dict[int, int] = {}
         todo = deque([start])

@@ -40,9 +40,9 @@ class FiniteTerms:
     def bindings(
         self, binders: tuple[t.Local, ...], env: Mapping[int, int]
     ) -> list[dict[int, int]]:
-        """Returns one copy of `env` for each combination of values of the bound variables.
+        """Returns one environment for each combination of values of the bound variables.
 
-        The value of the last variable changes first.
+        Each is a copy of `env` with these values. The value of the last variable changes first.
         """
         out = [dict(env)]
         for b in binders:

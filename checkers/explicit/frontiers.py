@@ -1,9 +1,9 @@
 """Breadth-first search in NumPy: evaluates each action on a whole batch of states, without C.
 
-This engine exists beside the compiled engine, which every install can run, for three reasons. It is
-an independent oracle: it translates terms in another way and shares no code with the generated C.
-It also runs where no compiler works. And only this engine has symmetry reduction, which needs the
-keys of permuted states (`keys.py`). It declines every other option, so it stays small.
+Every install can also run the compiled engine. This engine exists for three reasons. It is an
+independent oracle: it translates terms in another way and shares no code with the generated C. It
+also runs where no compiler works. And only this engine has symmetry reduction, which needs the keys
+of permuted states (`keys.py`). It declines every other option, so it stays small.
 
 Each action with its parameters is evaluated on up to 131,072 states at once. The key of a successor
 is the key of the state plus the change of the written values, so only new states are built.
@@ -292,7 +292,7 @@ class Search(RunningSearch):
         )
 
     def _trace(self, node: int, label: int | None = None) -> Trace:
-        """Returns a shortest trace to the node; then takes the transition `label`, if any."""
+        """Returns a shortest trace to the node, then a step by the transition `label`, if any."""
         start, labels = self.ancestry.path_to(node)
         interpreter, state = Interpreter(self.at.ranges), self.starts[start]
         steps = [Step(action="init", values=(), state=state)]

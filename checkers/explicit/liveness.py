@@ -122,11 +122,11 @@ class _Judge:
     def _found(
         self, within: Mask, begun: Mask | None, through: Mask
     ) -> tuple[int, list[int], int] | None:
-        """Returns a lasso whose loop is fair, stays in `within` and visits a node of `through`.
+        """Returns a lasso whose loop is fair, or None if there is none.
 
-        If `begun` is not None, the path to the loop visits a node of `begun`, and stays in `within`
-        after this node. A lasso that ends in stuttering is preferred. Returns None if there is no
-        such lasso.
+        All parameters are masks of nodes. The loop stays in `within` and visits a node of
+        `through`. If `begun` is not None, the path to the loop visits a node of `begun`, and stays
+        in `within` after this node. A lasso that ends in stuttering is preferred.
         """
         sets = list(self.fairness.sets(within, through))
         anywhere = np.zeros_like(within)

@@ -1,8 +1,8 @@
 """`analyze`: the verdict on a history in this process, and the types of every engine's verdict.
 
-Assumptions are checked first. If one is broken, no anomaly is decided, so that a mistake of the
-recorder is never reported as a mistake of the broker. If a history has no observations, the verdict
-is `nothing checked`, not `holds`.
+Assumptions are checked first. If one is broken, no anomaly is decided. So a mistake of the recorder
+is never reported as a mistake of the broker. If a history has no observations, the verdict is
+`nothing checked`, not `holds`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Parses the records of many batches at once: each step handles all batches together.
 
-The end of a record follows only from the record's own length, so the records of a batch must be
-found one after the other. Batches are independent, so NumPy handles them in parallel: step n finds
-the n-th record of every batch that has so many. Then the fields of all records are decoded
-together. When few batches are left, plain Python is faster and finishes them.
+Only the record's own length shows where a record ends. So the records of a batch must be found one
+after the other. Batches are independent, so NumPy handles them in parallel: step n finds the n-th
+record of every batch that has so many. Then the fields of all records are decoded together. When
+few batches are left, plain Python is faster and finishes them.
 
 For any bytes the result equals that of `tests/checkers/log_dirs/plain.py`.
 

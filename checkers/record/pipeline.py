@@ -1,9 +1,10 @@
 """A member of a consumer group that consumes, transforms and produces in transactions.
 
-In a transaction the member polls a few records of the group's input, sends one output record for
-each, and commits the offsets with the outputs. The history records this as one operation `txn`,
-from the first poll to the last response; sends are recorded before they leave the client. After a
-transaction that did not commit, the member seeks back to the group's committed offsets.
+In a transaction the member polls a few records of the group's input and sends one output record for
+each. It commits the input offsets in the same transaction. The history records this as one
+operation `txn`, from the first poll to the last response; sends are recorded before they leave the
+client. After a transaction that did not commit, the member seeks back to the group's committed
+offsets.
 
 A few transactions fail on purpose, as in production:
 

@@ -179,7 +179,10 @@ def set_config(kind: int, resource: str, name: str, value: str) -> Do:
 
 
 def elect_preferred(at: int) -> Do:
-    """Requests from broker `at` the election of the partition's first replica."""
+    """Requests the election of the partition's first replica.
+
+    The request goes to the broker `at`.
+    """
 
     return lambda stage: stage.administration(at).elect([stage.place])
 
@@ -222,18 +225,19 @@ def lose_disk(broker: int, *, listed: bool) -> Do:
 
 
 def delete_records(before: int, at: int) -> Do:
-    """Requests that the leader `at` deletes the records before an offset; accepts a timeout.
+    """Deletes the records of the partition before an offset; accepts a timeout.
 
-    The leader deletes at once, and answers when its followers have deleted too.
+    The request goes to the leader, the broker `at`. The leader deletes at once, and answers when
+    its followers have deleted too.
     """
 
     return lambda stage: stage.administration(at).delete_records(stage.place, before)
 
 
 def delete_all(before: int, at: int) -> Do:
-    """Requests that the leader `at` deletes the records before an offset.
+    """Deletes the records of the partition before an offset, and keeps the leader's answer.
 
-    The stage keeps the answer, for the check of the step.
+    The request goes to the leader, the broker `at`. The check of the step reads the answer.
     """
 
     def do(stage: Stage) -> None:
@@ -247,10 +251,10 @@ def delete_all(before: int, at: int) -> Do:
 
 
 def list_offsets(timestamp: int, at: int) -> Do:
-    """Requests an offset from the leader `at` by ListOffsets.
+    """Requests an offset of the partition by ListOffsets, and keeps the leader's answer.
 
-    The timestamps -2 and -1 stand for the log start and the high watermark. The stage keeps the
-    answer, for the check of the step.
+    The request goes to the leader, the broker `at`. The timestamps -2 and -1 stand for the log
+    start and the high watermark. The check of the step reads the answer.
     """
 
     def do(stage: Stage) -> None:

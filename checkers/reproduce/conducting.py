@@ -1,7 +1,8 @@
 """Conducts one case of a reproduction: starts its cluster, takes its steps, keeps its history.
 
-The folder of a case has `history` (as `urteil record` writes it, with the faults), `cluster` (the
-settings, logs and data of every node), `steps.txt`, and `proxies.txt` with what proxies did.
+The folder of a case has four parts. `history` is a history as `urteil record` writes it, with the
+faults. `cluster` has the settings, logs and data of every node. `steps.txt` lists the steps, and
+`proxies.txt` what the proxies did.
 """
 
 from __future__ import annotations

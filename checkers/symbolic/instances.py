@@ -30,10 +30,10 @@ Terms = dict[str, list[Expr]]  # sort -> its distinct terms
 
 
 def failing(step: Step, action: Action, claim: Claim) -> tuple[Expr, list[tuple[str, Expr]]]:
-    """Returns the claim, about the state after the step, for arbitrary but fixed elements.
+    """Returns the claim after the step as a formula, and the fresh elements in the formula.
 
-    Each variable of an outer `forall` is replaced by a fresh element. The second result lists these
-    elements, each with the name of its sort.
+    A fresh element is a constant that may be any element of its sort. It replaces a variable of an
+    outer `forall`. Each fresh element is returned with the name of its sort.
     """
     formula, env, terms = claim.formula, dict[int, Expr](), list[tuple[str, Expr]]()
     if isinstance(formula, t.Forall):

@@ -143,7 +143,7 @@ ACTIONS: Final[Mapping[Ability, Callable[[System, int], None]]] = {
 
 
 def perform(system: System, action: Ability, broker: int) -> None:
-    """Performs any action on a broker of the system; raises Unable if it has no such ability."""
+    """Performs any action on a broker; raises Unable if the system cannot perform it."""
     if action in ACTIONS and action in system.abilities:
         ACTIONS[action](system, broker)
     else:

@@ -165,8 +165,8 @@ def follow(
 ) -> Followed:
     """Follows the events up to the first that the spec forbids; there must be at least one event.
 
-    The parameter `begun` is the mapping from events to actions, at its initial state. If no mapping
-    could be made, it is the refusal, which then is the result.
+    The parameter `begun` is the mapping from events to actions, in its initial state. It is a
+    refusal if no mapping could be made; then the result has this refusal.
     """
     subject = events[0].subject
     if isinstance(begun, Refused):

@@ -47,8 +47,9 @@ class LogLine:
 def log_lines(files: Iterable[Path]) -> Iterator[LogLine]:
     """Yields the lines of each file that have the layout; nothing for an empty file.
 
-    A name that ends in .gz is read as gzip. Raises InputFault for a file that cannot be read, that
-    has text but no line of the layout, or whose lines name no node.
+    A name that ends in .gz is read as gzip. Raises InputFault for a file that cannot be read, and
+    for a file whose lines name no node. A file that has text but no line of the layout is an error
+    too.
     """
     for file in files:
         yield from _lines_of(file)

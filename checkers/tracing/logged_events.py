@@ -85,7 +85,10 @@ def row(
 
 
 def nothing(logger: str, *begins: str) -> Iterator[Row]:
-    """Yields rows for lines of the logger to ignore; each text is the beginning of a message."""
+    """Yields rows without a step: lines of the logger that are ignored.
+
+    The parameter `begins` has the beginnings of their messages.
+    """
     return (Row(logger, text) for text in begins)
 
 

@@ -12,7 +12,10 @@ from properties.refinement.behaviour import as_int
 
 
 class ReplicationState(NamedTuple):
-    """The spec's state; `r` and `f` are replicas of the spec."""
+    """A state of the spec.
+
+    In the methods, the parameter `r` is a replica of the spec, and `f` is a follower.
+    """
 
     state: RowState
     replicas: Mapping[int, int]  # broker id -> replica of the spec

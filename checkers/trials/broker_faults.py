@@ -50,7 +50,7 @@ class BrokerFaults:
             self._restless.add(trial)
 
     def opened(self) -> None:
-        """Counts one trial fewer among those that still create their topics."""
+        """Records that one more trial has created its topics."""
         with self._lock:
             self.opening = max(0, self.opening - 1)
 

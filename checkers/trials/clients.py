@@ -1,4 +1,4 @@
-"""The clients of one trial in real time; they are the clients of the simulation.
+"""The clients of the simulation, run in real time for one trial.
 
 `runtime` carries out what the clients do. A trial also runs programs that query the brokers. The
 history does not contain the operations of these programs.

@@ -122,7 +122,7 @@ def decide(
     effort: Effort,
     progress: Callable[[str], None],
 ) -> Iterator[Judged]:
-    """Yields a verdict for each side: a claim, inside or outside its condition.
+    """Yields a verdict for each side; a side is a claim, either inside or outside its condition.
 
     Claims inside their conditions share trials if they have the same setting.
     """

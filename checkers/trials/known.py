@@ -1,9 +1,9 @@
 """The programs that the simulation has found, by suite, claim and setting.
 
 A program that breaks a claim outside its condition in the simulation is tried first on a real
-system, also outside the condition. A program that breaks a claim by a seeded bug of the simulated
-broker is tried inside the condition, where a real broker must not break the claim. It is worth a
-trial, because such a program leads to a situation where a bug does harm.
+system, also outside the condition. Other programs break a claim by a seeded bug of the simulated
+broker. They are tried inside the condition, where a real broker must not break the claim. They are
+worth a trial, because they lead to situations where a bug does harm.
 """
 
 from __future__ import annotations

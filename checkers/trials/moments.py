@@ -92,7 +92,8 @@ def moments(
 ) -> Iterator[Moment]:
     """Yields the state of the partition at its creation and after each change.
 
-    Yields nothing if no event creates the partition. `virtual_ms` converts times of the clock.
+    Yields nothing if no event creates the partition. The function `virtual_ms` converts times of
+    the clock to virtual times.
     """
     both: list[Event | Life] = sorted((*lives, *events), key=_at_ns)
     begin = next(

@@ -1,4 +1,4 @@
-"""Docstrings of specs name the same counterexample for a guard as the table of variants."""
+"""If a spec's docstring names a guard's counterexample, the table of variants has the same one."""
 
 from __future__ import annotations
 

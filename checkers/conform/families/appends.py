@@ -192,7 +192,7 @@ class _Appends:
 
 
 def appends(draw: Draw) -> tuple[Topic, ...]:
-    """Adds Produce requests to one topic partition, drawn at random, and reads of its log.
+    """Adds random Produce requests for one topic partition to a sequence, and reads of its log.
 
     Returns the topics that the requests need.
     """

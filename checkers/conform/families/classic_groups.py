@@ -216,7 +216,7 @@ class _Classic:
 
 
 def classic_groups(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests that play the life of a classic group of up to three members.
+    """Adds the life of a classic group to a sequence: the requests of up to three members.
 
     Returns the topics that the requests need.
     """
@@ -250,7 +250,7 @@ def classic_groups(draw: Draw) -> tuple[Topic, ...]:
 
 
 def group_edges(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests to groups that do not exist, are empty, or have an invalid name.
+    """Adds to a sequence requests for groups that do not exist, are empty, or have a bad name.
 
     Returns the topics that the requests need.
     """

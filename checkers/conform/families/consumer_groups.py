@@ -137,7 +137,7 @@ class _Consumers:
 
 
 def consumer_groups(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests that play the life of a consumer group of up to three members.
+    """Adds the life of a consumer group to a sequence: the requests of up to three members.
 
     Returns the topics that the requests need.
     """

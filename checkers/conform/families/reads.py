@@ -178,7 +178,7 @@ class _Reads:
 
 
 def fetches(draw: Draw) -> tuple[Topic, ...]:
-    """Adds fetches of one topic partition, drawn at random, with appends in between.
+    """Adds random fetches of one topic partition to a sequence, with appends in between.
 
     Returns the topics that the requests need.
     """
@@ -201,7 +201,7 @@ def fetches(draw: Draw) -> tuple[Topic, ...]:
 
 
 def offsets(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests for offsets by time and by leader epoch, with appends in between.
+    """Adds requests for offsets by time and leader epoch to a sequence, with appends in between.
 
     Returns the topics that the requests need.
     """
@@ -222,7 +222,7 @@ def offsets(draw: Draw) -> tuple[Topic, ...]:
 
 
 def deletions(draw: Draw) -> tuple[Topic, ...]:
-    """Adds deletions of records, and reads of the records that are left.
+    """Adds deletions of records to a sequence, and reads of the records that are left.
 
     Returns the topics that the requests need.
     """

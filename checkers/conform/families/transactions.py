@@ -249,7 +249,7 @@ class _Transactions:
 
 
 def transactions(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests that play a producer's transactions by the first or the second protocol.
+    """Adds a producer's transactions to a sequence, by the first or the second protocol.
 
     Returns the topics that the requests need.
     """

@@ -116,7 +116,7 @@ class Expressions(FiniteTerms):
         return f"({{ int {found} = {start}; {heads}{body}; {found}; }})"
 
     def extreme(self, n: t.Extreme, env: Env) -> str:
-        """Returns the term `first` or `last` as a loop over the elements of its sort."""
+        """Returns C code for the term `first` or `last`: a loop over the elements of its sort."""
         found, x = self.fresh("r"), self.fresh("x")
         size = self.at.size(n.binder.sort)
         walk = f"int {x} = 0; {x} < {size}; {x}++"
@@ -165,7 +165,7 @@ def _roots(write: t.Write) -> tuple[t.Node, ...]:
 
 
 def certain(root: t.Node) -> set[int]:
-    """Returns the ids of `root` and of the terms that every evaluation of `root` reaches."""
+    """Returns the ids of the term `root` and of all its parts that every evaluation reaches."""
     found: set[int] = set()
     todo = [root]
     while todo:

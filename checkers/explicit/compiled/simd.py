@@ -2,9 +2,9 @@
 
 A term becomes an expression over vectors of bytes, the C type `Many`: one lane for each state, with
 true as all ones and false as all zeros. Both sides of `and`, `or` and `if` are evaluated, and no
-quantifier stops early. So a formula qualifies only if it is defined in every state, and if no key
-depends on the state, since every lane would read a different byte. `expressions.py` compiles all
-other formulas, for one state at a time.
+quantifier stops early. So a formula qualifies only if it is defined in every state. No key may
+depend on the state either, since then each lane would read a different byte. `expressions.py`
+compiles all other formulas, for one state at a time.
 """
 
 from __future__ import annotations

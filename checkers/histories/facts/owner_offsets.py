@@ -132,8 +132,8 @@ class OwnerOffsets:
         """Returns the offsets that owners got inside intervals, as 64-bit words.
 
         An interval is an owner, a key, and the offsets from `low` up to, but excluding, `high`. The
-        result has three columns: the number of the interval, the row of the word, and the word's
-        bits inside the interval.
+        result has an entry for each word: the number of its interval, its row in this object, and
+        its bits inside the interval.
         """
         first = self._insertion_point(owner, key, word_of(low))
         last = self._insertion_point(owner, key, word_of(high + 63))

@@ -105,7 +105,7 @@ def _rows(batch: Batch, wanted: Mask, group: Any, isolation: Isolation) -> pa.Ta
 
 
 def records_of(batch: Batch, isolation: Isolation) -> pa.Table:
-    """Returns the batch's rows as records, with the columns of RECORD."""
+    """Returns the batch's rows as records: operation, role, key, offset and value of each."""
     every = np.ones(len(batch), np.bool_)
     return _rows(batch, every, _by_value, isolation).select(RECORD_COLUMNS)
 

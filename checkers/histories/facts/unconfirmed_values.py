@@ -53,8 +53,8 @@ class UnconfirmedValues:
     """All rows about values that a poll returned at an offset that no acknowledged send has.
 
     The field `committed` has operations that ended `info` but took effect: a poll returned a value
-    that they sent. The field `resent` has acknowledged sends of a value that another send failed to
-    send.
+    that they sent. The field `resent` has acknowledged sends of a value for which another send
+    failed.
     """
 
     observations: Batch

@@ -4,7 +4,7 @@
     {"at_ns": 30, "do": "start", "node": 1}
 
 Times are on the clock of the history, in ascending order. A `start` or `restart` ends a kill, a
-clean stop or a power loss of the node, a `resume` ends a pause, and a `heal` ends an isolation.
+clean stop or a power loss of the node. A `resume` ends a pause, and a `heal` ends an isolation.
 Reports draw the faults. No verdict depends on them, because a fault justifies no anomaly. A history
 without this file has no faults.
 """

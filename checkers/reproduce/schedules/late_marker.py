@@ -2,7 +2,7 @@
 
 With transactions of version 2 a marker carries the epoch of the next transaction. Up to Kafka 4.1 a
 partition accepts a marker with the epoch that it has. So a second copy of the marker commits the
-open transaction on that partition, and a reader at read_committed receives a record that is
+open transaction on that partition. A reader at read_committed then receives a record that is
 aborted afterwards.
 
 Source: KIP-1228; KIP-890; ProducerAppendInfo.checkProducerEpoch.

@@ -12,8 +12,8 @@ them from the log directory of a dead broker:
 
 A partition is flushed up to the highest offset that Kafka has checkpointed as its recovery point,
 or has logged in a line "Flushing log up to offset"; truncations lower it. The line precedes the
-flush, and a truncation may leave an old checkpoint, so the cut may keep too much but never removes
-a record that was flushed.
+flush, and a truncation may leave an old checkpoint. So the cut may keep too much, but it never
+removes a record that was flushed.
 
 Source: UnifiedLog.flush and LogLoader.recoverLog of Kafka 4.3.
 Simplified: the worst case of a power loss for records, and only for them. No batch is torn, files
@@ -75,7 +75,7 @@ def lose_unflushed(log_dir: Path, flush_log: Path) -> tuple[Lost, ...]:
 def flushed_offsets(log_dir: Path, flush_log: Path) -> dict[str, int]:
     """Returns the offset up to which each partition was flushed; a missing one was never flushed.
 
-    `flush_log` has the broker's log lines that match `LOGGED`.
+    The parameter `flush_log` has the broker's log lines about flushes and truncations.
     """
     logged: dict[str, int] = {}
     for partition, action, offset in _flushes(flush_log):

@@ -1,4 +1,4 @@
-"""A docstring may call a guard necessary for a claim: without the guard, this claim breaks."""
+"""If a docstring calls a guard necessary for a claim, this claim breaks without the guard."""
 
 from __future__ import annotations
 

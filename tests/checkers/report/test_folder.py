@@ -1,4 +1,4 @@
-"""The run folder describes the run before the work starts; each evidence has its own file."""
+"""The run folder describes the run before the work starts; each piece of evidence has a file."""
 
 from __future__ import annotations
 

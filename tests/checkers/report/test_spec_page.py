@@ -69,7 +69,7 @@ def test_a_state_diagram_has_exactly_the_steps_of_the_spec(spec: str) -> None:
 
 
 def steps_of(spec: Spec, label: Callable[[Cells], list[str]]) -> set[Step]:
-    """Returns the label changes in a spec, each as old label, action and new label.
+    """Returns the label changes in a spec, each as a tuple: old label, action, new label.
 
     The parameter `label` is a function from a state of the spec to its labels.
     """

@@ -152,7 +152,7 @@ def test_the_state_and_the_lines_around_the_forbidden_event_are_kept(tmp_path: P
 
 
 def test_a_former_leader_without_records_names_its_own_epoch_in_a_fetch(tmp_path: Path) -> None:
-    """A former leader that appended nothing fetches with the epoch in which it led.
+    """A replica that led and appended nothing fetches with the epoch in which it led.
 
     Kafka's cache of leader epochs has this epoch, although no record has it.
     """

@@ -1,4 +1,4 @@
-"""A fence for a new instance: what the old instance can still do, in Kafka 4.3 and as proposed."""
+"""What a fenced producer instance can still do, in Kafka 4.3 and with the proposed strict fence."""
 
 from __future__ import annotations
 

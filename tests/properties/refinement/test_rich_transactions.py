@@ -1,4 +1,4 @@
-"""Every step of the rich transactions spec is at most two steps of the proved spec."""
+"""Every step of the rich spec, `transactions`, is at most two steps of the proved abstract spec."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def stored(
 ) -> tuple[str, ...]:
     """Runs an application twice and returns the values in its database.
 
-    The first run is killed at the point `c` of the program.
+    The first run is killed while it handles the value `c`.
     """
     sends(cluster, topic)
     program = APPLICATION.format(settings=settings, conduct=conduct)

@@ -114,10 +114,11 @@ def _next_in_block(
 
 
 def _next(log: LogRecords, keys: Ints, offsets: Ints, *, in_later_block: bool) -> pa.Table:
-    """Returns, for each key and offset, the values at the next offset, with their senders.
+    """Returns, for each key and offset, the values at the next used offset, with their senders.
 
-    If `in_later_block` is true, later blocks of offsets are searched too. Otherwise the row has the
-    sender NEXT_BLOCK if the next offset is not in the same block.
+    If the parameter `in_later_block` is true, this offset may be in a later block. Otherwise only
+    the block of the given offset is searched. A row without a next offset there has the sender
+    NEXT_BLOCK.
     """
     starts, sizes = log.groups()
     key, offset = log.key[starts], log.offset[starts]

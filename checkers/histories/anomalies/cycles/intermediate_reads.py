@@ -6,9 +6,9 @@
     c1 poll        -> ok k=c@2     op 3     c1 went from a to c and never polled b, the last of op 0
 
 A step leads from a record that a process polled to the next record that it polled. The candidates
-are the few steps that skip a record. For each candidate the plan looks up the sender of the step's
-first record, the other records of this transaction, and whether the process ever polled the last of
-them.
+are the few steps that skip a record. For each candidate the plan looks up the transaction that sent
+the step's first record, and the other records of this transaction. It then checks whether the
+process ever polled the last of them.
 
 Source: `properties.anomalies.cycles.intermediate_read`.
 """

@@ -40,9 +40,9 @@ LAST: Final = 2**63 - 1
 
 
 def owners(batch: Batch) -> Ints:
-    """Returns, for each row, the number that identifies its application.
+    """Returns, for each row, the number of its owner.
 
-    The application is the row's consumer group, or its process if there is no group.
+    The owner is the row's consumer group, or its process if there is no group.
     """
     starts, owner = _rows_by_application(batch, np.arange(len(batch)))
     return np.repeat(owner, run_lengths(starts, len(batch)))

@@ -140,10 +140,11 @@ def _explained(
 
 
 def highest_explaining(fetches: Batch, of: Batch, numbers: Ints, otherwise: int) -> Ints:
-    """Returns, for each fetch, the highest number of a commit that may have set its offset.
+    """Returns, for each fetch, the highest number among the commits that explain its offset.
 
-    Such a commit has the fetched offset, and began no later than the fetch completed. The parameter
-    `numbers` has the number of each commit. Without such a commit the result is `otherwise`.
+    A commit explains a fetch if it has the fetched offset, and began no later than the fetch
+    completed. The parameter `numbers` has a number for each commit, such as its time. If no commit
+    explains the fetch, the result is `otherwise`.
     """
     made = np.full(len(fetches), otherwise, dtype=np.int64)
     pairs = hash_of_pair(of.ints("register"), of.ints("offset"))

@@ -54,7 +54,10 @@ def assignments(batch: Batch) -> pa.Table:
 
 
 def assignments_without(assigned: Batch, process: Ints, key: Ints, op: Ints) -> Ints:
-    """Counts the earlier assignments of each operation's process that left out its key."""
+    """Returns, for each operation and key, how many earlier assignments left out the key.
+
+    Only assignments of the operation's own process count.
+    """
     if not len(assigned):
         return np.zeros(len(op), dtype=np.int64)
     of_process, of_op, of_key = (assigned.ints(name) for name in ("process", "op", "key"))

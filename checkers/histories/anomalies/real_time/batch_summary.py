@@ -7,11 +7,13 @@
 The tables of a summary:
 
     spans           first and last completion, and the number of checks
-    steps           observed log ends: the last ones one by one; of the earlier ones the highest of
-                    each key, with the time of the first completion in the batch
-    limits          per key, the lowest offset to check of the operations invoked inside the batch
+    steps           observed log ends: the last ones one by one. Of all earlier ones only the
+                    highest of each key, as if observed at the first completion in the batch
+    limits          the lowest offset of each key that must be checked, in the operations that were
+                    invoked inside the batch
     early           checks of operations invoked before the first completion of the batch
-    contradicted    checks that observations of the same batch contradict, with the highest one
+    contradicted    checks that an observation of the same batch contradicts, with the highest
+                    observation that does
     without_offset  sends without an acknowledged offset, and the log end observed before them
 """
 

@@ -105,8 +105,8 @@ class LogEnds:
     def may_be_contradicted(self, checks: Batch) -> Mask:
         """Returns a mask: True for each check that an earlier observed log end may contradict.
 
-        A True may be wrong: a summary puts most observations of a batch at the first completion in
-        the batch.
+        A True may be wrong: most observations count from the first completion in their batch on,
+        although they were made later.
         """
         group, some = self._log_of_each(checks)
         offset, invoked_ns = (checks.ints(name)[some] for name in ("offset", "invoked_ns"))
@@ -117,10 +117,10 @@ class LogEnds:
     def contradicted(self, checks: Batch) -> Mask:
         """Returns a mask: True for each check whose offset is below a log end observed before.
 
-        The mask is exact for operations that were invoked within the time span of their batch, if
-        batches do not overlap in time. For all others it is the mask of `may_be_contradicted`. The
-        column `reach` of a check has the highest log end that the check's own batch observed
-        before.
+        If batches do not overlap in time, the mask is exact for every operation that was invoked
+        within the time span of its batch. For all other operations it equals the mask of
+        `may_be_contradicted`. The column `reach` has, for each check, the highest log end that was
+        observed before in the same batch.
         """
         is_contradicted = self.may_be_contradicted(checks)
         batch = checks.ints("batch")

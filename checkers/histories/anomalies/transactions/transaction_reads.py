@@ -8,10 +8,11 @@
     shown      op 0: it sent several records, and one of them (a) was read
     unread     b at offset 0 of j, below the progress, polled by nobody     torn-transaction
 
-In the first stages each batch of the history reports its transactions that ended ok and sent
-records, the progress of readers in each log, and records of transactions without a known offset.
-Then each block of offsets finds the records of these transactions that are below the progress and
-that no reader got. A sound history has none. All rows about unconfirmed values are on the driver.
+In the first stages each batch of the history reports three things: its transactions that ended ok
+and sent records; the progress of readers in each log; records of transactions without a known
+offset. Then each block of offsets finds the records of these transactions that are below the
+progress and that no reader got. A sound history has none. All rows about unconfirmed values are on
+the driver.
 
 Source: `properties.anomalies.transactions.missing`, `properties.anomalies.transactions.visible`.
 """

@@ -1,4 +1,4 @@
-"""The query plans of transactions: read in part, read while open, and read though refused.
+"""The query plans of transactions that were read in part, while open, or although fenced.
 
 Source: `properties.anomalies.transactions`.
 """

@@ -1,4 +1,4 @@
-"""Batches are pickled, their rows are selected, and views show their columns."""
+"""Batches are pickled; selected rows and computed columns agree with a loop over the rows."""
 
 from __future__ import annotations
 
