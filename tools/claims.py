@@ -56,7 +56,8 @@ SIDES: Final = ("inside", "outside")
 def by_suite(suite: Suite, sides: Collection[str], profile: Profile) -> Iterator[Decided]:
     """Runs a suite, and yields a verdict for each of its claims.
 
-    The parameter `sides` selects the verdicts inside or outside the claims' conditions, or both.
+    The parameter `sides` names what is tried: settings in which the claim's condition is satisfied
+    (`inside`), settings in which it is not (`outside`), or both.
     """
     if "inside" in sides:
         for setting in dict.fromkeys(side.setting for side in suite.inside):
@@ -253,7 +254,8 @@ def verdicts_of(
 ) -> Iterator[Decided]:
     """Yields the verdicts of all named suites and engines, claim by claim.
 
-    The parameter `sides` selects the verdicts inside or outside the claims' conditions, or both.
+    The parameter `sides` names what is tried: settings in which the claim's condition is satisfied
+    (`inside`), settings in which it is not (`outside`), or both.
     """
     for suite in SUITES.values():
         if suite.name in names:

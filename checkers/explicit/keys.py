@@ -34,7 +34,8 @@ SEED = 2026
 class Numbering:
     """Computes the 64-bit keys of states; 0 is never a key.
 
-    The keys of a batch are a table: a row for each state, a column for each permutation.
+    The keys of a batch are a table: a row for each state, a column for each permutation of the
+    elements that symmetry reduction exchanges.
     """
 
     at: Instance

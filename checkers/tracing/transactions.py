@@ -8,8 +8,9 @@ Such a change counts when a later event needs it.
     append          is never taken, because no line names the producer of a batch; so a trace does
                     not check the claims about records
 
-The version of the spec depends on the client's open transactions: `v2` if they have TV_2, else
-`v1`. An abort by the coordinator has the version of the cluster instead. It is the action `fence`.
+The version of the spec follows the transactions that the client had open: `v2` if they were of
+transaction version 2 (TV_2), else `v1`. An abort by the coordinator is the action `fence`. Its
+transaction version is that of the cluster, whatever the client's transactions had.
 
 Source: KIP-98; KIP-890; `model.transactions_abstract.versions`.
 Simplified: a producer id that is replaced, and a transactional id that expires, are no steps.

@@ -131,8 +131,8 @@ class ClassicGroupActions(ClassicGroupState):
 
         Kafka: GroupMetadataManager.completeClassicGroupJoin. Simplified: the wait may end at any
         time, also before every member has joined again. A static member that has not joined again
-        is removed at once; Kafka keeps it until its session expires. No claim breaks without its
-        guard.
+        is removed at once; Kafka keeps it until its session expires. No claim breaks if the
+        guard is left out.
         """
         when(s.is_rebalancing, exists(s.joined[x] for x in Member))
         s.group.members = s.joined

@@ -69,8 +69,8 @@ class RetentionActions(RetentionState):
     def shrink_isr(s, r: Replica) -> None:
         """A follower that lags leaves the ISR.
 
-        Kafka: Partition.maybeShrinkIsr. Simplified: any follower may lag. No claim breaks without
-        its guard.
+        Kafka: Partition.maybeShrinkIsr. Simplified: any follower may lag. No claim breaks if
+        the guard is left out.
         """
         when(s.isr[r], ~s.leads(r))
         s.isr = s.isr - {r}

@@ -320,7 +320,7 @@ class Brokers(ElectedPartition):
         """The process of a broker is killed; the broker keeps its log, which is in the page cache.
 
         Kafka: SIGKILL. Simplified: `max_unclean` limits the number of unclean stops. No claim
-        breaks without its guard.
+        breaks if the guard is left out.
         """
         when(s.broker[r].is_up, s.unclean < s.max_unclean)
         s.stop(r, cleanly=false)

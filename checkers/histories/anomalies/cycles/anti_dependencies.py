@@ -10,8 +10,8 @@ The record after it is looked up in the same block, or else in the next block. A
 collected, since a reader that lags has dependencies that lead back over long time ranges.
 
 Source: `properties.anomalies.cycles`.
-Simplified: runs only on request, and must then fit in memory: about 100 bytes per operation and key
-that it polled, and 50 per pair of dependent operations.
+Simplified: this check runs only on request, and its data must fit in memory. It needs about 100
+bytes for each operation and key that it polled, and 50 for each pair of dependent operations.
 """
 
 from __future__ import annotations

@@ -214,7 +214,7 @@ class TransactionReads:
 
 
 def transaction_reads(context: Context) -> Plan[TransactionReads]:
-    """Returns which records of transactions were read at read_committed, and which were passed."""
+    """Returns the records of transactions that were read at read_committed, and the unread ones."""
     sending, several, reached, unreported, operations, spans = yield from collect_all(
         _history_stages(context)
     )
