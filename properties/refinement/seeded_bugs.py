@@ -65,6 +65,8 @@ NOT_DETECTED: Final[Mapping[Bug, str]] = {
     Bug.LAST_STABLE_OFFSET_READ: _STABLE,
     Bug.ABORTED_NOT_TOLD: _STABLE,
     Bug.UNREPLICATED_MARKER_COUNTS: _STABLE,
+    Bug.SNAPSHOT_KEEPS_NEWEST: "a refused retry changes no log; for the spec, what the client "
+    "then appends in a new epoch is another batch",
     Bug.MINIMUM_IGNORED: "the spec is proved for an ISR of any size, without a minimum",
     Bug.FAILED_FENCE_COUNTS: "in the spec a producer may take any larger epoch at any time",
     Bug.GUARD_OUTLIVES_MARKER: "in version 2 the epoch of the marker still fences the batch; "
