@@ -128,7 +128,13 @@ class _Transactions:
         if not self.second and 1 not in self.added and not self.next[1]:
             self.send("partition was not added", 1, self.batch(1, 0))
 
+    def await_markers(self) -> None:
+        """Adds a verification, which is sent again until the former transaction has ended."""
+        note = "verify until the markers are written"
+        self.draw.add(add_partitions(note, ID, TOPIC, NAME, version=4, verify_only=True))
+
     def stale_epoch(self) -> None:
+        self.await_markers()  # until then a leader accepts the former epoch
         partition = self.draw.one((0, 1))
         self.send("stale epoch", partition, self.batch(partition, 0, epoch=-1))
 
@@ -200,16 +206,13 @@ class _Transactions:
             ("commit offset, stale epoch", {"epoch": -1}),
             ("commit offset, unknown member", {"generation": 4, "member": "~nobody"}),
         )
+        self.await_markers()  # until then the group's partition may be in the former transaction
         least = 3 if "generation" in options else 0
         version = 5 if self.second else self.draw.version(Api.TXN_OFFSET_COMMIT, least, 4)
         self.draw.add(
-            # Until the markers are written, the group's partition may still be in the former one.
-            add_partitions(
-                "verify before committing", ID, TOPIC, NAME, version=4, verify_only=True
-            ),
             txn_commit_offsets(
                 note, ID, GROUP, TOPIC, NAME, 3, version=version, retries=False, **options
-            ),
+            )
         )
         self.open = self.open or self.second
 
