@@ -37,6 +37,23 @@ def _is_error_here(difference: Difference) -> bool:
     return difference.system_fields.get("error_code") not in (None, "NONE")
 
 
+def _one_keeps_its_share(difference: Difference) -> bool:
+    """Returns whether a member keeps its partitions in one answer and gives some up in the other.
+
+    It keeps them with the next epoch; it stays in its epoch until it has given them up.
+    """
+    kept, reduced = sorted(
+        (difference.system_fields, difference.reference_fields),
+        key=lambda cells: cells.get("assignment") is not None,
+    )
+    return (
+        kept.get("assignment") is None
+        and _size(reduced.get("assignment") or {}) > 0
+        and kept.get("error_code") == reduced.get("error_code") == "NONE"
+        and kept.get("member_epoch") == reduced.get("member_epoch", 0) + 1
+    )
+
+
 def _is_as_large(difference: Difference) -> bool:
     """Returns whether the number of assigned partitions is the same in both answers."""
     return _size(difference.system_fields) == _size(difference.reference_fields)
@@ -142,6 +159,15 @@ REASONS: Final[tuple[Reason, ...]] = (
         when=_is_as_large,
         ends=True,
         sentence="An assignor chooses among balanced assignments; both have the same number.",
+    ),
+    Reason(
+        name="larger-share-among-equals",
+        verdict=Verdict.PERMITTED,
+        apis=_of(Api.CONSUMER_GROUP_HEARTBEAT),
+        when=_one_keeps_its_share,
+        ends=True,
+        sentence="If partitions do not divide evenly, an assignor chooses who has one more; that "
+        "member keeps its partitions, and another one must give one up first.",
     ),
     Reason(
         name="leader-among-equals",

@@ -71,6 +71,29 @@ def test_an_assignor_may_choose_partitions_and_not_their_number(
     assert reasons(send(Api.CONSUMER_GROUP_HEARTBEAT, 1), theirs, ours) == names
 
 
+def beat(epoch: int, *partitions: int) -> dict[str, Any]:
+    parts = [{"topic_id": "id of ^four", "partitions": [*partitions]}]
+    assignment = {"topic_partitions": parts} if partitions else None
+    return {"error_code": "NONE", "member_epoch": epoch, "assignment": assignment}
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "names"),
+    [
+        (beat(6), beat(5, 0), {"larger-share-among-equals"}),
+        (beat(5, 0), beat(6), {"larger-share-among-equals"}),
+        (beat(5), beat(5, 0), {None}),
+        (beat(6), beat(6, 0, 1), {None}),
+        (beat(7), beat(5, 0), {None}),
+        (beat(6), beat(5), {None}),
+    ],
+)
+def test_an_assignor_may_choose_who_has_one_partition_more(
+    theirs: Any, ours: Any, names: set[str | None]
+) -> None:
+    assert reasons(send(Api.CONSUMER_GROUP_HEARTBEAT, 1), theirs, ours) == names
+
+
 def fetched(*times_ms: int) -> dict[str, Any]:
     records = [{"records": [[at, None, "v", ms]]} for at, ms in enumerate(times_ms)]
     return {"responses": [{"partitions": [{"error_code": "NONE", "records": records}]}]}
