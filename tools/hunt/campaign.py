@@ -76,7 +76,9 @@ def conduct(plan: Plan, folder: Path) -> Row:
         row = judged(row, folder)
     except KeyboardInterrupt:
         row = replace(row, verdict="interrupted")
-    except (InputFault, KafkaException) as error:  # the cluster or a client gave up: no verdict
+    except (InputFault, KafkaException, SystemError) as error:
+        # the cluster or a client gave up: no verdict. confluent-kafka's `poll` has raised
+        # SystemError when several threads share a producer
         row = replace(row, verdict="failed", reason=str(error))
     changes = () if done.changer is None else done.changer.done
     (folder / CHANGES).write_text("".join(json.dumps(asdict(one)) + "\n" for one in changes))
