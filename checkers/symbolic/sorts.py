@@ -25,6 +25,9 @@ from model.language import terms as t
 from model.language.expressions import SpecError
 from model.language.scope import Ranges
 
+# z3's destructor reads the attribute, which an interrupt within the constructor leaves unset
+z3.Context.owner = False  # pyright: ignore[reportAttributeAccessIssue]
+
 
 class Declined(SpecError):
     """The engine cannot translate a part of the spec, so the verdict is undecided."""

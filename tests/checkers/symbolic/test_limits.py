@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from itertools import combinations
 from pathlib import Path
@@ -90,3 +91,13 @@ def test_only_limits_py_queries_z3() -> None:
         text = file.read_text()
         asks = [word for word in ("z3.Solver", "z3.solve", "z3.prove", "z3.Opti") if word in text]
         assert asks == (["z3.Solver"] if file.name == "limits.py" else []), file.name
+
+
+def test_an_interrupt_within_the_constructor_of_a_context_leaves_no_message(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    raised: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", raised.append)
+    half_made = z3.Context.__new__(z3.Context)
+    del half_made
+    assert not raised
