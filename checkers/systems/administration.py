@@ -36,7 +36,11 @@ NOT_ELECTED: Final = {"ELECTION_NOT_NEEDED", "PREFERRED_LEADER_NOT_AVAILABLE"}
 
 
 class Refused(RuntimeError):
-    """Raised if a broker refuses a request; the message has the error."""
+    """Raised if a broker refuses a request; the message has the name of the error."""
+
+    def __init__(self, error: str, message: str) -> None:
+        super().__init__(f"{error}: {message}" if message else error)
+        self.error = error
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,25 +53,30 @@ class Administration:
         self,
         places: Collection[Place] | None = None,
         kind: Literal["preferred", "unclean"] = "preferred",
+        accepted: Collection[str] = NOT_ELECTED,
     ) -> None:
-        """Elects leaders of the given partitions, or of all; skips those without an election."""
+        """Elects leaders of the given partitions, or of all.
+
+        By default a partition that needs no election, or cannot have one, is no error.
+        """
         topics = None if places is None else [{"topic": t, "partitions": (i,)} for t, i in places]
         body = {"election_type": ELECTIONS[kind], "topic_partitions": topics, "timeout": TIMEOUT_MS}
         answer = self.call(Api.ELECT_LEADERS, 2, body)
         accept(answer)
         for topic in answer["replica_election_results"]:
             for each in topic["partition_result"]:
-                accept(each, *NOT_ELECTED)
+                accept(each, *accepted)
 
-    def reassign(self, replicas: Mapping[Place, Collection[int]]) -> None:
-        """Begins to move each partition to other brokers.
+    def reassign(self, replicas: Mapping[Place, Collection[int] | None]) -> None:
+        """Begins to move each partition to other brokers; None cancels its reassignment.
 
         The first of these brokers becomes the preferred leader.
         """
-        moved = [
-            {"name": topic, "partitions": [{"partition_index": index, "replicas": [*brokers]}]}
-            for (topic, index), brokers in replicas.items()
-        ]
+        moved: list[dict[str, Any]] = []
+        for (topic, index), brokers in replicas.items():
+            listed = None if brokers is None else [*brokers]
+            partition = {"partition_index": index, "replicas": listed}
+            moved.append({"name": topic, "partitions": [partition]})
         body = {"timeout": TIMEOUT_MS, "topics": moved}
         answer = self.call(Api.ALTER_PARTITION_REASSIGNMENTS, 0, body)
         accept(answer)
@@ -114,7 +123,7 @@ def accept(answer: Mapping[str, Any], *errors: str) -> None:
     """Raises Refused if the answer has an error that is not among the accepted ones."""
     error = answer["error_code"]
     if error not in (NONE, *errors):
-        raise Refused(f"{error}: {answer.get('error_message') or ''}".rstrip(": "))
+        raise Refused(error, answer.get("error_message") or "")
 
 
 def prefer(system: System, broker: int) -> None:

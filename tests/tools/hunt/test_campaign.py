@@ -54,6 +54,7 @@ def raising(error: BaseException) -> Recorded:
         (recorded(LOSES), "violated", True, True),
         (raising(KeyboardInterrupt()), "interrupted", False, True),
         (raising(SystemFailed("node 2 died")), "failed", False, True),
+        (raising(SystemError("node 2 died")), "failed", False, True),  # of confluent-kafka
     ],
 )
 def test_each_run_has_a_row_and_keeps_what_broke(

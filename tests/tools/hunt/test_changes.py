@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
 
+from checkers.systems.administration import Place
 from checkers.systems.requests import Address, call
 from reference_impl.wire.apis import Api
 from reference_impl.wire.serve import ServeOptions, serving
 from tools.hunt import changes
-from tools.hunt.changes import CHANGES, NO_ANSWER, Changer
+from tools.hunt.changes import CHANGES, NO_ANSWER, Changer, Drawn
 
-PARTITION = ("hunt", {"partition_index": 0, "replica_nodes": [1, 2]})
+PLACE, REPLICAS = ("hunt", 0), (1, 2)
 
 
 @pytest.fixture
@@ -43,10 +44,10 @@ def test_requests_go_on_until_the_event_is_set(
     monkeypatch.setattr(changes, "EVERY_S", (0.001, 0.002))
     until = threading.Event()
 
-    def twice(to: Changer, partition: Any) -> tuple[str, str]:
+    def twice(to: Changer, place: Place, _: Sequence[int]) -> Drawn:
         if len(to.done) == 1:
             until.set()
-        return partition[0], "NONE"
+        return place[0], lambda: None
 
     monkeypatch.setitem(changes.CHANGES, "twice", twice)
     changer.run(["twice"], until)
@@ -78,6 +79,16 @@ def test_without_kinds_nothing_is_changed(changer: Changer) -> None:
         ),
         ("reassign", {"error_code": "NOT_CONTROLLER", "responses": []}, "NOT_CONTROLLER"),
         ("elect", {"error_code": "NONE", "replica_election_results": []}, "NONE"),
+        (
+            "elect",
+            {
+                "error_code": "NONE",
+                "replica_election_results": [
+                    {"partition_result": [{"error_code": "ELECTION_NOT_NEEDED"}]}
+                ],
+            },
+            "ELECTION_NOT_NEEDED",
+        ),
         ("configure", {"responses": [{"error_code": "INVALID_CONFIG"}]}, "INVALID_CONFIG"),
     ],
 )
@@ -88,9 +99,10 @@ def test_the_error_in_the_answer_is_kept(
     some = Changer(
         random.Random(1), {1: ("127.0.0.1", 1), 2: ("127.0.0.1", 1)}, frozenset({"hunt"})
     )
-    of, error = CHANGES[kind](some, PARTITION)
-    assert of.startswith("hunt")
-    assert error == expected
+    some.change(kind, PLACE, REPLICAS)
+    (done,) = some.done
+    assert done.of.startswith("hunt")
+    assert done.error == expected
 
 
 @pytest.mark.parametrize("kind", CHANGES)
@@ -104,4 +116,5 @@ def test_a_change_that_no_broker_answers_is_kept_too(
     some = Changer(
         random.Random(1), {1: ("127.0.0.1", 1), 2: ("127.0.0.1", 1)}, frozenset({"hunt"})
     )
-    assert CHANGES[kind](some, PARTITION)[1] == NO_ANSWER
+    some.change(kind, PLACE, REPLICAS)
+    assert [one.error for one in some.done] == [NO_ANSWER]
