@@ -13,8 +13,7 @@ import pytest
 from model.vocabulary import BrokerId, ProducerEpoch, ProducerId, Sequence, TopicPartition
 from reference_impl.broker.broker import Broker, BrokerConfig
 from reference_impl.controller.controller import Controller
-from reference_impl.log.record_batch import Record, decode, encode, header
-from reference_impl.log.record_batch import batches as split
+from reference_impl.log.record_batch import Record, encode
 from reference_impl.node.bugs import NO_BUGS, Bugs
 from reference_impl.node.step import (
     Effects,
@@ -43,6 +42,7 @@ from reference_impl.protocol.messages import (
 from reference_impl.protocol.requests import Request, Response
 from reference_impl.protocol.topic_config import DEFAULT_LOG_CONFIG, LogConfig
 from reference_impl.protocol.transactions import FindCoordinator
+from tests.reference_impl.committed_values import committed_values
 
 # Without an interval between assignments, a heartbeat gets the assignment that it has changed.
 TIMEOUTS = Timeouts(
@@ -201,18 +201,7 @@ class InstantCluster:
         )
         answer = self.call(request, self.leader(topic_partition))
         assert isinstance(answer, Fetched)
-        aborted = sorted(answer.aborted, key=lambda txn: txn.first_offset)
-        active: set[int] = set()
-        values: list[str] = []
-        for data in split(answer.batches):
-            head = header(data)
-            while aborted and aborted[0].first_offset <= head.last_offset:
-                active.add(aborted.pop(0).producer_id)
-            if head.is_control:
-                active.discard(head.producer_id)
-            elif not (head.is_transactional and head.producer_id in active):
-                values += [(record.value or b"").decode() for _, record in decode(data)]
-        return values
+        return committed_values(answer)
 
     def unstable(self, topic_partition: TopicPartition) -> int:
         """Returns the number of offsets between the last stable offset and the high watermark."""

@@ -12,6 +12,7 @@ Each line comes one millisecond after the one before.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 from checkers.tracing.log_lines import log_lines
 from checkers.tracing.logged_events import Event
@@ -164,3 +165,18 @@ def reading(folder: Path, *lines: Line) -> Reading:
 
 def trace(folder: Path, *lines: Line) -> list[Event]:
     return reading(folder, *lines).partitions["t-0"]
+
+
+# A leader appends one record, its follower copies it, and the leader commits it.
+ONE_RECORD: Final[tuple[Line, ...]] = (
+    (0, created()),
+    (1, leads(0)),
+    (2, follows(0)),
+    (2, fetches(0)),
+    (1, records(2, 0)),
+    (1, appends(0, 0)),
+    (2, copies(0, 0)),
+    (2, fetches(1, last_epoch=0)),
+    (1, advances(0, 1)),
+    (1, records(2, 1)),
+)

@@ -11,6 +11,7 @@ from checkers.tracing.log_lines import log_lines
 from checkers.tracing.reading import read
 from checkers.tracing.replication import PartitionReplication
 from tests.checkers.tracing.logs import (
+    ONE_RECORD,
     Line,
     advances,
     appends,
@@ -27,18 +28,6 @@ from tests.checkers.tracing.logs import (
 )
 
 KAFKA = Path(__file__).parents[2] / "data" / "kafka_trace"
-ONE_RECORD: tuple[Line, ...] = (
-    (0, created()),
-    (1, leads(0)),
-    (2, follows(0)),
-    (2, fetches(0)),
-    (1, records(2, 0)),
-    (1, appends(0, 0)),
-    (2, copies(0, 0)),
-    (2, fetches(1, last_epoch=0)),
-    (1, advances(0, 1)),
-    (1, records(2, 1)),
-)
 
 
 def run(folder: Path, *lines: Line, ahead_ms: int = 100) -> Followed:

@@ -19,35 +19,20 @@ from checkers.tracing.reading import read
 from checkers.tracing.replication import PartitionReplication
 from checkers.tracing.replication_lines import names_producer
 from tests.checkers.tracing.logs import (
+    ONE_RECORD,
     Line,
     advances,
     appends,
     changes,
-    copies,
-    created,
-    fetches,
     flushes,
     follows,
     leads,
     loads,
-    records,
     trace,
     truncates,
 )
 
 RECORDED = Path(__file__).parents[2] / "data" / "kafka_trace_losses"
-ONE_COMMITTED: tuple[Line, ...] = (
-    (0, created()),
-    (1, leads(0)),
-    (2, follows(0)),
-    (2, fetches(0)),
-    (1, records(2, 0)),
-    (1, appends(0, 0)),
-    (2, copies(0, 0)),
-    (2, fetches(1, last_epoch=0)),
-    (1, advances(0, 1)),
-    (1, records(2, 1)),
-)
 ALONE: tuple[Line, ...] = (  # broker 1 commits two records that broker 2 lacks
     (0, changes("isr: [1, 2] -> [1], partitionEpoch: 0 -> 1")),
     (1, appends(1, 2)),
@@ -118,13 +103,13 @@ def test_a_recorded_loss_of_kafka_is_followed_to_its_end(
 
 
 def test_an_unclean_election_loses_what_the_new_leader_lacks(tmp_path: Path) -> None:
-    assert losses(tmp_path, *ONE_COMMITTED, *ALONE, *UNCLEAN) == [
+    assert losses(tmp_path, *ONE_RECORD, *ALONE, *UNCLEAN) == [
         "broker 2 begins leader epoch 1: 2 of 3 committed records are lost, offsets 1 to 2"
     ]
 
 
 def test_an_unclean_election_of_a_replica_with_every_record_loses_nothing(tmp_path: Path) -> None:
-    found, begun = followed(trace(tmp_path, *ONE_COMMITTED, ALONE[0], *UNCLEAN))
+    found, begun = followed(trace(tmp_path, *ONE_RECORD, ALONE[0], *UNCLEAN))
     assert found.accepted, found.forbidden
     assert [step.kind for step in begun.facts.lossy] == [Kind.UNCLEAN]
     assert begun.losses == ()
@@ -136,7 +121,7 @@ def test_the_records_of_a_replaced_leader_are_lost_as_it_commits_them(tmp_path: 
     The replaced leader does not know of the election, and continues to commit records.
     """
     assert losses(
-        tmp_path, *ONE_COMMITTED, *ALONE, *UNCLEAN, (1, appends(3, 3)), (1, advances(3, 4))
+        tmp_path, *ONE_RECORD, *ALONE, *UNCLEAN, (1, appends(3, 3)), (1, advances(3, 4))
     ) == [
         "broker 1 commits in leader epoch 0, after leader epoch 1: 3 of 4 committed records are"
         " lost, offsets 1 to 3",
@@ -147,8 +132,8 @@ def test_the_records_of_a_replaced_leader_are_lost_as_it_commits_them(tmp_path: 
 def test_a_follower_truncates_committed_records_that_were_lost(tmp_path: Path) -> None:
     deposed = (1, follows(1, end=3, mark=3, node=1, leader=2, partition_epoch=2))
     cut = (1, truncates(1))
-    assert losses(tmp_path, *ONE_COMMITTED, *ALONE, *UNCLEAN, deposed, cut)
-    assert why(tmp_path, *ONE_COMMITTED, *ALONE, *UNCLEAN, deposed, (1, truncates(0))).startswith(
+    assert losses(tmp_path, *ONE_RECORD, *ALONE, *UNCLEAN, deposed, cut)
+    assert why(tmp_path, *ONE_RECORD, *ALONE, *UNCLEAN, deposed, (1, truncates(0))).startswith(
         "truncate(r=0, end=0) is not allowed"
     )
 
@@ -160,20 +145,20 @@ LEAVES = changes("isr: [1, 2] -> [2], leader: 1 -> 2, leaderEpoch: 0 -> 1, parti
 
 def test_a_replica_outside_the_isr_may_lose_its_log(tmp_path: Path) -> None:
     back = (1, follows(1, node=1, leader=2))
-    assert losses(tmp_path, *ONE_COMMITTED, (0, LEAVES), (1, loads(0, node=1)), back) == []
+    assert losses(tmp_path, *ONE_RECORD, (0, LEAVES), (1, loads(0, node=1)), back) == []
 
 
 def test_a_member_of_the_isr_may_not_lose_its_log(tmp_path: Path) -> None:
     kept = changes("leader: 1 -> 2, leaderEpoch: 0 -> 1, partitionEpoch: 0 -> 1")
     back = (1, follows(1, node=1, leader=2))
-    assert why(tmp_path, *ONE_COMMITTED, (0, kept), (1, loads(0, node=1)), back).startswith(
+    assert why(tmp_path, *ONE_RECORD, (0, kept), (1, loads(0, node=1)), back).startswith(
         "lose_power(r=0, end=0) is not allowed: it needs"
     )
 
 
 def test_a_power_loss_keeps_what_was_flushed(tmp_path: Path) -> None:
     """A log that lost a flushed record is forbidden, unless the whole log is gone."""
-    lines = (*ONE_COMMITTED, *ALONE, (1, flushes(2)))
+    lines = (*ONE_RECORD, *ALONE, (1, flushes(2)))
     lines += ((0, changes("leader: 1 -> -1, leaderEpoch: 0 -> 1, partitionEpoch: 1 -> 2")),)
     lines += ((1, loads(1, node=1)),)
 
@@ -186,7 +171,7 @@ def test_a_power_loss_keeps_what_was_flushed(tmp_path: Path) -> None:
 
 
 def test_a_log_that_is_shorter_without_a_restart_is_forbidden(tmp_path: Path) -> None:
-    assert why(tmp_path, *ONE_COMMITTED, (0, LEAVES), (1, follows(1, node=1, leader=2))) == (
+    assert why(tmp_path, *ONE_RECORD, (0, LEAVES), (1, follows(1, node=1, leader=2))) == (
         "log end: the line has 0, the spec 1: it lacks 1 of 1 committed records, from offset 0 on"
     )
 

@@ -181,11 +181,11 @@ class Groups(RuleBasedStateMachine):
     @rule()
     def fail_over(self) -> None:
         """A new coordinator replays the log; asserts that it gets the same group."""
-        anew = ConsumerGroup(group="g")
+        restored = ConsumerGroup(group="g")
         for entry in self.log:
-            anew = replayed(anew, entry, self.bugs)
-        assert anew == self.group
-        self.group = anew
+            restored = replayed(restored, entry, self.bugs)
+        assert restored == self.group
+        self.group = restored
 
     def is_heard(self, client: Client) -> bool:
         refused = heartbeat.heartbeat_error(self.group, client.request(), self.bugs)

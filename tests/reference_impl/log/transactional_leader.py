@@ -15,8 +15,7 @@ from model.vocabulary import (
 )
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.producer_state import ProducerStates
-from reference_impl.log.record_batch import Record, decode, encode, header
-from reference_impl.log.record_batch import batches as split
+from reference_impl.log.record_batch import Record, encode
 from reference_impl.node.bugs import NO_BUGS, Bugs
 from reference_impl.node.context import Context, Requester
 from reference_impl.node.step import Effects, Reply, StepResult
@@ -42,6 +41,7 @@ from reference_impl.protocol.transactions import (
     WriteTxnMarker,
     WrittenTxnMarker,
 )
+from tests.reference_impl.committed_values import committed_values
 
 TP = TopicPartition("orders", 0)
 CLIENT = Requester(FIRST_CLIENT, 7)
@@ -149,20 +149,7 @@ def fetched(leader: Leader, *, offset: int = 0, bugs: Bugs = NO_BUGS) -> Fetched
 
 
 def consumed(leader: Leader, *, bugs: Bugs = NO_BUGS) -> list[str]:
-    """Returns the values that a read_committed consumer reads, with the algorithm of KIP-98."""
-    answer = fetched(leader, bugs=bugs)
-    waiting = sorted(answer.aborted, key=lambda txn: txn.first_offset)
-    active: set[int] = set()
-    values: list[str] = []
-    for data in split(answer.batches):
-        head = header(data)
-        while waiting and waiting[0].first_offset <= head.last_offset:
-            active.add(waiting.pop(0).producer_id)
-        if head.is_control:
-            active.discard(head.producer_id)
-        elif not (head.is_transactional and head.producer_id in active):
-            values += [(record.value or b"").decode() for _, record in decode(data)]
-    return values
+    return committed_values(fetched(leader, bugs=bugs))
 
 
 def stable(leader: Leader, *, bugs: Bugs = NO_BUGS) -> int:
