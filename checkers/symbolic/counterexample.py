@@ -158,7 +158,7 @@ def _with_least_values(at: SmallScope, solver: Solver) -> Model:
 def _confirmed(
     at: SmallScope, model: Model, action: Action, claim: Claim
 ) -> CounterexampleToInduction:
-    """Returns the counterexample of the Z3 model after the interpreter has repeated its step.
+    """Returns the counterexample that Z3 found, with the step as the interpreter computes it.
 
     Raises EnginesDisagree if the interpreter does not confirm the step.
     """

@@ -138,7 +138,7 @@ class Trials:
         return all(power is None or power in self.powers for power in needed)
 
     def _with(self, allowed: frozenset[Power]) -> Trials:
-        """Returns a copy that runs trials on the same brokers, but allows only these faults."""
+        """Returns a copy that uses the same brokers and may use only these kinds of faults."""
         fewer = copy(self)
         fewer.allowed = allowed
         return fewer

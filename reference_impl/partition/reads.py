@@ -353,7 +353,9 @@ def _first_since(replica: LocalLog, timestamp_ms: int) -> ListedOffsets:
 
 
 def _first_of_largest_timestamp(replica: LocalLog, timestamp_ms: int) -> ListedOffsets:
-    """Returns the first record with the largest timestamp of the log; offset -1 if it is empty.
+    """Returns offset and timestamp of the first record that has the log's largest timestamp.
+
+    If the log is empty, the offset is -1.
 
     Kafka: UnifiedLog.fetchOffsetByTimestamp.
     """

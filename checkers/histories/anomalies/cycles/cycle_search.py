@@ -255,7 +255,9 @@ class Shown:
 
 
 def cycles(graph: Graph) -> dict[str, list[Shown]]:
-    """Returns, for each cycle form such as `G1c`, one cycle per strongly connected component.
+    """Returns the cycles to report, by form, such as `G1c`: one for each component.
+
+    A component is a strongly connected set of operations in the dependencies of the form.
 
     A component whose operations also have a cycle of a stronger form is left out.
     """
