@@ -99,11 +99,14 @@ def test_an_interrupt_ends_a_command_with_its_last_event(
 def test_an_interrupted_exploration_reports_its_progress(call: Any, tmp_path: Path) -> None:
     words = ("check", "replication", *LARGE, "--property", "weak_isr", "--budget")
     call(*words, "1k-states")  # compiles it, which may take longer than it takes to lose patience
-    (folder := tmp_path / "interrupted").mkdir()
-    ended = interrupted(folder, *words, "60s", after_s=6.0)
-    decided = [e for e in ended.events if e["event"] == "property_decided"]
-    assert {e["verdict"] for e in decided} == {"undecided"}
-    assert all(e["reason"] == "interrupted" and e["distinct_states"] > 0 for e in decided)
+    for after_s in (3.0, 6.0, 12.0, 24.0):  # a busy machine starts an exploration late
+        (folder := tmp_path / f"after-{after_s}").mkdir()
+        ended = interrupted(folder, *words, "60s", after_s=after_s)
+        (decided,) = [e for e in ended.events if e["event"] == "property_decided"]
+        assert (decided["verdict"], decided["reason"]) == ("undecided", "interrupted")
+        if decided["distinct_states"]:
+            return
+    pytest.fail("an exploration interrupted after 24 s reports no state")
 
 
 def test_an_interrupted_analysis_leaves_every_anomaly_undecided(tmp_path: Path) -> None:
