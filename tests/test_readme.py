@@ -33,7 +33,10 @@ def without_times(text: str) -> str:
 
 
 def test_every_bug_has_a_row_in_the_track_record() -> None:
-    """Every bug of a spec has a row; `python -m tools.track_record` writes missing rows."""
+    """The track record has a row for every bug of a spec.
+
+    `python -m tools.track_record` writes missing rows.
+    """
     assert kept().keys() == {(v.spec, v.name) for v in VARIANTS if v.breaks}
 
 

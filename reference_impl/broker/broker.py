@@ -108,7 +108,7 @@ Disk = Mapping[TopicPartition, PartitionLog]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerConfig:
-    """The settings of a broker. A seeded bug is switched on only by the field `bugs`."""
+    """The settings of a broker, including the seeded bugs that are switched on."""
 
     broker_id: BrokerId
     timeouts: Timeouts = KAFKA_TIMEOUTS

@@ -9,7 +9,8 @@ The first row with a live candidate decides:
     when the ELR is empty too: the last known leader           only the leader  yes
     where unclean election is allowed: every replica           only the leader  yes
 
-After an unclean election a partition is *recovering* until its new leader has confirmed this.
+After an unclean election a partition is *recovering*. This ends when the new leader reports to the
+controller that it has recovered.
 
 A replica that leaves the ISR enters the ELR if the ISR is then smaller than min.insync.replicas.
 The high watermark does not advance while the ISR is so small, so the replicas in the ELR have all
@@ -57,9 +58,9 @@ def partition_change(
     """Returns the partition's registration with the ISR `isr` and the leader that the election
     chooses.
 
-    The partition epoch increases. The leader may stay the same, or there may be none.
-    `unclean_shutdown` contains the brokers that must leave the ELR, since they may have lost
-    records.
+    The partition epoch increases. The election may choose the present leader again, or no leader.
+    The parameter `unclean_shutdown` has the brokers that must leave the ELR, since they may have
+    lost records.
     """
     eligible = _eligible(state, isr, unclean_shutdown) if elr else ()
     elected = _elected(state, isr, eligible, alive, bugs)

@@ -133,10 +133,9 @@ class ClassicGroup:
 
     @property
     def is_waited_for(self) -> bool:
-        """True if the rebalance must go on even after its time is up.
+        """True if the rebalance must not end at its timeout, because nobody could lead the group.
 
-        That is the case if all members are static and none of them has joined again: the next
-        generation would have no leader.
+        This is so if all members are static and none of them has joined again.
         """
         members = self.members.values()
         return bool(members) and all(
@@ -153,10 +152,10 @@ class ClassicGroup:
 
     @property
     def all_joined(self) -> bool:
-        """True if the rebalance need not wait for further JoinGroup requests.
+        """True if the rebalance need not wait for another JoinGroup request.
 
-        Then every member has joined again. Also, the group expects no client that received a member
-        id with the error MEMBER_ID_REQUIRED and has not joined yet.
+        Two conditions must be true. Every member has joined again. Every client that got a member
+        id with the error MEMBER_ID_REQUIRED has joined too.
         """
         return not self.pending_members and all(
             m.joining is not None for m in self.members.values()

@@ -76,8 +76,9 @@ def heartbeat(
 
 
 def without_members(group: ConsumerGroup, context: Context, *member_ids: str) -> ConsumerGroup:
-    """Returns the group after the removal of members; other members may get their partitions.
+    """Returns the group after the removal of members, with a new group epoch.
 
+    The next target assignment gives the partitions of the removed members to the others.
     An empty group needs no assignment, so its assignment epoch becomes the group epoch
     (KAFKA-20442).
     """
@@ -142,10 +143,10 @@ def malformed_error(request: ConsumerGroupHeartbeat) -> ErrorCode:
 def _joined(
     group: ConsumerGroup, context: Context, request: ConsumerGroupHeartbeat
 ) -> tuple[ConsumerMember, ConsumerMember]:
-    """Returns the sender of a heartbeat twice: as it was before, and with its new fields.
+    """Returns two values: the sender of a heartbeat before the heartbeat, and after it.
 
-    If the sender is a new member, the first value is a member that has no epoch yet (`NO_EPOCH`).
-    If it is a new process of a static member, the first value is the member of the old process.
+    If the sender is a new member, the first value has no member epoch yet (`NO_EPOCH`). If the
+    sender is a new process of a static member, the first value is the member of the old process.
     """
     member_id = request.member_id or f"member-{context.new_producer_id:x}"
     static = group.of_instance(request.instance_id)

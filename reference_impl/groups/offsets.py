@@ -111,9 +111,9 @@ class GroupOffsets:
         return replace(self, groups=self.groups | {group})
 
     def with_groups_of_offsets(self) -> GroupOffsets:
-        """Returns the same offsets, but forgets each group that has none.
+        """Returns the state without the groups that have no committed and no pending offset.
 
-        A group has offsets if at least one is committed or pending.
+        All offsets stay the same.
         """
         places = (*self.committed, *(place for known in self.pending.values() for place in known))
         return replace(self, groups=frozenset(place.group for place in places))

@@ -126,7 +126,9 @@ def reconciled(
 
 
 def _without_left_topics(member: ConsumerMember) -> ConsumerMember:
-    """Returns the member with the partitions of unsubscribed topics moved to those to be revoked.
+    """Returns the member after it has unsubscribed from topics.
+
+    The member must now revoke its partitions of these topics.
 
     Kafka: CurrentAssignmentBuilder.updateCurrentAssignment.
     """

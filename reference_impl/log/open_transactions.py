@@ -90,9 +90,10 @@ class PartitionTransactions:
         return replace(self, aborted=left)
 
     def aborted_between(self, start: Offset, end: Offset) -> tuple[AbortedTransaction, ...]:
-        """Returns the aborted transactions that overlap the offsets from `start` to before `end`.
+        """Returns the aborted transactions that overlap an offset range.
 
-        A transaction extends from its first record to its marker.
+        The range begins at `start` and ends before `end`. A transaction extends from its first
+        record to its marker.
         """
         return tuple(
             AbortedTransaction(producer_id=ended.producer_id, first_offset=ended.first_offset)

@@ -13,8 +13,9 @@ DeleteRecords moves the log start; segments wholly below it are deleted later. A
 the log start past the high watermark. A follower that adopts a higher log start raises its high
 watermark too (KAFKA-9491). Each segment begins with a snapshot of the producer state.
 
-After a crash of the process the whole log remains; after a power loss the flushed part, and perhaps
-some of the rest. The high watermark and the log start return to the last checkpoint.
+After a crash of the process the whole log remains. After a power loss the flushed part remains, and
+perhaps some unflushed records. In both cases the high watermark and the log start return to their
+values at the last checkpoint.
 
 Source: KIP-101, KIP-107; docs/kafka-rules.md A1, A8, A11, B9, C4.
 Simplified: a batch that a power loss has torn is removed as a whole, as its wrong checksum demands;
@@ -263,7 +264,10 @@ class PartitionLog:
         return b"".join(found)
 
     def with_high_watermark(self, high_watermark: Offset) -> PartitionLog:
-        """Returns the log with a new high watermark, which is limited to log start and log end."""
+        """Returns the log with a new high watermark, which is between log start and log end.
+
+        A value outside of this range is replaced by the nearer end of the range.
+        """
         within = max(self.log_start, min(high_watermark, self.end_offset))
         return replace(self, high_watermark=within)
 

@@ -54,10 +54,10 @@ class Producer(NamedTuple):
 
 
 class Verification(NamedTuple):
-    """What the sequence check must know about a transaction that needs a verification.
+    """The facts about an unverified transaction that the sequence check needs.
 
-    Its first batches wait until the transaction coordinator has verified the transaction. Kafka:
-    VerificationStateEntry.
+    The first batches of a transaction wait until the transaction coordinator confirms that the
+    transaction contains this partition. Kafka: VerificationStateEntry.
     """
 
     lowest_sequence: Sequence  # of all batches that wait: a later one must not go first
@@ -217,7 +217,7 @@ def _in_sequence(
 ) -> SequenceCheck:
     """Returns the result of the sequence check for a batch.
 
-    The producer epoch of the batch is the current one of its producer, or a newer one.
+    The caller has already rejected batches with a stale producer epoch.
     """
     is_same = known is not None and known.producer_epoch == head.producer_epoch
     earlier = known.batches if known is not None else ()

@@ -1,9 +1,9 @@
 """The appends of a leader: producers' batches, and the markers of transaction coordinators.
 
-    produce -> one batch? -> transaction open here, or none? -> valid? -> in sequence? -> append
-                                      | no                                     |
-                                      v                                        v
-                         verify at the coordinator                         duplicate
+    produce -> one batch? -> first batch of a transaction? -> valid? -> in sequence? -> append
+                                      | yes              no                  |
+                                      v                                      v
+                         verify at the coordinator                       duplicate
                                       |
                                       v
                             guard still there? -> valid? -> in sequence? -> append
@@ -19,7 +19,8 @@ this response, but closes the connection, as Kafka does.
 
 Source: KIP-98, KIP-890, KIP-1228; ReplicaManager.handleProduceAppend,
 Partition.appendRecordsToLeader, UnifiedLog.append; docs/kafka-rules.md A1, C1, D5, D8.
-Simplified: a leader forgets the lowest sequence number of a verification that fails.
+Simplified: after a failed verification the leader forgets the lowest sequence number of the batches
+that waited.
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ def _check_and_append(
     batch: Batch,
     verification: Verification | None = None,
 ) -> StepResult[Leader]:
-    """Appends a batch that needs no further verification if it is valid.
+    """Checks and appends a batch whose transaction, if any, needs no further verification.
 
     A duplicate is acknowledged with its first offset; an invalid batch is rejected.
     """
@@ -302,9 +303,10 @@ def write_marker(
 def _append_if_valid(
     leader: Leader, context: Context, requester: Requester, request: Produce, batch: bytes
 ) -> StepResult[Leader]:
-    """Appends the batch, unless the coordinator that sent it now rejects it.
+    """Appends the batch, unless it comes from a coordinator that no longer wants the append.
 
-    Only a coordinator on this broker can do so: its state may have changed since it sent the batch.
+    A coordinator on this broker sends its records to the leader as a batch. The state of the
+    coordinator may change before the append, for example while a transaction is verified.
     """
     error = ErrorCode.NONE
     if request.by_coordinator:

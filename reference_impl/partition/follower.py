@@ -1,4 +1,4 @@
-"""A follower of a topic partition: fetches from the leader, and truncates its log where they
+"""A follower of a topic partition: fetches from the leader, and truncates its log if the logs
 diverge.
 
     fetch -> records          -> append, adopt the high watermark       -> fetch
@@ -198,7 +198,8 @@ def _appended(follower: Follower, answer: Fetched, context: Context) -> Follower
 def _divergence_point(log: PartitionLog, diverging: EpochEndOffset) -> Offset:
     """Returns the offset to which the follower must truncate its log.
 
-    That is the lower one of the two logs' end offsets for the diverging epoch.
+    The diverging epoch has an end offset in the follower's log and one in the leader's log. The
+    function returns the lower one.
     """
     mine = log.end_of_epoch(diverging.leader_epoch)
     return min(mine.end_offset, diverging.end_offset)

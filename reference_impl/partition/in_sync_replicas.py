@@ -229,13 +229,15 @@ class InSyncReplicas:
         return self.with_newer_state(state)
 
     def with_response(self, correlation: int, answer: AlteredPartition) -> InSyncReplicas:
-        """Returns the view after the response to a proposal.
+        """Returns the view after the response to an ISR proposal.
 
-        If the response has a newer partition registration, the proposal ends. A proposal may have
-        been sent several times. The error INELIGIBLE_REPLICA ends it if this is the response to the
-        last of these requests. The earlier ones were then not applied either, since requests to the
-        controller stay in order. After any other error the leader keeps the maximal ISR until newer
-        metadata arrives.
+        Two responses end the proposal:
+
+        - a newer partition registration;
+        - the error INELIGIBLE_REPLICA to the last request, if the proposal was sent several times.
+          Requests to the controller stay in order, so no earlier request was applied either.
+
+        After any other error the leader keeps the maximal ISR until newer metadata arrives.
         """
         if answer.error is ErrorCode.INELIGIBLE_REPLICA:
             if correlation != self.proposal_correlation:

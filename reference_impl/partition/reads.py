@@ -262,9 +262,9 @@ def list_offsets(
 ) -> StepResult[Leader]:
     """Handles ListOffsets: finds the offset that the request describes.
 
-    A new leader may respond OFFSET_NOT_AVAILABLE until the start of its epoch is replicated. Before
-    that, its high watermark could be below an offset that a client has already seen. Nor could the
-    leader say for certain that the log has no record since a requested time.
+    A new leader may respond OFFSET_NOT_AVAILABLE until the start of its epoch is replicated. Until
+    then its high watermark may be below an offset that a client has already seen. A search by time
+    would also miss committed records above this high watermark.
     """
     is_consumer = request.replica_id == CONSUMER
     lags = is_consumer and leader.log.high_watermark < leader.epoch_start

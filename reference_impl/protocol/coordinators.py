@@ -66,7 +66,9 @@ NO_COORDINATORS: Final = Coordinators()
 
 
 def java_hash(text: str) -> int:
-    """Returns the absolute value of Java's `String.hashCode`; 0 if that is -2**31.
+    """Returns the absolute value of Java's `String.hashCode`.
+
+    As in Kafka, the result for the hash code -2**31 is 0.
 
     >>> java_hash("hello"), java_hash("polygenelubricants")
     (99162322, 0)

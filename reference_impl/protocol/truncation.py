@@ -1,15 +1,18 @@
 """The five versions of the truncation protocol: how a follower finds where its log diverges.
 
-    high-watermark  Kafka before 0.11: truncate to the own high watermark, with no request
-    kip-101         0.11: request the end offset of the last record's leader epoch
-    kip-279         2.0: the response also names the largest leader epoch at or below the
+    high-watermark  before Kafka 0.11: the follower truncates to its own high watermark, with no
+                    request
+    kip-101         Kafka 0.11: the follower requests the end offset of its last record's epoch
+    kip-279         Kafka 2.0: the response also names the largest leader epoch at or below the
                     requested one; a follower without that epoch truncates and requests again
-    kip-320         2.1: leader and follower must be in the same leader epoch, also for the fetch
-    in-fetch        2.7, today: each fetch carries the epoch of the last record, its response the
-                    diverging epoch
+    kip-320         Kafka 2.1: each request and fetch carries the leader epoch in which the follower
+                    is; the leader rejects any other epoch
+    in-fetch        since Kafka 2.7: each fetch carries the epoch of the follower's last record; the
+                    response has the diverging epoch
 
-Each of the first four versions loses or mixes records that the next version keeps (KAFKA-1211,
-KAFKA-6361, KAFKA-6880). All brokers of a cluster use the same version.
+Each of the first three versions has a defect that the next version fixes (KAFKA-1211, KAFKA-6361,
+KAFKA-6880). The defects lose committed records, or let two replicas have different records at one
+offset. All brokers of a cluster use the same version.
 
 Source: KIP-101, KIP-279, KIP-320, KIP-595; docs/kafka-rules.md A8.
 """

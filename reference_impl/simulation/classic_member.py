@@ -1,6 +1,6 @@
 """A simulated program's membership in a classic group: joining, assignment and heartbeats.
 
-    join                the coordinator admits it to the next generation
+    join                the coordinator admits the member to the next generation
     sync                the group leader assigns, each member receives its assignment
     ensure_membership   sends heartbeats; joins again after REBALANCE_IN_PROGRESS
 

@@ -147,7 +147,7 @@ class Producer:
     def _request(self, now_ns: int) -> tuple[Producer, ClientEffects]:
         """Sends the requests that are due now.
 
-        That is a request for the producer id or the leader, if it is not known, and then the
+        If the producer id or the leader is unknown, the producer first requests it. Then it sends
         batches.
         """
         if self.over is not None or not (self.waiting or self.begun):
@@ -181,9 +181,9 @@ class Producer:
     def _next_to_send(self, now_ns: int) -> int | None:
         """Returns the index of the batch to send next; None if no batch may be sent now.
 
-        The list `begun` contains the unacknowledged batches, and the index is a position in it. The
-        oldest batch comes first if it must be retried. A new batch gets the position after the last
-        one.
+        The index is a position in the list `begun`, which has the unacknowledged batches. A batch
+        that must be retried is sent only if it is the oldest one. For a new batch the index is the
+        length of the list.
         """
         lacks_id = self.config.idempotent and self.producer_id == NO_PRODUCER_ID
         if self.over is not None or lacks_id or self.leadership.leader == NO_BROKER:

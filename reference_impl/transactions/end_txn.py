@@ -1,8 +1,8 @@
 """The end of a transaction: the coordinator's answer to an EndTxn request, and the markers.
 
-    EndTxn -> is it for the open transaction? -> PREPARE_COMMIT or PREPARE_ABORT
-                                              -> the last one: a retry
-    prepared -> a marker to the leader of each topic partition, resent until it responds
+    EndTxn for the open transaction -> PREPARE_COMMIT or PREPARE_ABORT
+    EndTxn for the last transaction -> a retry: the same response again
+    PREPARE_* -> a marker to the leader of each topic partition, resent until the leader responds
 
 In V1 the request has only the producer epoch, which is the same for many transactions, so it does
 not identify the transaction. In V2 each transaction has an epoch of its own.

@@ -3,9 +3,9 @@
 A plain message is a mapping from field names to numbers, texts, bytes, lists and further mappings.
 Field names are those of kio. `encode` writes only the fields that the request's version has. A
 field that the mapping lacks gets the schema's default; without one it becomes null, zero or an
-empty list. So the same mapping can be encoded in every version of a request. The enumeration of the
-APIs is the caller's: another broker may have APIs that the reference broker lacks. The value of
-each member must be the API key.
+empty list. So the same mapping can be encoded in every version of a request. The caller names the
+request by an enumeration of its own, since another broker may have APIs that the reference broker
+lacks. The value of each member of this enumeration is the API key.
 
 In a decoded response an error code is its name, such as `NOT_LEADER_OR_FOLLOWER`, and a time span
 is a number of milliseconds. Every other value is as on the wire.

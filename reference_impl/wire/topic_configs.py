@@ -130,9 +130,9 @@ def describe(state: PartitionState) -> list[Described]:
 
 
 def written_configs(request: CreateTopic) -> Iterable[tuple[str, str]]:
-    """Yields the name and the value of each setting that the topic does not take from a default.
+    """Yields the name and the value of each setting that a CreateTopics request must contain.
 
-    These are the settings that were set explicitly, and those with other values than the default.
+    These are the settings that differ from their defaults, and those that were set explicitly.
     """
     for name, (field, _, _) in CONFIGS.items():
         value = getattr(request.log_config if field in _OF_LOG else request, field)

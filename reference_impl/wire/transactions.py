@@ -39,9 +39,9 @@ OPERATION_NOT_ATTEMPTED: Final = 55  # an error of the wire layer alone
 
 
 def known_error(error: ErrorCode, version: int, since: int = PRODUCER_FENCED_SINCE) -> ErrorCode:
-    """Returns the error, or an older one if this version of the request does not know it.
+    """Returns the error that a client with this version of the request knows.
 
-    Versions before `since` have INVALID_PRODUCER_EPOCH instead of PRODUCER_FENCED (KIP-360).
+    For a version below `since`, PRODUCER_FENCED becomes INVALID_PRODUCER_EPOCH (KIP-360).
     """
     if error is ErrorCode.PRODUCER_FENCED and version < since:
         return ErrorCode.INVALID_PRODUCER_EPOCH
@@ -89,8 +89,8 @@ async def _added(
 ) -> tuple[Any, ...]:
     """Returns the results for the topics of one transaction.
 
-    If one topic partition does not exist, no topic partition is added to the transaction. All that
-    exist then get the error OPERATION_NOT_ATTEMPTED.
+    If one topic partition does not exist, no topic partition is added to the transaction. The
+    existing topic partitions then get the error OPERATION_NOT_ATTEMPTED.
     """
     wanted = tuple(
         TopicPartition(topic.name, index) for topic in topics for index in topic.partitions

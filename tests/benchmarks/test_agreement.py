@@ -181,12 +181,12 @@ def _without_the_first(h: History, declared: Declarations) -> tuple[Delivery, ..
 
 
 def _alone(batch: Batch, rows: Ints) -> tuple[Ints, Ints]:
-    """A wrong function of the analysis: each process is an application of its own."""
+    """A seeded fault of the analysis: it takes each process for an application of its own."""
     return np.arange(len(rows)), batch.ints("process")[rows]
 
 
 def _from_the_beginning(log_starts: LogStarts, key: Ints) -> Ints:
-    """A wrong function of the analysis: no log start offset was observed."""
+    """A seeded fault of the analysis: it ignores the log start offsets that clients observed."""
     return np.full(len(key), BEGINNING) + 0 * len(log_starts.keys)
 
 

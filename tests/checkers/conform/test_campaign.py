@@ -1,4 +1,4 @@
-"""A sequence of requests runs on two systems in turn; here both answer from lists."""
+"""A sequence of requests runs on two systems in turn; test doubles answer from lists."""
 
 from __future__ import annotations
 

@@ -131,7 +131,10 @@ def test_a_topic_that_cannot_be_created_is_named(target: Target) -> None:
 def test_a_created_topic_has_leaders_that_lead(
     target: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Kafka shows the leader of a new topic before this broker knows that it leads."""
+    """After the creation of a topic, the session waits until each leader knows that it leads.
+
+    Kafka's metadata names the leader of a new topic earlier.
+    """
     error_codes = ["NOT_LEADER_OR_FOLLOWER", "UNKNOWN_TOPIC_OR_PARTITION", "NONE"]
     send, asked = Connection.send, list[int]()
 
@@ -200,8 +203,8 @@ def test_a_group_is_formed_step_by_step(session: Session) -> None:
 def test_a_request_is_sent_again_while_markers_are_written() -> None:
     """A request is sent again while Kafka writes the markers of the previous transaction.
 
-    Every request is sent again after CONCURRENT_TRANSACTIONS. If the broker verifies the request's
-    transaction, the request is sent again after a second error too.
+    The error is then CONCURRENT_TRANSACTIONS. If the broker verifies the transaction, the error may
+    also be COORDINATOR_NOT_AVAILABLE for TxnOffsetCommit, or NOT_ENOUGH_REPLICAS for Produce.
     """
     wrong = txn_commit_offsets("unknown member", "~x", "~g", "~t", "p", 3, retries=False)
     assert retried_errors(wrong) == {"CONCURRENT_TRANSACTIONS", "COORDINATOR_NOT_AVAILABLE"}

@@ -45,7 +45,7 @@ _MARKER_VALUE: Final = struct.Struct(">hi")  # version, coordinator epoch
 
 
 class Malformed(ValueError):
-    """The bytes are not well-formed records."""
+    """The error for bytes that are not well-formed records."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

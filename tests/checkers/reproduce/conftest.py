@@ -44,7 +44,10 @@ class ServedBrokers:
 
 @pytest.fixture
 def stage(tmp_path: Path) -> Iterator[Stage]:
-    """Yields a stage with two brokers; its history is in `tmp_path / "history"`."""
+    """Yields a stage, on which a reproduction takes its steps, with two served brokers.
+
+    The history of the stage is in `tmp_path / "history"`.
+    """
     described = Described(
         workload="reproduction",
         clients={},

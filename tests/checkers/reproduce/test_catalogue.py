@@ -1,4 +1,7 @@
-"""Each reproduction has a counterexample of its model, a control, and a page."""
+"""Each reproduction has a counterexample of its model, a control case, and a page.
+
+In the control case, one thing differs and the promise holds.
+"""
 
 from __future__ import annotations
 

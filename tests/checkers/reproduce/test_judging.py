@@ -36,9 +36,9 @@ def test_its_recorded_control_holds(name: str) -> None:
 
 
 def test_every_finding_has_recorded_histories() -> None:
-    """Every reproduced finding has recorded histories, unless it breaks a promise about an answer.
+    """Every reproduced finding has recorded histories, unless one response of a broker decides it.
 
-    The answer alone decides a promise about an answer, without a history.
+    A promise about a response is decided by the response alone, without a history.
     """
     findings = {one.name for one in REPRODUCTIONS.values() if one.page and one.case.breaks is None}
     assert findings <= {*NAMES}

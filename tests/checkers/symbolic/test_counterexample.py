@@ -76,9 +76,9 @@ def test_a_counterexample_is_printed_as_a_state_and_a_step() -> None:
 
 
 def test_the_state_of_a_counterexample_is_minimal() -> None:
-    """A counterexample's state has the least value in every variable in which it can.
+    """In a counterexample, a variable has its least value unless the violation needs another one.
 
-    If another variable gets its least value, the state shows no violation any more.
+    The test sets each of the other variables to its least value, and the violation disappears.
     """
     spec = Version1()
     found = shown(spec, "append", "no_hanging_transaction")
@@ -98,7 +98,10 @@ def test_the_state_of_a_counterexample_is_minimal() -> None:
 
 
 def test_a_larger_scope_is_tried_if_the_specs_own_has_no_counterexample() -> None:
-    """The spec's own scope has two sequence numbers, but a gap in a log needs three."""
+    """The counterexample is found in a scope with three sequence numbers.
+
+    The spec's own scope has two sequence numbers, but a gap in a log needs three.
+    """
     found = shown(AnySequence(), "append_next", "without_gaps")
     assert found.scope["Sequence"] == 3
     two = {Producer: 2, ProducerEpoch: 2, Sequence: 2, Offset: 4}

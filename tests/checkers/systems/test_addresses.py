@@ -1,4 +1,4 @@
-"""Ports are free and distinct; with proxies each node has its own address of each other node."""
+"""Ports are free and distinct; with proxies each link between two nodes has its own address."""
 
 from __future__ import annotations
 

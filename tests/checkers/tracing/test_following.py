@@ -141,9 +141,9 @@ def test_the_state_and_the_lines_around_the_forbidden_event_are_kept(tmp_path: P
 
 
 def test_a_former_leader_without_records_names_its_own_epoch_in_a_fetch(tmp_path: Path) -> None:
-    """A replica that led and appended nothing fetches with the epoch in which it led.
+    """A replica that led without an append fetches with the leader epoch in which it led.
 
-    Kafka's cache of leader epochs has this epoch, although no record has it.
+    Kafka's leader-epoch cache contains this epoch, although no record has it.
     """
     change = "leader: 1 -> 2, leaderEpoch: 0 -> 1, partitionEpoch: 0 -> 1"
     lines = (
@@ -172,9 +172,9 @@ def test_what_the_spec_does_not_have_is_outside_and_not_forbidden(tmp_path: Path
 def test_a_leader_that_is_elected_again_keeps_its_fetches_outside_of_the_spec(
     tmp_path: Path,
 ) -> None:
-    """A leader that is elected again and counts its earlier fetches is outside of the spec.
+    """A trace is outside of the spec if a leader counts fetches from its earlier leader epoch.
 
-    In Kafka 3.5.2 a smaller ISR begins a new leader epoch with the same leader.
+    In Kafka 3.5.2, if the ISR becomes smaller, the same leader begins a new leader epoch.
     """
     found = run(
         tmp_path,

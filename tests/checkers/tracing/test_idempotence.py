@@ -95,7 +95,10 @@ def test_markers_and_batches_without_producer_are_records_too(tmp_path: Path) ->
 
 
 def test_a_leader_with_another_log_is_outside_of_the_spec(tmp_path: Path) -> None:
-    """Only an unclean election chooses a leader with records that the last leader lacks."""
+    """A trace is outside of the spec if a new leader has records that the last leader lacks.
+
+    This happens only after an unclean election.
+    """
     found = run(tmp_path, *BEGUN, ELECTED[0], (2, leads(1, end=9, node=2))).forbidden
     assert found is not None
     assert found.is_outside

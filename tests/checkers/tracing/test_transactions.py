@@ -130,10 +130,10 @@ def test_a_transaction_of_version_2_is_followed_to_its_end(tmp_path: Path) -> No
 
 
 def test_a_decision_that_a_failover_confirms_is_taken_with_its_markers(tmp_path: Path) -> None:
-    """A decision is accepted if it is confirmed only by the markers of a new coordinator.
+    """The markers of a new coordinator confirm a decision that the old coordinator appended.
 
-    The first coordinator died after it had appended the decision, and the next one sends the
-    markers. Without a failover, markers of an unconfirmed decision are forbidden.
+    The old coordinator died before it logged that the append succeeded. Without a failover, markers
+    of an unconfirmed decision are forbidden.
     """
     confirmed, marker = COMMITTED[7], COMMITTED[8]
     assert confirmed[1] == changed("PREPARE_COMMIT", 1, "a-0, b-1")
@@ -225,7 +225,10 @@ def test_a_client_that_changes_its_version_is_outside_of_the_spec(tmp_path: Path
 
 
 def test_an_append_may_be_logged_after_the_change_that_it_makes(tmp_path: Path) -> None:
-    """With one replica, the callback of an append runs before the append is logged."""
+    """The line of a change may come before the line of the append that causes the change.
+
+    If a partition has one replica, Kafka runs the callback of an append before it logs the append.
+    """
     swapped = [line for k in range(0, 8, 2) for line in (COMMITTED[k + 1], COMMITTED[k])]
     assert run(tmp_path, *swapped, *COMMITTED[8:]).accepted
 

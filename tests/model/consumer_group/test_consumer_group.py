@@ -55,9 +55,9 @@ COMES_BACK = (
 
 
 def test_a_partition_assigned_back_stays_with_its_owner(play: Begin) -> None:
-    """m0 keeps a partition that is assigned back to it while it gives the partition up.
+    """m0 keeps a partition if it is assigned to m0 again before m0 has reported the revocation.
 
-    The same steps are the counterexample of `erases-what-comes-back`, in which m0 loses it.
+    In the variant `erases-what-comes-back`, m0 loses the partition by the same steps.
     """
     group = play(ConsumerGroup()).do(*COMES_BACK)
     assert group["partition_epoch"] == 3

@@ -127,9 +127,9 @@ ALONE = ("expire_session 1", "lose_power 0 0", "detect_crash 0", "register 0")
 
 
 def test_before_the_elr_the_last_isr_member_leads_with_a_truncated_log(play: Begin) -> None:
-    """Before the ELR existed, the last ISR member b0 is elected without a committed record.
+    """Without the ELR, b0 is elected as last ISR member, although b0 lost a committed record.
 
-    b1 still has the record, and loses it when b1 truncates its log to b0's.
+    b1 still has the record, and loses the record when b1 truncates its log to b0's log.
     """
     run = play(BeforeElr()).do(*COMMITTED, *ALONE)
     assert "leader_completeness" in run.do("unfence 0").broken()

@@ -1,4 +1,4 @@
-"""Exported TLA+ has the spec's words and states; TLC checks it if `URTEIL_TLC_JAR` is set."""
+"""Exported TLA+ has the spec's names and states; TLC checks it if `URTEIL_TLC_JAR` is set."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Offset(Int):
 
 
 class Election(Spec):
-    """A spec with every word of the language."""
+    """A spec that uses every construct of the specification language."""
 
     leader: Replica | Nothing
     end: Map[Replica, Offset]

@@ -1,4 +1,7 @@
-"""Each version of log truncation holds or fails at each scope as its row in `LADDER` records."""
+"""Each version of log truncation keeps or breaks a claim at each scope as the table `LADDER` says.
+
+The claim is `strong_isr`.
+"""
 
 from __future__ import annotations
 

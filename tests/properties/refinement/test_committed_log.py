@@ -37,9 +37,9 @@ class RememberingKip101(RemembersWhatIsCommitted, Kip101):
 
 
 def of_replication(spec: RemembersWhatIsCommitted) -> tuple[int, Counter[str]]:
-    """Returns the number of states, and the number of transitions for each abstract action.
+    """Returns the number of states of a replication spec, and its transitions by abstract action.
 
-    The abstract actions are those of the committed log.
+    Each transition is counted under the action of the committed log that explains the transition.
     """
     found = compiled_graph(spec)
     logs = [log_of_replication(state, spec.replicas) for state in found.states]

@@ -1,4 +1,7 @@
-"""Every step of the rich spec, `transactions`, is at most two steps of the proved abstract spec."""
+"""Every step of the spec `transactions` is at most two steps of the proved abstract spec.
+
+`transactions` is called the rich spec here, because it has more details than the abstract one.
+"""
 
 from __future__ import annotations
 

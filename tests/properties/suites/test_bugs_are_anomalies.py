@@ -32,7 +32,7 @@ def under_faults(seed: int) -> Callable[[Bugs], History]:
 def two_leaders_die_in_a_row(bugs: Bugs) -> History:
     """Returns the history of a run in which two leaders crash, one after the other.
 
-    The bug makes the last replica truncate its log.
+    With the seeded bug TRUNCATE_TO_HIGH_WATERMARK the last replica truncates replicated records.
     """
     cluster = Cluster(min_insync_replicas=2, bugs=bugs)
     one, other = cluster.add_producer(), cluster.add_producer()

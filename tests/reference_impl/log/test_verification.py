@@ -101,9 +101,9 @@ def test_a_batch_that_fails_verification_is_not_appended(
 def test_a_newer_producer_must_abort_after_a_failed_verification(
     request_: Produce, expected: ErrorCode
 ) -> None:
-    """After a failed verification a newer producer gets TRANSACTION_ABORTABLE.
+    """After a failed verification a client with Produce version 11 gets TRANSACTION_ABORTABLE.
 
-    A producer before Produce version 11 does not know this error and gets INVALID_TXN_STATE.
+    A client with an older version does not know this error and gets INVALID_TXN_STATE.
 
     Kafka: AddPartitionsToTxnManager.produceRequestVersionToTransactionSupportedOperation.
     """

@@ -196,10 +196,10 @@ def test_an_offset_with_too_much_metadata_is_not_committed(
 def test_a_member_of_version_0_has_its_session_to_join_again(
     coordinator: Callable[[str, int], Connection],
 ) -> None:
-    """A member that joins with JoinGroup version 0 has its session timeout to rejoin.
+    """For a member with JoinGroup version 0, the session timeout is also the rebalance timeout.
 
-    This version has no rebalance timeout. Before version 4, a new member joins without a second
-    request that has its member id (KIP-394).
+    This version has no field for a rebalance timeout. Before version 4, a new member joins with one
+    request: the error MEMBER_ID_REQUIRED does not exist yet (KIP-394).
 
     Kafka: JoinGroupRequest.maybeOverrideRebalanceTimeout.
     """

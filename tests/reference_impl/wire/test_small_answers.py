@@ -109,8 +109,8 @@ def test_a_response_without_such_an_error_has_no_hint(
 ) -> None:
     """A Fetch response with UNKNOWN_LEADER_EPOCH does not name the leader.
 
-    Only the error NOT_LEADER_OR_FOLLOWER comes with a leader. A follower answers a consumer since
-    Fetch 11, so this error does not occur here.
+    Only a response with NOT_LEADER_OR_FOLLOWER names the leader. Since Fetch version 11 a follower
+    serves consumers and does not respond with this error.
     """
     del leads
     part = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1, "current_leader_epoch": 9}

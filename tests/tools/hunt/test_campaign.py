@@ -1,4 +1,7 @@
-"""A run is judged and recorded, however it ends; recorded histories stand for the cluster."""
+"""A run is judged and recorded, however it ends.
+
+The tests copy a recorded history instead of running a cluster.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ Recorded = Callable[[Plan, Path, Done], None]
 
 
 def recorded(history: Path) -> Recorded:
-    """Returns a function that replaces a run on a cluster: it leaves a recorded history."""
+    """Returns a function that copies a recorded history instead of running a cluster."""
 
     def run(_: Plan, folder: Path, done: Done) -> None:
         shutil.copytree(history, folder / HISTORY)

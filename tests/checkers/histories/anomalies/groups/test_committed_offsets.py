@@ -75,7 +75,8 @@ def register_of(group: str, key: str) -> int:
 def highest_before(h: History, fetch: dict[str, int], since_ns: int) -> list[tuple[int, ...]]:
     """Returns the highest offset that was certainly committed before a fetch, and its first commit.
 
-    Only offsets above the fetched one count, and only commits that began after the time `since_ns`.
+    Returns an empty list if no such offset is above the fetched offset. Commits that began before
+    the time `since_ns` do not count.
     """
     higher = [
         (-it.offset, op, commit.invoked_ns)
