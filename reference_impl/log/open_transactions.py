@@ -73,9 +73,9 @@ class PartitionTransactions:
     ) -> Offset:
         """Returns the last stable offset, below which every transaction has ended.
 
-        A transaction whose marker is not replicated has not ended yet. This rule is left out if the
-        parameter `counts_unreplicated` is false; only the seeded bug UNREPLICATED_MARKER_COUNTS
-        makes it false.
+        A transaction ends when its marker is replicated. With the seeded bug
+        UNREPLICATED_MARKER_COUNTS the parameter `counts_unreplicated` is false; the transaction
+        then ends when its marker is appended.
         """
         held = [*self.open.values()][:1]
         if counts_unreplicated:

@@ -8,8 +8,8 @@ its log end.
 A producer's state expires when it has been inactive for `producer.id.expiration.ms` without an open
 transaction, not when its records are deleted. A replica continues from a snapshot after a crash or
 a truncation; a snapshot keeps the newest batch of each producer. A marker may raise the producer
-epoch. A new epoch begins at sequence number 0. A producer id without state may
-begin at any sequence number.
+epoch. A new epoch begins at sequence number 0. A producer id without state may begin at any
+sequence number.
 
 Source: KIP-98, KIP-360, KIP-890; ProducerAppendInfo, ProducerStateManager; docs/kafka-rules.md C1,
 whose order of checks is kept.

@@ -1,10 +1,11 @@
 """Leader hints: a broker that does not lead a topic partition names the leader in its response.
 
-The hint comes with the error for this topic partition. With it the client needs no Metadata request
-before it sends its request to the leader. The response also has the address of each named leader.
+The hint comes with the error for this topic partition. By the hint the client finds the leader
+without a Metadata request. The response also has the address of each named leader.
 
 Source: KIP-951; KafkaApis.handleProduceRequest, KafkaApis.handleFetchRequest.
-Simplified: the leader is that of the applied metadata, also where the broker has a replica.
+Simplified: the hint always names the leader in the metadata that the broker has applied, even if
+the broker has a replica of the topic partition.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from reference_impl.wire.served_broker import ServedBroker, image
 
 @dataclass(frozen=True, slots=True)
 class LeaderHints:
-    """The present leaders of some topic partitions, for responses that name them beside an error.
+    """The leaders of the topic partitions that a response rejects because another broker leads them.
 
-    Empty if no topic partition of the response has such an error.
+    Empty if the response rejects none of its topic partitions with such an error.
     """
 
     call: Call

@@ -1,4 +1,4 @@
-"""If a spec's docstring names a guard's counterexample, the table of variants has the same one."""
+"""The counterexamples that docstrings of specs mention are those of the table of variants."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Translates the requests of simulated clients to frames, and frames to their responses.
 
-Through this inverse of the wire handlers, the clients of the simulation speak to any broker over
-TCP. The table `DIALOGUES` has a row for each request: its API, its versions, and two functions. One
-function writes the request, the other reads the response. The versions are those in which a request
-contains topic names, not topic ids. A transactional request is also limited to the versions of its
+By this translation the clients of the simulation speak to any broker over TCP. The table
+`DIALOGUES` has a row for each request: its API, its versions, and two functions. One function
+writes the request, the other reads the response. The versions are those in which a request contains
+topic names, not topic ids. A transactional request is also limited to the versions of its
 transaction protocol, V1 or V2.
 
 Several trials share a cluster, so each trial puts its own prefix before the names of its topics,

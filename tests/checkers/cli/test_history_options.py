@@ -1,4 +1,4 @@
-"""Command-line options and the recording itself set the assumptions about a history."""
+"""The analysis takes its assumptions from command-line options and from a recording's metadata."""
 
 from __future__ import annotations
 

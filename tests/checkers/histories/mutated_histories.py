@@ -50,7 +50,7 @@ OF_OPERATION = (
 def changed(seed: int, steps: Sequence[int] = (200, 600, 900)) -> History:
     """Returns the history of a small cluster after a few random changes.
 
-    It may break assumptions.
+    The history may break assumptions of the analysis.
     """
     rng = random.Random(seed)
     bug = rng.choice([None, *BUGS])
@@ -65,7 +65,7 @@ def changed(seed: int, steps: Sequence[int] = (200, 600, 900)) -> History:
 
 
 def mutated(seed: int) -> History:
-    """Returns a changed history that breaks no assumption."""
+    """Returns a changed history that keeps all assumptions of the analysis."""
     made = changed(seed)
     assume(not any(one.find(made) for one in ASSUMPTIONS))
     return made

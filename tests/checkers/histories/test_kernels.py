@@ -46,7 +46,10 @@ def micro_operations(draw: st.DrawFn, values: list[str]) -> MicroOperation:
 
 @st.composite
 def histories(draw: st.DrawFn, *, sound: bool) -> History:
-    """Draws a history of a few clients; the parameter `sound` excludes broken assumptions."""
+    """Draws a history of a few clients.
+
+    If the parameter `sound` is true, the history keeps all assumptions of the analysis.
+    """
     values = list("abcdefgh")
     made: list[Operation] = []
     sent: set[tuple[str, str]] = set()

@@ -1,4 +1,4 @@
-"""A seed determines which rules of a machine are called; calls are drawn while the machine runs."""
+"""A seed determines which rules of a suite's state machine are called, and in which order."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
 
 
 def ended(setting: str, *rules: tuple[str, int], bugs: Bugs = NO_BUGS) -> GroupsMachine:
-    """Runs some rules of the machine and ends the run, without a verdict on any claim.
+    """Returns the suite's state machine after some of its rules have run, without a verdict.
 
     Each rule comes with its argument. A negative number stands for no argument.
     """

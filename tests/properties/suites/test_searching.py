@@ -1,4 +1,4 @@
-"""The search for a failing program, on a small machine whose smallest program is known."""
+"""The search for a failing program, on a small state machine whose smallest program is known."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ SIMPLER = {"by": (1, 2, 3)}
 
 
 class Counter(RuleBasedStateMachine):
-    """A machine with a number; a run fails if it has doubled the number and reached the goal."""
+    """A state machine that adds to a number and doubles it.
+
+    A run fails if it has doubled the number at least once and the number has reached the goal.
+    """
 
     def __init__(self, goal: int, tally: Tally | None = None, breaks_at: int = 10**9) -> None:
         super().__init__()

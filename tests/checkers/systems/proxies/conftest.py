@@ -1,4 +1,4 @@
-"""Fixtures: a server that answers every request with its own body, and proxies in front of it."""
+"""Fixtures: a server that sends each request body back, and proxies in front of the server."""
 
 from __future__ import annotations
 

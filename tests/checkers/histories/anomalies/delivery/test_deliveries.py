@@ -34,7 +34,10 @@ def assert_agrees(h: History, declared: Declarations, rng: random.Random) -> tup
 
 
 def consumed(seed: int) -> History:
-    """Draws a history of polls, most of which agree on one log; no assumption is broken."""
+    """Draws a history of polls, most of which agree on one log.
+
+    The history keeps all assumptions of the analysis.
+    """
     made = random_history(seed, fs=CONSUMERS, settled=(0, 0.8, 0.95, 1)[seed % 4])
     assume(not any(one.find(made) for one in ASSUMPTIONS))
     return made
