@@ -22,9 +22,9 @@ from reference_impl.wire.served_broker import ServedBroker, image
 
 @dataclass(frozen=True, slots=True)
 class LeaderHints:
-    """The leaders of the topic partitions that a response rejects because another broker leads them.
+    """The leaders of the topic partitions that this broker does not lead, for one response.
 
-    Empty if the response rejects none of its topic partitions with such an error.
+    Empty if this broker leads all topic partitions of the response.
     """
 
     call: Call
