@@ -2,7 +2,8 @@
 
 `python -m tools.claims [--profile pr] [--side outside] [--reprint] [NAME ...]` writes
 `checkers/claim_record.json`. A name is a suite, or `model`, `proof` or `history`; other rows stay.
-`--reprint` runs the recorded programs again, without a search, and renews their comments.
+`--reprint` runs the recorded programs again, without a search, and updates the comments in their
+text.
 
 Outside a condition a suite searches for a counterexample on each seed of the profile, ten by
 default. It shrinks the program of the first seed. The model's verdicts come from the track record.
@@ -297,7 +298,7 @@ def main() -> None:
 
 
 def _reprinted(row: Decided) -> Decided:
-    """Runs the counterexample programs of a row again, and renews their comments."""
+    """Runs the programs of a row again, and returns the row with updated comments in them."""
     if "\nstate = " not in row.counterexample:
         return row
     programs = row.counterexample.split("\n\nfrom properties.")

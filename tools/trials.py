@@ -1,9 +1,9 @@
 """Writes the record of trials, and the page docs/trials.md from it.
 
 `python -m tools.trials --on apache-kafka:4.3.0 [--seconds 200] [--drawn 3] [SUITE ...]` starts the
-system and decides, side by side, the claims that the record lacks; with `--again` all of them.
-After `--seconds` no further side begins. So the record grows over several runs. `--page` writes
-only the page.
+system, and decides the claims that have no verdict in the record yet. With `--again` it decides all
+claims. A claim has two verdicts, inside and outside its condition. After `--seconds` the program
+begins no further verdict, so the record grows over several runs. `--page` writes only the page.
 """
 
 from __future__ import annotations

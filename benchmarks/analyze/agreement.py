@@ -6,8 +6,8 @@ kinds of histories are:
     clusters    observations of a small cluster's clients, often one with a bug, then mutated
     anything    a few clients with arbitrary observations
     pipelines   as `anything`, but mostly transactions and committed offsets
-    consumers   as `anything`, but mostly polls, and most observations agree on one log; and
-                pipelines whose observations mostly agree on one log
+    consumers   two kinds, in which most observations agree on one log: as `anything`, but mostly
+                polls; and as `pipelines`
 
 Every result of the kernels must equal that of the definitions: broken assumptions, rows of every
 anomaly, delivery semantics.

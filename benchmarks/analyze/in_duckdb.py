@@ -130,12 +130,15 @@ STEPS: Final = """
 
 
 def linearizable(history: Path) -> Locations:
-    """Returns where sends and end offsets violate real-time order."""
+    """Returns, for each anomaly of real-time order, the locations of its rows."""
     return as_locations(_opened(history).execute(REAL_TIME).fetchall(), LINEARIZABLE)
 
 
 def everything(history: Path) -> Locations:
-    """Returns all violations that DuckDB checks: real time, the log, and each process's order."""
+    """Returns, for each anomaly that DuckDB checks, the locations of its rows.
+
+    The checks are those of real time, of the log, and of the order within each process.
+    """
     connection = _opened(history)
     rows = [
         row for query in (REAL_TIME, LOG, STEPS) for row in connection.execute(query).fetchall()

@@ -30,12 +30,15 @@ VALUE = ("key", "value")
 
 
 def linearizable(history: Path) -> Locations:
-    """Returns the locations of acknowledged sends and end offsets that violate real-time order."""
+    """Returns, for each anomaly of real-time order, the locations of its rows."""
     return as_locations(_collected(_real_time(_rows(history))), LINEARIZABLE)
 
 
 def everything(history: Path) -> Locations:
-    """Returns all violations that Polars checks: real time, the log, and each process's order."""
+    """Returns, for each anomaly that Polars checks, the locations of its rows.
+
+    The checks are those of real time, of the log, and of the order within each process.
+    """
     rows = _rows(history)
     found = [_collected(query(rows)) for query in (_real_time, _log, _steps)]
     return as_locations([row for some in found for row in some], SHARED)
@@ -87,7 +90,10 @@ def _real_time(rows: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _contradicted(queries: pl.LazyFrame, observed: pl.LazyFrame) -> pl.LazyFrame:
-    """Returns sends and queries whose offset is below an offset observed before they began."""
+    """Returns one row for each send or end-offset query that violates real-time order.
+
+    Its offset is below an offset that was observed before the send or query began.
+    """
     known = observed.select("key", "completed_ns", known=col("reach").cum_max().over("key"))
     name = pl.when(END).then(pl.lit("stale-end-offset")).otherwise(pl.lit("offset-order-inversion"))
     return (

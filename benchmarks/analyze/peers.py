@@ -64,7 +64,10 @@ def location_of(row: Any, names: tuple[str, ...]) -> Location:
 def as_locations(
     rows: Iterable[tuple[Any, ...]], columns: Mapping[str, tuple[str, ...]]
 ) -> Locations:
-    """Groups rows by their first field, an anomaly id; the other fields are the location."""
+    """Returns a mapping from each anomaly to the locations of its rows.
+
+    The first field of a row is the id of the anomaly. The other fields are the location.
+    """
     found: dict[str, set[Location]] = {name: set() for name in columns}
     for name, *location in rows:
         found[name].add(tuple(map(str, location)))

@@ -185,7 +185,7 @@ def subject_of(
     *,
     traced: bool = False,
 ) -> Subject:
-    """Returns the system and its faults; raises InputFault if it cannot suffer one of them."""
+    """Returns the system and its faults; raises InputFault if the system lacks a kind of fault."""
     from checkers.systems import served
     from checkers.systems.opening import KafkaSystem, ServedSystem
     from checkers.systems.rounds import KINDS, NEEDS

@@ -184,9 +184,10 @@ def replay_command() -> str:
 def command(
     *, decides: bool = True, folder: bool = True, judged_by_expectation: bool = False
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Makes a command from a function of a `Run`: adds shared options, reporters and an exit code.
+    """Returns a decorator that makes a command from a function whose first parameter is a `Run`.
 
-    With `decides=False` the command gives no verdicts, and its exit code is 0 if it succeeds. With
+    The command gets the options that all commands share, the reporters and an exit code. With
+    `decides=False` the command gives no verdicts, and its exit code is 0 if it succeeds. With
     `folder=True` the run gets a folder. If a usage error leaves the folder without results, the run
     removes it.
     """
@@ -265,9 +266,10 @@ def command(
 
 @contextmanager
 def _lost_interrupts_hidden() -> Generator[None]:
-    """Keeps Python from printing a KeyboardInterrupt that it ignores.
+    """During the block, prevents Python's message about a KeyboardInterrupt that is ignored.
 
-    Python ignores an exception raised during garbage collection; the run has already recorded it.
+    Python prints this message and goes on if Ctrl-C comes during garbage collection. The run does
+    not lose the interrupt: it has already recorded that the user pressed Ctrl-C.
     """
     shows = sys.unraisablehook
 

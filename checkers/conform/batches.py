@@ -1,10 +1,16 @@
 """Record batches from a description, some of them damaged on purpose.
 
-A description is a mapping: `records` is the number of records; `value` is their text, to which the
-record's position is appended; `key` is the key of each, or null; `pad` bytes follow each value. The
-times of the records begin at `timestamp`, one millisecond apart. `producer_id`, `producer_epoch`,
-`base_sequence`, `transactional` and `compression` are those of the batch. `damage` names a row of
-`DAMAGES`.
+A description is a mapping with these fields:
+
+    records     the number of records
+    key         the key of every record, or null
+    value       the text of every record, to which the position of the record is appended
+    pad         the number of bytes added to every value
+    timestamp   the time of the first record; each next record is one millisecond later
+    damage      the kind of damage, such as `wrong checksum`; absent for a valid batch
+
+The fields `producer_id`, `producer_epoch`, `base_sequence`, `transactional` and `compression`
+become the fields of the batch with the same names.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Sends sequences to two sides in turn and compares each pair of answers.
 
 A side is a cluster, or a recording of one. The answer to some requests may lag behind an earlier
-change. These requests are repeated on both sides, at most `REPEATS` times, until every difference
+change. These requests are repeated on both sides, a limited number of times, until every difference
 of the answers has a known reason. The last answers count.
 
 After some differences the two sides are in different states. The rest of the sequence is then not
@@ -43,7 +43,7 @@ class Side(Protocol):
     def collect(self, index: int, step: Collect, until: float) -> Any: ...
 
     def keep(self, step: Send) -> None:
-        """Stores the values of the last answer that later requests need, by their names."""
+        """Stores values of the step's last answer by name, for the requests that come later."""
         ...
 
     def close(self) -> None: ...

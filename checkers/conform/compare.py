@@ -76,9 +76,10 @@ def _below(
 
 
 def _ordered(items: list[Any]) -> list[Any]:
-    """Sorts the members of a group by all fields except the member id, which a system draws.
+    """Sorts the members of a group by all their fields except the member id.
 
-    Returns the items unchanged unless each of them has a drawn member id.
+    A system chooses member ids at random, so they give no order. Returns the items unchanged if an
+    item has no such member id.
     """
     if not all(isinstance(one, Mapping) and _is_drawn(one.get(_MEMBER)) for one in items):
         return items

@@ -22,8 +22,9 @@ Protocols = Sequence[tuple[str, bytes]]
 def member_of(letter: str, member: Any = None, *, otherwise: str = "") -> Any:
     """Returns the member id of a request: by default the id that the member got when it joined.
 
-    The id is a symbol. Before the first join it stands for `otherwise`. If `member` is passed, it
-    is returned instead: the id of another member, or a wrong one.
+    The result is a symbol for this id. Until the member has joined, the symbol stands for the
+    parameter `otherwise`. If the parameter `member` is passed, it is returned instead: the id of
+    another member, or a wrong id.
     """
     return bound(f"{letter}.member", otherwise=otherwise) if member is None else member
 

@@ -290,7 +290,10 @@ MOCK_ROWS: Final[tuple[Reason, ...]] = (
 
 
 def _others(peer: str) -> tuple[Reason, ...]:
-    """Returns the rows of a peer that explain every other difference, one row for each request."""
+    """Returns the last rows of a peer's table: one general reason for each kind of request.
+
+    These rows explain every difference that no earlier row of the table explains.
+    """
     return (
         _theirs(
             "follows-from-another-error",
@@ -320,6 +323,6 @@ PEERS: Final = {
 def reasons_of(system: str) -> Sequence[Reason]:
     """Returns the table of reasons for a system.
 
-    A system without a table of its own has that of Kafka.
+    A system without a table of its own has the table of Apache Kafka.
     """
     return PEERS.get(system, REASONS)

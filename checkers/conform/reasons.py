@@ -40,7 +40,8 @@ def _is_error_here(difference: Difference) -> bool:
 def _one_keeps_its_share(difference: Difference) -> bool:
     """Returns whether a member keeps its partitions in one answer and gives some up in the other.
 
-    It keeps them with the next epoch; it stays in its epoch until it has given them up.
+    The member that keeps its partitions gets the next epoch at once. A member that gives some up
+    stays in its epoch until it has given them up.
     """
     kept, reduced = sorted(
         (difference.system_fields, difference.reference_fields),

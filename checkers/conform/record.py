@@ -1,7 +1,7 @@
 """The record of comparisons: how the answers of each system differ from those of Kafka.
 
-`record.json` has one row for each system. `python -m tools.conformance` writes the file, and the
-page docs/conformance.md from it.
+`record.json` has one row for each system. `python -m tools.conformance` writes this file. It also
+writes the page docs/conformance.md from the file.
 """
 
 from __future__ import annotations

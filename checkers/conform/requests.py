@@ -349,8 +349,8 @@ def end(
 ) -> Send:
     """Returns an EndTxn request of the producer `name`.
 
-    The answer of version 5 has the producer's next epoch. Later requests use it by the name
-    `binds`.
+    The answer of version 5 has the producer's next epoch. Later requests use this epoch by the name
+    that the parameter `binds` gives.
     """
     names = {f"{binds}.id": "producer_id", f"{binds}.epoch": "producer_epoch"}
     return Send(

@@ -132,7 +132,7 @@ def bound(*names: str, plus: int = 0, otherwise: int | str = 0) -> dict[str, Any
 
 
 def topic_id(topic: str) -> dict[str, Any]:
-    """Returns the symbol for a topic's id; the topics that do not exist share a made-up id."""
+    """Returns the symbol for a topic's id; all topics that do not exist have one made-up id."""
     return {"$topic_id": topic}
 
 

@@ -31,7 +31,10 @@ class NotReady(InputFault):
 
 @dataclass(slots=True, kw_only=True)
 class Target:
-    """A cluster to compare; the names of its topics and groups begin with the prefix `run`."""
+    """A cluster to compare.
+
+    The field `run` is a prefix: the names of all topics and groups of this run begin with it.
+    """
 
     name: str
     bootstrap_servers: str

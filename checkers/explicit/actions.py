@@ -64,7 +64,10 @@ class Program:
     # ---- source
 
     def _unroll(self, action: Action, depth: int, env: dict[int, int], done: int, pad: str) -> None:
-        """Generates nested loops over the action's parameters; the first `depth` have values."""
+        """Generates nested loops over the action's parameters, except the first `depth` of them.
+
+        The first `depth` parameters already have values, in the mapping `env`.
+        """
         bound = {p.uid for p in action.params[:depth]}
         params = {p.uid for p in action.params}
         tests: list[str] = []

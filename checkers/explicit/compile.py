@@ -175,8 +175,8 @@ class Compiler(FiniteTerms):
     def joined(codes: Iterable[Code], word: str, absorbing: int) -> Code:
         """Returns the codes joined by `word`, which is `and` or `or`.
 
-        A constant `absorbing` decides the result (0 for `and`, 1 for `or`), so later codes are left
-        out.
+        The parameter `absorbing` is the constant that decides the result: 0 for `and`, 1 for `or`.
+        Codes after such a constant are left out.
         """
         parts: dict[str, None] = {}
         for code in codes:

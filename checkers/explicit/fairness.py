@@ -4,9 +4,10 @@ The nodes that a behaviour visits infinitely often are strongly connected. An *i
 action with its parameters. A strongly connected set is *fair* if it is fair to each instance: an
 edge of the instance stays inside the set; or the instance is disabled in some node of the set (weak
 fairness) or in all its nodes (strong fairness). A single node is strongly connected too, by
-stuttering. A component that is unfair to a weakly fair instance contains no fair set. One that is
-unfair to a strongly fair instance may contain a fair set without the nodes that enable the
-instance. The algorithm removes these nodes and decomposes the rest again.
+stuttering. A component that is unfair to a weakly fair instance contains no fair set. A component
+that is unfair to a strongly fair instance may contain a smaller fair set: one without the nodes
+that enable the instance. The algorithm removes these nodes, and decomposes the rest of the
+component again.
 
 Source: Emerson and Lei, Modalities for model checking, 1987; Lichtenstein and Pnueli, 1985.
 """

@@ -18,7 +18,10 @@ from model.language.spec import Claim, Spec, title_of
 
 
 class Recorded(Protocol):
-    """A state of a recorded trace, and the action that led to it; None if it is not recorded."""
+    """A state of a recorded trace, and the action that led to this state.
+
+    The action is None if the trace does not name it.
+    """
 
     @property
     def action(self) -> str | None: ...

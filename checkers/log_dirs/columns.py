@@ -1,8 +1,8 @@
 """A replica's log as columns: its batches in file order, as NumPy arrays.
 
-A batch is one row of these arrays. A row is `joined` if its batch directly follows the previous
-batch. Adjacent batches without an offset gap form a range, and all rows of a range have the same
-range number.
+A batch is one row of these arrays. A batch is *sound* if its format is known and its checksum is
+right. A row is `joined` if its batch and the previous batch are sound. Adjacent batches without an
+offset gap form a range, and all rows of a range have the same range number.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Log:
 
     @cached_property
     def joined(self) -> Flags:
-        """Returns a mask: True for each sound batch that directly follows another sound batch."""
+        """Returns a mask: True for each sound batch whose previous batch is sound too."""
         before: Flags = np.append(False, self.is_sound[:-1])[: len(self.base)]
         return self.is_sound & before
 
@@ -94,7 +94,7 @@ class Log:
         return bool((self.base[self.sound[1:]] > self.last[self.sound[:-1]]).all())
 
     def covering(self, offset: int) -> Ints:
-        """Returns the sound rows whose offset range contains the offset."""
+        """Returns the row numbers of the sound batches whose offset range contains the offset."""
         rows = self.sound
         if self.ascends:  # at most one batch covers the offset, found by binary search
             at = int(np.searchsorted(self.base[rows], offset, side="right"))
@@ -116,14 +116,17 @@ class Log:
         return int(self.last[last]) + 1, position, str(self.names[self.segment[last]])
 
     def by_producer(self, rows: Ints) -> Ints:
-        """Returns the rows that have a producer id, grouped by producer and in log order."""
+        """Returns the row numbers of the batches that have a producer id, grouped by producer id.
+
+        The row numbers of one producer are in log order.
+        """
         rows = rows[self.of["producer_id"][rows] >= 0]
         return rows[np.argsort(self.of["producer_id"][rows], kind="stable")]
 
     def successive(self, rows: Ints) -> tuple[Ints, Ints]:
-        """Returns two arrays: the first and the second row of each pair of consecutive rows.
+        """Returns two arrays of row numbers, for pairs of consecutive batches of one producer.
 
-        Rows are paired only if they have the same producer.
+        The first array has the earlier batch of each pair, the second array the later batch.
         """
         rows = self.by_producer(rows)
         same = self.of["producer_id"][rows[1:]] == self.of["producer_id"][rows[:-1]]

@@ -6,7 +6,8 @@ deletes the key. Of each partition of the topic, the replica with the longest lo
 Source: Kafka message schemas TransactionLogKey and TransactionLogValue, versions 0 and 1.
 Simplified: the codec of the reference broker reads the topic, before anything else is read; the
 topic is small when compacted. A batch with a wrong checksum is skipped, and so is a value that is
-malformed or of an unknown version. Whether its transaction hangs is then judged by its age.
+malformed or of an unknown version. A transaction without a state is judged by its age: the check
+then decides by the age alone whether the transaction hangs.
 """
 
 from __future__ import annotations

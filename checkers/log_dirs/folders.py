@@ -16,9 +16,9 @@ then read from its parent folder. Folders that a broker is deleting or still fil
 
 Source: LogManager, OffsetCheckpointFile, LeaderEpochCheckpointFile, TransactionIndex and
 ProducerStateManager of Kafka.
-Simplified: an incomplete entry at the end of a transaction index is skipped; the check
-`aborted-index` then reports the marker of that entry as missing an entry. A snapshot with a wrong
-checksum is ignored, as a broker does.
+Simplified: an incomplete entry at the end of a transaction index is skipped. The check
+`aborted-index` then reports that the abort marker of this entry has no entry. A snapshot with a
+wrong checksum is ignored, as a broker does.
 """
 
 from __future__ import annotations

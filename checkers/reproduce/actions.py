@@ -1,6 +1,7 @@
 """The actions that steps of schedules take on a cluster: faults, requests and pauses.
 
-A function that takes the stage is an action; every other function returns one.
+An action is a function of the stage, which has the running cluster and its clients. The functions
+with other parameters return an action.
 """
 
 from __future__ import annotations

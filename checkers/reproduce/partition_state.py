@@ -40,7 +40,7 @@ def _listed(nodes: Iterable[int]) -> str:
 
 
 def partition_state(broker: Address, topic: str, partition: int = 0) -> PartitionState | None:
-    """Returns the state of a partition according to one broker; None if it knows none.
+    """Returns the state of a partition in one broker's metadata; None if the partition is missing.
 
     Raises OSError if the broker does not answer.
     """

@@ -28,7 +28,10 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An action, and a check that the action happened, repeated for at most `within_s` seconds."""
+    """An action on the cluster, and a check that the action has happened.
+
+    The check is repeated until it succeeds, for at most `within_s` seconds.
+    """
 
     text: str
     do: Callable[[Stage], None]

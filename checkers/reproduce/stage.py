@@ -286,7 +286,10 @@ class Stage:
         return self._raw
 
     def begin_transaction(self, value: str) -> None:
-        """Sends a record in a new transaction, whose operation stays open until it ends."""
+        """Begins a transaction and sends a record in it.
+
+        The history has one operation for the transaction, open until the transaction ends.
+        """
         name = self.key
         self._transaction = self.shared.history.invoke(
             self.shared.new_process(),

@@ -5,11 +5,12 @@ axioms of a total order with a least element. *Finite*: a sort is an enumeration
 and quantifiers are expanded over these elements, so no query needs instantiation.
 
 The axioms admit more orders than the protocol has, for example dense and infinite orders. A proof
-for all these orders covers the protocol's; a failure needs a counterexample at a finite scope.
+for all orders also covers the orders of the protocol. A failed proof does not show a violation:
+only a counterexample at a finite scope does.
 
 Simplified: both translations decline sorts of integers. Integers have bounds in a scope and none in
-a proof, so `+ 1` would have two meanings. Where the two were compared, axioms of an order proved
-conditions that integers left unknown.
+a proof, so `+ 1` would have two meanings. In a comparison, Z3 proved some conditions with the
+axioms of an order that it could not decide with integers.
 """
 
 from __future__ import annotations

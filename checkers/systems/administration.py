@@ -4,9 +4,10 @@
     administration.reassign({("orders", 0): (2, 3)})
     administration.elect([("orders", 0)])
 
-Rounds of faults use two of them, on a cluster that Urteil started. `prefer` makes a broker the
-first replica of every partition; if the broker has no replica of a partition, the data is copied.
-`elect_preferred` makes the first replica of every partition its leader, if it is in sync.
+Rounds of faults use two functions of this module, on a cluster that Urteil started. `prefer` makes
+a broker the first replica of every partition; if the broker has no replica of a partition, Kafka
+copies the data. `elect_preferred` makes the first replica of every partition its leader, if it is
+in sync.
 
 Source: KIP-460 (elections), KIP-455 (reassignments), KIP-339 (configurations), KIP-107 (deletion).
 """

@@ -1,7 +1,7 @@
 """Free ports on loopback, below the range that the operating system uses for outgoing connections.
 
-While a broker is down, its port is free. An outgoing connection could take it, but not below that
-range.
+While a broker is down, its port is free. The operating system could give a free port inside its
+range to an outgoing connection; then the broker could not start again.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ FIRST_PORT, LAST_PORT = 19_092, 29_092
 
 
 def free_ports() -> Generator[int]:
-    """Yields free ports, the first from a random port on.
+    """Yields the free ports in ascending order, beginning at a random port.
 
-    So two clusters rarely try the same port.
+    After the last port, the search goes on with the lowest port. Because of the random beginning,
+    two clusters rarely try the same port.
     """
     begin = random.SystemRandom().randrange(FIRST_PORT, LAST_PORT)
     for port in (*range(begin, LAST_PORT), *range(FIRST_PORT, begin)):

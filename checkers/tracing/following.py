@@ -76,7 +76,7 @@ class Following:
     def run(self, progress: Callable[[int], None] | None = None) -> Refused | None:
         """Takes events until the end, or until the spec refuses one; returns the refusal or None.
 
-        `start` is then the number of the refused event.
+        After a refusal, the field `start` is the number of the refused event.
         """
         while self.start < len(self.events):
             refused = self.next()
@@ -132,8 +132,9 @@ class Following:
     def _heads(self, taken: Sequence[int]) -> list[int]:
         """Returns the numbers of the events that may be taken before the refused event.
 
-        For each thread except that of the refused event, this is the thread's next event, if Kafka
-        logs such events after their effect, and at most `ahead_ns` after the refused one.
+        There is at most one event for each thread: the thread's next event in the trace. The event
+        must be of a kind that Kafka logs after its effect. Its line must come at most `ahead_ns`
+        after the line of the refused event. The thread of the refused event has no such event.
         """
         first = self.events[self.start].line
         threads, found = {(first.node, first.thread)}, list[int]()
@@ -165,8 +166,8 @@ def follow(
 ) -> Followed:
     """Follows the events up to the first that the spec forbids; there must be at least one event.
 
-    The parameter `begun` is the mapping from events to actions, in its initial state. It is a
-    refusal if no mapping could be made; then the result has this refusal.
+    The parameter `begun` is a mapping from events to actions, before the first event. If no mapping
+    could be created, `begun` is a refusal, and the result contains this refusal.
     """
     subject = events[0].subject
     if isinstance(begun, Refused):

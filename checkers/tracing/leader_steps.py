@@ -1,8 +1,9 @@
-"""The steps of a leader: it records fetches, advances the high watermark, and proposes members.
+"""The steps of a leader: it records fetches, advances the high watermark, and extends the ISR.
 
 Source: Partition.updateFollowerFetchState, maybeIncrementLeaderHW and maybeExpandIsr.
 Simplified: a leader that is elected again keeps what it knows of its followers
-(Replica.resetReplicaState); the spec's leader forgets it, so the trace ends there undecided.
+(Replica.resetReplicaState). The leader of the spec forgets it, so the trace is undecided from there
+on.
 """
 
 from __future__ import annotations

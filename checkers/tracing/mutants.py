@@ -50,7 +50,10 @@ class Mutant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """A mutant, whether it is equivalent, and why it was rejected; None if it was accepted."""
+    """The verdict on a mutant: whether it is equivalent, and why the spec rejected it.
+
+    `rejected` is None if the spec accepted the mutant.
+    """
 
     mutant: Mutant
     is_equivalent: bool

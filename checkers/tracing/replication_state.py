@@ -79,7 +79,7 @@ class ReplicationState(NamedTuple):
         return bool(self.state["lossy", (epoch,)]) and not self.is_replaced(epoch)
 
     def is_replaced(self, epoch: int) -> bool:
-        """Returns whether an epoch after this one has begun, and its leader may lack records."""
+        """Returns whether a newer epoch has begun whose leader may lack committed records."""
         return self._replacing(epoch) is not None
 
     def _replacing(self, epoch: int) -> int | None:

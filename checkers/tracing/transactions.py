@@ -8,9 +8,10 @@ Such a change counts when a later event needs it.
     append          is never taken, because no line names the producer of a batch; so a trace does
                     not check the claims about records
 
-The version of the spec follows the transactions that the client had open: `v2` if they were of
-transaction version 2 (TV_2), else `v1`. An abort by the coordinator is the action `fence`. Its
-transaction version is that of the cluster, whatever the client's transactions had.
+The spec has two versions. A trace is followed in `v2` if the client's transactions were of
+transaction version 2 (TV_2), else in `v1`. An abort that the coordinator itself begins is the
+action `fence`. Such an abort has the transaction version of the cluster, which may differ from that
+of the client's transactions.
 
 Source: KIP-98; KIP-890; `model.transactions_abstract.versions`.
 Simplified: a producer id that is replaced, and a transactional id that expires, are no steps.

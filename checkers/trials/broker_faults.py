@@ -1,8 +1,9 @@
 """The faults on the brokers of one system, for all trials that run on it at the same time.
 
 Several trials share a cluster, because starting one takes long. If a trial kills a broker, the
-broker is down for all trials, and all of them take this into account. A claim inside its condition
-also holds under the faults of other trials, if these trials have the same setting.
+broker is down for all trials, and all of them take this into account. A setting allows certain
+faults. If the setting satisfies the condition of a claim, the claim must hold under these faults,
+even if another trial with the same setting injects them.
 
 A trial that will inflict no more faults is *calm*. The brokers recover once every trial is calm.
 """

@@ -37,7 +37,7 @@ Result = TypeVar("Result")
 
 
 class RealTimeClients:
-    """The clients of a trial, which a state machine of a suite drives; they count in virtual time.
+    """The clients of a trial; a state machine of a suite drives them in virtual time.
 
     The names of topics and groups get a prefix, so that trials on one system are separate.
     """

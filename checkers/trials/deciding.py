@@ -1,16 +1,17 @@
 """Decides claims inside and outside their conditions, by trials on a running system.
 
-Inside its condition a claim must hold. It is tried by drawn trials, and by programs that catch
-seeded bugs in the simulation. It holds if no trial breaks it; this is no proof.
+Inside its condition a claim must hold. Two kinds of trials try to break the claim: trials with
+random calls, and programs that catch seeded bugs in the simulation. The verdict is `holds` if no
+trial breaks the claim; this is no proof.
 
 Outside its condition a claim should break. Some claims have goals, which should be reached inside
-the condition. Both are first tried by programs that succeed in the simulation, then by drawn
-trials.
+the condition. In both cases, the first trials are programs that succeed in the simulation. Trials
+with random calls follow.
 
 A trial that breaks a claim or reaches a goal is repeated. `again` counts the repetitions with the
-same result. A drawn trial is shortened before that: other trials at the same time and calls are
-left out, one after the other. A part stays left out if at least one of two runs has the same
-result. The programs of the simulation are short already.
+same result. A trial with random calls is first shortened: the other trials at the same time are
+left out, then single calls. Each shortened trial is run at most twice. It replaces the longer trial
+if one of these runs has the same result. The programs of the simulation are short already.
 """
 
 from __future__ import annotations
@@ -298,10 +299,11 @@ class Trying:
     # ------------------------------------------------------------ the same once more
 
     def _reduced(self, side: Side, name: str, found: Ran) -> tuple[Ran, Again]:
-        """Returns a shortened trial that still shows `name`, and how often its repetitions do.
+        """Returns a shortened trial with the same result, and how often its repetitions have it.
 
-        The parameter `name` is a claim or a goal. The other trials at the same time are left out
-        first, then the calls of this trial, one at a time.
+        The result is a broken claim or a reached goal, whose name is the parameter `name`. The
+        other trials at the same time are left out first, then the calls of this trial, one at a
+        time.
         """
         programs = known.recorded(self.suite.name, side.claim, side.setting)
         smallest, left = found, 0 if found.calls in programs else self.effort.reductions

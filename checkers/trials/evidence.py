@@ -5,7 +5,7 @@
     faults.ndjson       each fault, with its time on the real clock
     history.parquet     what the clients observed
     node-1.log.gz       the log of each node, up to the end of the repetitions
-    node-1.trace.gz     its lines about `orders-0` of all trials, if the system is traced
+    node-1.trace.gz     the lines of its trace that contain `orders-0`, if the system is traced
 
 The reference broker runs inside Urteil and writes no logs.
 """

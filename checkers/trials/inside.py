@@ -22,8 +22,8 @@ from properties.claims.elections import Moment
 class Inside:
     """The traces and the log folders of one partition.
 
-    The traces are read from the point where they end when this object is created: the partition
-    does not exist yet. The partition has the name that the brokers use.
+    This object is created before the partition. It reads only the lines of the traces that are
+    written after its own creation. The partition has the name that the brokers use.
     """
 
     cluster: Cluster
@@ -48,7 +48,10 @@ class Inside:
         return moments(events, lives, self.contents, virtual_ms)
 
     def _trace(self, node: int, folder: Path) -> Path:
-        """Copies the lines that the node has written since this object was created to a file."""
+        """Copies a part of the node's trace to a file, and returns the file.
+
+        The part has the lines that the node has written since this object was created.
+        """
         since = folder / f"node-{node}.log"
         with self.cluster.trace(node).open("rb") as trace, since.open("wb") as copy:
             trace.seek(self._begins[node])

@@ -1,9 +1,9 @@
 """The cluster that trials start, and their pace.
 
 The pace is how much slower real time is than virtual time. The sessions of group members and the
-timeouts of transactions are those of the suites, multiplied by the pace. They are shorter than
-Kafka's default settings permit, so the layout permits them. Each internal topic has one partition,
-so there is one coordinator: the leader of this partition.
+timeouts of transactions are those of the suites, multiplied by the pace. Kafka's default settings
+do not permit such short times, so the layout changes these settings. Each internal topic has one
+partition, so there is one coordinator: the leader of this partition.
 
 Source: Kafka documentation, "Broker Configs" and "Group Configs".
 """

@@ -24,8 +24,9 @@ Place = Literal["inside", "outside"]
 class Decided:
     """The verdict of trials on one claim, on one system, inside or outside the claim's condition.
 
-    `again` says how often the program showed the same when it was repeated, as in `2 of 3`. It is
-    empty without a program. `tried` and `untried` are kinds of faults, as in `Judged`.
+    `again` says how many repetitions of the program had the same result, such as `2 of 3`. It is
+    empty if there is no program. `tried` has the kinds of faults that the trials could have, and
+    `untried` the other kinds that the suite has rules for.
     """
 
     system: str

@@ -1,4 +1,4 @@
-"""One run of the hunt: starts the cluster, records a history under faults, and judges what is left.
+"""One run of the hunt: starts the cluster, records a history under faults, and judges the result.
 
 The history is judged as by `urteil analyze`, and the brokers' log directories as by
 `urteil analyze --log-dirs`. The folder of a run is kept if anything broke or stayed undecided.

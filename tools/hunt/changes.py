@@ -114,7 +114,7 @@ def _cancel(to: Changer, place: Place, _: Sequence[int]) -> Drawn:
 
 
 def _elect(to: Changer, place: Place, _: Sequence[int]) -> Drawn:
-    """Elects the preferred leader of the partition; one that leads already is an error."""
+    """Elects the preferred leader of the partition; if it already leads, the answer is an error."""
     return _name(place), lambda: to.administration.elect([place], accepted=())
 
 

@@ -2,8 +2,8 @@
 
 Equal seeds and versions give equal plans, so a run is repeated by its seed. Every drawn plan has
 acks=all, clean elections only, and a power loss only with three replicas, so no acknowledged record
-may be lost. `KNOWN` has plans of settings that promise less. They must break, which shows that the
-hunt finds what is there.
+may be lost. `KNOWN` has plans with settings that promise less. Each of these plans must lose
+records or break another guarantee. This shows that the hunt can detect such a defect.
 """
 
 from __future__ import annotations

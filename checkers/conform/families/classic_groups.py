@@ -216,7 +216,7 @@ class _Classic:
 
 
 def classic_groups(draw: Draw) -> tuple[Topic, ...]:
-    """Adds the life of a classic group to a sequence: the requests of up to three members.
+    """Adds to a sequence the requests of a classic group with up to three members.
 
     Returns the topics that the requests need.
     """

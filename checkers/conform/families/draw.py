@@ -37,7 +37,7 @@ class Draw:
     def case(self, *cases: Case) -> Case:
         """Returns one of several variants of a request, at random.
 
-        A variant is the request's note (what it tests) and its options.
+        A variant has a note, which says what the request tests, and the options of the request.
         """
         return self.random.choice(cases)
 
@@ -49,6 +49,6 @@ class Draw:
         return self.random.choices(values, weights)[0]
 
     def repeat(self, times: int, rows: Weighted[Callable[[], None]]) -> None:
-        """Repeatedly draws a function and calls it; `rows` has the functions with their weights."""
+        """Calls a random function, `times` times; `rows` has the functions with their weights."""
         for _ in range(times):
             self.weighted(rows)()

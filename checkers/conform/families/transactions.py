@@ -1,8 +1,9 @@
 """Transactions of both protocols: producers, zombies, markers, and reads of the log.
 
-A sequence plays one transactional id. The protocol with added partitions (version 1) uses Produce
-up to 11 and EndTxn up to 4; that of KIP-890 uses Produce 12, TxnOffsetCommit 5 and EndTxn 5, whose
-answer has the next epoch. Some steps mix the two on purpose.
+A sequence has the requests of one transactional id. Version 1 of the protocol adds partitions by
+AddPartitionsToTxn; it uses Produce up to 11 and EndTxn up to 4. Version 2 (KIP-890) uses Produce
+12, TxnOffsetCommit 5 and EndTxn 5; the answer to EndTxn 5 has the next producer epoch. Some steps
+mix the two versions on purpose.
 """
 
 from __future__ import annotations

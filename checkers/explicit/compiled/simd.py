@@ -23,7 +23,8 @@ MOST = 127  # the largest signed byte: lanes are compared as signed bytes
 class SimdExpressions:
     """Compiles formulas to SIMD code, with one lane for each state.
 
-    Terms that are equal in all lanes are compiled to scalar code by `one`.
+    A term that does not read the state has the same value in all lanes. The field `one` compiles
+    such a term to scalar code.
     """
 
     one: Expressions

@@ -45,7 +45,10 @@ def bit_of(number: Ints) -> Bits:
 
 
 def bits_between(word: Ints, low: Ints, high: Ints) -> Bits:
-    """Returns each 64-bit word with the bits of the numbers from `low` to `high - 1` set."""
+    """Returns, for each word number, the 64-bit word of an interval of numbers.
+
+    The bits of the numbers from `low` to `high - 1` are set, as far as they belong to the word.
+    """
     begin = word << WORD_BITS
     from_low = _ALL << np.clip(low - begin, 0, LAST_BIT).astype(np.uint64)
     left = np.clip(begin + 64 - high, 0, 64)
@@ -122,8 +125,8 @@ class Bitset:
 class KeyedWords:
     """An index of the words of several bitsets: each key has a bitset of 64-bit words.
 
-    For a key and the number of a word, it finds the row where the word is kept. The module's
-    docstring defines the addresses of words.
+    The words of all keys are in one column. For a key and the number of a word, the index finds the
+    row of this word in the column.
     """
 
     keys: Ints  # ascending

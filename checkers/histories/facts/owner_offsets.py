@@ -219,9 +219,9 @@ def _range(numbers: Ints) -> tuple[int, int]:
 
 
 def without(words: pa.Table, key: Ints, offset: Ints) -> pa.Table:
-    """Returns the bitset words of all owners without some offsets.
+    """Removes some offsets from the bitsets of all owners, and returns the words that are left.
 
-    Each of these offsets is given by `key` and `offset`.
+    The arrays `key` and `offset` have one entry for each offset to remove.
     """
     gone = OwnerOffsets.of(packed_offsets(np.zeros(len(key), dtype=np.int64), key, offset, 0))
     if not len(gone) or not words.num_rows:

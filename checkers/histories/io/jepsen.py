@@ -3,7 +3,7 @@
 A file holds one event map per line, or one vector of all events. An operation is an `:invoke` and
 the next `:ok`, `:fail` or `:info` of the same process. If a completion has no `:value`, the value
 of the invocation is used. If the completion of a send equals its invocation, the send has no
-offset. This is also true if its value is a vector that looks like an offset and a value. Events of
+offset, even if the value of the send is a vector that looks like an offset and a value. Events of
 named processes (`:nemesis`) are not operations of clients. `:index` is not read. If no event has a
 `:time`, the position in the file is the time.
 

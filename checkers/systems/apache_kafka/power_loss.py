@@ -73,9 +73,10 @@ def lose_unflushed(log_dir: Path, flush_log: Path) -> tuple[Lost, ...]:
 
 
 def flushed_offsets(log_dir: Path, flush_log: Path) -> dict[str, int]:
-    """Returns the offset up to which each partition was flushed; a missing one was never flushed.
+    """Returns a mapping from each partition to the offset up to which it was flushed.
 
-    The parameter `flush_log` has the broker's log lines about flushes and truncations.
+    A partition that is missing in the mapping was never flushed. The parameter `flush_log` has the
+    broker's log lines about flushes and truncations.
     """
     logged: dict[str, int] = {}
     for partition, action, offset in _flushes(flush_log):

@@ -49,7 +49,7 @@ Place = tuple[TopicName, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """The partitions and the producers of a request; a topic is its name or its id.
+    """The partitions and the producers of a request; a topic is identified by its name or its id.
 
     `is_complete` is False if the request may concern more partitions than the listed ones.
     """

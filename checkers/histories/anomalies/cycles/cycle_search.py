@@ -255,11 +255,11 @@ class Shown:
 
 
 def cycles(graph: Graph) -> dict[str, list[Shown]]:
-    """Returns the cycles to report, by form, such as `G1c`: one for each component.
+    """Returns a mapping from each form of cycles, such as `G1c`, to the cycles to report.
 
-    A component is a strongly connected set of operations in the dependencies of the form.
-
-    A component whose operations also have a cycle of a stronger form is left out.
+    There is one cycle for each component. A component is a set of operations that the dependencies
+    of the form connect strongly. It is left out if its operations also have a cycle of a stronger
+    form.
     """
     everything = graph.components(EVERYTHING)
     if not everything:

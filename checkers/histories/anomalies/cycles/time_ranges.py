@@ -32,8 +32,9 @@ from checkers.histories.plan.batch import Batch
 class InfoSenders:
     """The logical times of operations that sent a polled value and did not end ok.
 
-    The logical time of an operation that ended ok is even: twice its number. That of a sender here
-    is odd: just after the last operation that had ended ok when the sender was invoked.
+    The logical time of an operation that ended ok is even: twice its number. The senders here did
+    not end ok, so their logical times are odd. The time of a sender is just after the last
+    operation that had ended ok when the sender was invoked.
     """
 
     ops: NumberSet

@@ -65,7 +65,7 @@ class Application:
 
 
 def applications_of(reach: Batch, polls: Batch) -> dict[int, Application]:
-    """Returns a map from numbers to the applications that polled successfully.
+    """Returns the applications that polled successfully, as a mapping by application number.
 
     An application is a consumer group, or a process without a group.
     """

@@ -130,9 +130,10 @@ class FetchIndex:
 
     @classmethod
     def of(cls, fetches: Batch, *, stable: bool) -> Self:
-        """Returns the index of the fetches that wait for open transactions, or of the others.
+        """Returns an index of one of the two kinds of fetches.
 
-        `stable` is True for the fetches that wait.
+        With `stable`, the index has the fetches that waited for open transactions. Otherwise it has
+        all other fetches.
         """
         rows = np.flatnonzero(fetches.ints("stable") == stable)
         some = fetches.where(rows)
@@ -161,8 +162,9 @@ def commits_of_offsets(observed: NumberSet, batch: Batch) -> pa.Table:
 def first_commits(registers: Ints, batch: Batch) -> pa.Table:
     """Returns, for each group and key, the earliest commit and the earliest of another offset.
 
-    The earliest commit is the first one to end; only commits that ended ok count. Commits inside
-    transactions are treated separately: they add up to two more rows.
+    The earliest commit is the first one to end; only commits that ended ok count. So there are at
+    most two rows for each group and key. The commits inside transactions are treated separately,
+    and have at most two rows of their own.
     """
     of = commits(batch)
     some = (of.ints("outcome") == OK) & member(of.ints("register"), registers)

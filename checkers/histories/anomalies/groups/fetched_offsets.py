@@ -144,7 +144,7 @@ def highest_explaining(fetches: Batch, of: Batch, numbers: Ints, otherwise: int)
 
     A commit explains a fetch if it has the fetched offset, and began no later than the fetch
     completed. The parameter `numbers` has a number for each commit, such as its time. If no commit
-    explains the fetch, the result is `otherwise`.
+    explains the fetch, the result is the parameter `otherwise`.
     """
     made = np.full(len(fetches), otherwise, dtype=np.int64)
     pairs = hash_of_pair(of.ints("register"), of.ints("offset"))
@@ -209,7 +209,7 @@ def distinct_rows(rows: pa.Table) -> pa.Table:
 
 
 def _went_backwards(of: FetchedOffsets, higher: Batch) -> Plan[Finding]:
-    """Finds fetches below an offset that an earlier commit or fetch had proven."""
+    """Finds fetches whose offset is below an offset that an earlier commit or fetch has proven."""
     fetches = of.fetches
     best = np.full((len(fetches), 2), LONG_AGO)  # offset, and the negated operation
     redo = np.zeros(len(fetches), dtype=np.bool_)

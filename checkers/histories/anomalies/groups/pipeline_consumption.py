@@ -95,10 +95,11 @@ def consumed_words(batch: Batch) -> pa.Table:
 
 
 def group_positions(batch: Batch) -> pa.Table:
-    """Returns, for each group and key, its lowest offset, its highest jump and its number of steps.
+    """Returns one row for each group and key: lowest offset, highest jump, number of steps.
 
-    A step is a committed transaction of a pipeline. A jump is an offset that the group committed
-    outside of a transaction.
+    The lowest offset is that of all polls, commits and fetches of the group. A jump is an offset
+    that the group committed outside of a transaction. A step is a committed transaction of a
+    pipeline.
     """
     group, key = batch.fingerprints("group"), batch.fingerprints("key")
     offset = batch.ints("offset", null=NONE)

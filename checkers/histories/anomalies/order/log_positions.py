@@ -9,7 +9,7 @@
 A step leads from one record that a process polled (or sent) to the next one in the same key. A
 confirmed value is located at its own offset. If several values are proven at one offset, only one
 counts as the record there: the value that ranks first (`properties.anomalies.order.ranking`). An
-unconfirmed value is located at the last offset at which it counts.
+unconfirmed value is located at the last offset at which it ranks first.
 
 Source: `properties.anomalies.order.steps`.
 """

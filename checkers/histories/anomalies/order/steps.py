@@ -163,8 +163,9 @@ def wrong_steps(
 ) -> list[pa.Table]:
     """Returns two tables: the steps that skip records or go back, and the number of all steps.
 
-    A step leads from a record of `first` to the process's next record, in `second`. It counts only
-    if both offsets are known.
+    A step leads from a record to the next record of the same process. `first` has the row number of
+    the first record of each step, and `second` that of the next record. A step counts only if both
+    offsets are known.
     """
     begin, end = records.offset.take(first), records.offset.take(second)
     known = (begin != UNKNOWN_OFFSET) & (end != UNKNOWN_OFFSET)

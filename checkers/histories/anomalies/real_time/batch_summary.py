@@ -7,8 +7,9 @@
 The tables of a summary:
 
     spans           first and last completion, and the number of checks
-    steps           observed log ends: the last ones one by one. Of all earlier ones only the
-                    highest of each key, as if observed at the first completion in the batch
+    steps           observed log ends: a row for each of the last observations in the batch. Earlier
+                    observations have one row for each key: the highest log end, with the time of
+                    the first completion in the batch
     limits          the lowest offset of each key that must be checked, in the operations that were
                     invoked inside the batch
     early           checks of operations invoked before the first completion of the batch
@@ -171,7 +172,8 @@ def _last_observations(
 ) -> pa.Table:
     """Returns the log ends that the batch observed, as rows of the table `steps`.
 
-    The last ones are returned one by one. Of all others only the highest of each key is returned.
+    There is a row for each of the last observations in the batch. The earlier observations have one
+    row for each key, with the highest log end.
     """
     rows = np.flatnonzero(of.committed) if log == STABLE else np.arange(len(of.row))
     if not len(rows):

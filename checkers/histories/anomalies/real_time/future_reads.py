@@ -83,9 +83,9 @@ def future_reads(
 ) -> Plan[pa.Table]:
     """Returns the polls that returned a record before its send was invoked.
 
-    The polls of unconfirmed values are examined, and the polls in the parameter `polls`. Each of
-    these returned a record whose offset is below an earlier log end. So the record may have been
-    polled before its send was invoked.
+    All polls of unconfirmed values are examined, and also the polls in the parameter `polls`. Each
+    poll in `polls` returned a record whose offset is below an earlier log end. So this record may
+    have been polled before its send was invoked.
     """
     confirmed = polls.where(~unconfirmed.among(polls.ints("key"), polls.ints("value")))
     keys, values = confirmed.ints("key"), confirmed.ints("value")

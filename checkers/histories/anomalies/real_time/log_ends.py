@@ -117,17 +117,15 @@ class LogEnds:
     def contradicted(self, checks: Batch) -> Mask:
         """Returns a mask: True for each check whose offset is below a log end observed before.
 
-        If batches do not overlap in time, the mask is exact for every operation that was invoked
-        within the time span of its batch. For all other operations it equals the mask of
-        `may_be_contradicted`. The column `reach` has, for each check, the highest log end that was
-        observed before in the same batch.
+        A True is certain if batches do not overlap in time and the operation was invoked within the
+        time span of its batch. Any other True may be wrong, as in `may_be_contradicted`.
         """
         is_contradicted = self.may_be_contradicted(checks)
         batch = checks.ints("batch")
         if not self.in_order or not len(checks):
             return is_contradicted
         group, some = self._log_of_each(checks)
-        known = checks.ints("reach").copy()
+        known = checks.ints("reach").copy()  # the highest log end observed before in the batch
         at = self.by_batch.before(group[some], self.rank[batch[some]])
         some, at = some[at >= 0], at[at >= 0]
         known[some] = np.maximum(known[some], self.by_batch.reach(at))
@@ -139,8 +137,8 @@ class LogEnds:
     def carried_limits(self, limits: Batch) -> pa.Table:
         """Returns the limits that are below the highest log end of all earlier batches.
 
-        The limit of a batch and key is the lowest offset that the batch must check. Each limit is
-        returned with this log end. If batches overlap in time, the log end is the highest of all
+        The limit of a batch and key is the lowest offset that the batch must check. Each row has a
+        limit and this log end. If batches overlap in time, the log end is the highest of all
         batches.
         """
         group, some = self._log_of_each(limits)
@@ -198,8 +196,8 @@ def find_contradictions(
 ) -> Plan[pa.Table]:
     """Returns the checks that an observed log end contradicts: their offset is below it.
 
-    Only observations in `contradicting_partitions` count. Each row has the highest one that
-    contradicts the check.
+    There is one row for each of these checks, with the highest observed log end that contradicts
+    it. Only log ends observed in the batches `contradicting_partitions` count.
     """
     if not contradicting_partitions:
         return CONTRADICTED.empty_table()

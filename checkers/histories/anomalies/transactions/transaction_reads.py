@@ -199,7 +199,10 @@ def _block(wanted: BlockContext, batch: Batch) -> _Block:
 
 @dataclass(frozen=True, slots=True)
 class TransactionReads:
-    """The records of transactions that readers at read_committed got, and the unread ones."""
+    """The records of transactions that readers at read_committed got, and the unread records.
+
+    A record is unread if a reader passed its offset and no reader got it.
+    """
 
     records: dict[Record, UnconfirmedRecord]
     operations: dict[int, dict[str, int]]  # of unconfirmed values
@@ -214,7 +217,11 @@ class TransactionReads:
 
 
 def transaction_reads(context: Context) -> Plan[TransactionReads]:
-    """Returns the records of transactions that were read at read_committed, and the unread ones."""
+    """Returns the records of transactions that readers got, and the unread records.
+
+    Only readers at read_committed count. A record is unread if a reader passed its offset and no
+    reader got it.
+    """
     sending, several, reached, unreported, operations, spans = yield from collect_all(
         _history_stages(context)
     )

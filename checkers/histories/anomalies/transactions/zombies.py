@@ -158,7 +158,11 @@ def _made(batch: Batch) -> pa.Table:
 
 
 def _working_times(batch: Batch) -> pa.Table:
-    """Returns each process's time spans between its `init_producer`s, with operation counts."""
+    """Returns one row for each time span in which a process used one producer.
+
+    Such a span lies between two `init_producer` operations of the process. The row has the first
+    and last time of the operations in the span, and their number.
+    """
     inits, working = Batch(_made(batch)), _working(batch)
     ids, process = working.fingerprints("transactional_id"), working.ints("process")
     invoked, queries = working.ints("invoked_ns"), end_requested_ns(working)
