@@ -5,8 +5,7 @@ handler builds the parts of the response, without the fields that the request's 
 `Call.respond` writes the frame of the response. The response to ApiVersions always has header
 version 0.
 
-The schemas of Kafka's messages come from the library kio. Only this module, `plain_messages` and
-`clients.frames` use it. `load_schemas` loads all schemas at the start, which takes up to a second.
+The schemas of Kafka's messages come from the library kio, through the module `kio_schemas`.
 
 Bytes after a body are ignored, as in Kafka: librdkafka 2.16 sends three such bytes after a Metadata
 request for all topics.
@@ -27,13 +26,15 @@ from types import ModuleType
 from typing import Any, Final, Literal
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from kio.index import load_payload_module
-from kio.schema.errors import ErrorCode as KioErrorCode
-from kio.serial import entity_reader, entity_writer
-from kio.serial.errors import SerialError
-from kio.static.constants import EntityType
-
 from reference_impl.wire.apis import Api
+from reference_impl.wire.kio_schemas import (
+    EntityType,
+    KioErrorCode,
+    SerialError,
+    entity_reader,
+    entity_writer,
+    load_payload_module,
+)
 from reference_impl.wire.versions import VERSIONS
 
 Side = Literal[EntityType.request, EntityType.response]
@@ -126,17 +127,6 @@ def _missing(entity: Any) -> str | None:
 @cache
 def _nullable(kind: Any) -> tuple[tuple[str, bool], ...]:
     return tuple((field.name, "None" in str(field.type)) for field in fields(kind))
-
-
-def load_schemas() -> None:
-    """Imports the schemas of all supported requests, so that no request waits for an import."""
-    for api, versions in VERSIONS.items():
-        for version in range(versions.first_answered, versions.last + 1):
-            request, (_, response) = _request(api, version), _response(api, version)
-            for kind in (request, request.__header_schema__):
-                entity_reader(kind)
-            for kind in (response, response.__header_schema__):
-                entity_writer(kind)
 
 
 @cache

@@ -27,13 +27,16 @@ from functools import cache
 from typing import Any, Final, get_args, get_type_hints
 from uuid import UUID
 
-from kio.index import load_payload_module
-from kio.schema.index import api_key_map, schema_name_map
-from kio.serial import entity_reader, entity_writer
-from kio.serial.errors import SerialError
-from kio.static.constants import EntityType
-
 from reference_impl.wire.apis import Api
+from reference_impl.wire.kio_schemas import (
+    EntityType,
+    SerialError,
+    api_key_map,
+    entity_reader,
+    entity_writer,
+    load_payload_module,
+    schema_name_map,
+)
 
 CLIENT_ID: Final = "urteil"
 _LENGTH: Final = struct.Struct(">i")

@@ -26,7 +26,6 @@ from model.faults import InputFault
 from model.vocabulary import BrokerId
 from reference_impl.node.bugs import NO_BUGS, Bugs
 from reference_impl.node.timeouts import Timeouts
-from reference_impl.wire.adapter import load_schemas
 from reference_impl.wire.applied_log import AppliedLog
 from reference_impl.wire.faults import BadFault, Fault, FaultPlan, KillBroker
 from reference_impl.wire.host import SERVED, Host
@@ -97,7 +96,6 @@ async def serve(
     raised at the end.
     """
     stopped = stop or asyncio.Event()
-    load_schemas()
     cluster = Cluster(options, note)
     with _signals_stop(stopped):
         try:

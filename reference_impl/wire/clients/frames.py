@@ -15,12 +15,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kio.serial import entity_reader, entity_writer
-from kio.serial.errors import SerialError
-from kio.static.constants import EntityType
-
 from reference_impl.wire.adapter import MalformedFrame, parts, payload
 from reference_impl.wire.apis import Api
+from reference_impl.wire.kio_schemas import (
+    EntityType,
+    SerialError,
+    entity_reader,
+    entity_writer,
+)
 
 CLIENT_ID: Final = "urteil"
 _CORRELATION: Final = struct.Struct(">i")

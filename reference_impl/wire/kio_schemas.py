@@ -1,0 +1,51 @@
+"""The schemas of Kafka's messages, from the library kio; each is imported when it is first used.
+
+All schemas together take a second to import, and a cluster that starts needs none of them. The
+first request of an API and version takes some milliseconds longer.
+
+kio offers strategies of Hypothesis for its types if it finds Hypothesis, whose import takes half a
+second. Nothing here uses these strategies, so kio does not find it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+
+
+@contextmanager
+def hidden(name: str) -> Generator[None]:
+    """Makes an import of the package fail while the block runs, if it is not imported yet.
+
+    Python's documentation of `sys.modules`: the import of a name whose entry is None raises
+    ModuleNotFoundError.
+    """
+    is_hidden = name not in sys.modules
+    if is_hidden:
+        sys.modules[name] = None  # type: ignore[assignment] # pyright: ignore[reportArgumentType]
+    try:
+        yield
+    finally:
+        if is_hidden:
+            del sys.modules[name]
+
+
+with hidden("hypothesis"):
+    from kio.index import load_payload_module
+    from kio.schema.errors import ErrorCode as KioErrorCode
+    from kio.schema.index import api_key_map, schema_name_map
+    from kio.serial import entity_reader, entity_writer
+    from kio.serial.errors import SerialError
+    from kio.static.constants import EntityType
+
+__all__ = [
+    "EntityType",
+    "KioErrorCode",
+    "SerialError",
+    "api_key_map",
+    "entity_reader",
+    "entity_writer",
+    "load_payload_module",
+    "schema_name_map",
+]
