@@ -6,9 +6,9 @@ of time and keeps every possible configuration: a state of the object, and the o
 taken effect. If a completion leaves no configuration, no legal order exists.
 
 A register needs this search. For a log with gaps, whose end only grows, it suffices to compare
-pairs of calls (`anomalies.real_time`): if no legal order exists, then some two calls contradict
-each other. The reason: a response demands only that one call precedes another, and precedence in
-real time is an interval order. Tests compare both methods.
+pairs of calls (`anomalies.real_time`): if no legal order exists, then two of the calls contradict
+each other. The reason: precedence in real time is an interval order, and a response demands only
+that one call precedes another. Tests compare both methods.
 
 Source: Wing and Gong, "Testing and verifying concurrent objects", 1993; Lowe, "Testing for
 linearizability", 2017 (the memory of configurations, just-in-time linearization).

@@ -47,9 +47,9 @@ class ClassicGroupActions(ClassicGroupState):
     def start_static(s, m: Member, instance: Instance) -> None:
         """A consumer process starts with a group.instance.id, as a static member.
 
-        Kafka: group.instance.id (KIP-345). Simplified: a process gets its id in a separate step. If
-        a process may get an id after it has asked to join, the claim `one_member_of_an_instance`
-        breaks in 4 steps.
+        Kafka: group.instance.id (KIP-345). Simplified: a process gets its group.instance.id in a
+        separate step. Without the guard that the process has not asked to join yet, the claim
+        `one_member_of_an_instance` breaks in 4 steps.
         """
         c = s.consumer[m]
         when(c.instance == nothing, c.claimed_in == 0, ~c.is_joining)
@@ -64,9 +64,9 @@ class ClassicGroupActions(ClassicGroupState):
         s.consumer[m].owns = false
 
     def gives_way(s, other: Member, m: Member) -> Bool:
-        """True if member `other` has the group.instance.id of the joining process `m`.
+        """True if the joining process `m` replaces the member `other`.
 
-        Then process `m` replaces `other` in the group.
+        This is so if both have the same group.instance.id.
         """
         return s.shares_instance(m, other)
 
@@ -88,7 +88,9 @@ class ClassicGroupActions(ClassicGroupState):
         s.is_rebalancing = true
 
     def persists_replacement(s) -> Bool:
-        """Always true: the coordinator logs that a process has replaced a static member."""
+        """Always true: when a process replaces a static member, the coordinator writes this to its
+        log.
+        """
         return true
 
     @action(fair="weak")
@@ -131,8 +133,8 @@ class ClassicGroupActions(ClassicGroupState):
 
         Kafka: GroupMetadataManager.completeClassicGroupJoin. Simplified: the wait may end at any
         time, also before every member has joined again. A static member that has not joined again
-        is removed at once; Kafka keeps it until its session expires. No claim breaks if the
-        guard is left out.
+        is removed at once; Kafka keeps it until its session expires. Every claim also holds without
+        the guard of this action.
         """
         when(s.is_rebalancing, exists(s.joined[x] for x in Member))
         s.group.members = s.joined
@@ -151,7 +153,7 @@ class ClassicGroupActions(ClassicGroupState):
         )
 
     def says_it_had(s, m: Member) -> Bool:
-        """True if the member reports that it owned the partition by its last assignment."""
+        """True if the member reports that its last assignment gave it the partition."""
         return s.group.members[m] & s.consumer[m].claims
 
     @action
@@ -160,8 +162,8 @@ class ClassicGroupActions(ClassicGroupState):
         member.
 
         Kafka: AbstractStickyAssignor, GroupMetadataManager.classicGroupSyncToClassicGroup.
-        Simplified: the assignment and its append to the log are one step. If the leader assigns
-        before all members have joined the generation, the claim `one_owner` breaks in 11 steps.
+        Simplified: the assignment and its append to the log are one step. Without the guard that
+        the generation has begun, the claim `one_owner` breaks in 11 steps.
         """
         someone_keeps = exists(s.keeps(x) for x in Member)
         when(
@@ -196,9 +198,8 @@ class ClassicGroupActions(ClassicGroupState):
     def hear_assignment(s, m: Member) -> None:
         """A member that has joined receives the generation and its assignment.
 
-        Kafka: ConsumerCoordinator.onJoinComplete. Simplified: no answer is lost. If a member
-        receives an assignment before the group is stable, the claim `old_answers_change_nothing`
-        breaks in 7 steps.
+        Kafka: ConsumerCoordinator.onJoinComplete. Simplified: no answer is lost. Without the guard
+        that the group is stable, the claim `old_answers_change_nothing` breaks in 7 steps.
         """
         when(s.is_stable(), s.group.members[m], s.consumer[m].is_joining)
         s.consumer[m].generation = s.group.generation
@@ -212,7 +213,8 @@ class ClassicGroupActions(ClassicGroupState):
         """A member's session expires, and a rebalance begins.
 
         Kafka: GroupMetadataManager.expireClassicGroupMemberHeartbeat. Simplified: a session may
-        expire at any time, even if the member is alive. No claim breaks if the guard is left out.
+        expire at any time, even if the member is alive. Every claim also holds without the guard of
+        this action.
         """
         when(s.group.members[m])
         s.group.members[m] = false
@@ -223,8 +225,8 @@ class ClassicGroupActions(ClassicGroupState):
     def become_empty(s) -> None:
         """After the last member has left, the coordinator writes the empty group to its log.
 
-        Kafka: GroupMetadataManager.completeClassicGroupJoin. Simplified: the append is committed
-        at once. No claim breaks if the guard is left out.
+        Kafka: GroupMetadataManager.completeClassicGroupJoin. Simplified: the append is committed at
+        once. Every claim also holds without the guard of this action.
         """
         when(s.is_rebalancing, ~exists(s.group.members[x] for x in Member))
         s.persisted.generation = s.group.generation + 1
@@ -253,7 +255,7 @@ class ClassicGroupActions(ClassicGroupState):
         unknown.
 
         Kafka: ILLEGAL_GENERATION and UNKNOWN_MEMBER_ID. Simplified: only the newest refusal is in
-        flight. No claim breaks if the guard is left out.
+        flight. Every claim also holds without the guard of this action.
         """
         c = s.consumer[m]
         when(c.generation != 0, ~s.is_current(m))

@@ -51,8 +51,8 @@ class ConsumerGroupActions(ConsumerGroupState):
         """Topics or subscriptions change, which raises the group epoch.
 
         Kafka: GroupMetadataManager.consumerGroupHeartbeat, on a new subscription. Simplified: this
-        action stands for any change of the group. If an empty group may change, the claim
-        `an_empty_group_is_settled` breaks in 1 step.
+        action stands for any change of the group. Without the guard that the group has a member,
+        the claim `an_empty_group_is_settled` breaks in 1 step.
         """
         when(~s.is_empty())
         s.bump()
@@ -63,7 +63,8 @@ class ConsumerGroupActions(ConsumerGroupState):
         partition.
 
         Kafka: GroupMetadataManager.maybeUpdateTargetAssignment, TargetAssignmentBuilder.
-        Simplified: any member may be chosen, at any time. No claim breaks if the guard is left out.
+        Simplified: any member may be chosen, at any time. Every claim also holds without the guard
+        of this action.
         """
         when(s.assignment_epoch < s.group_epoch, s.member[owner].joined)
         s.assignment_epoch = s.group_epoch
@@ -83,7 +84,7 @@ class ConsumerGroupActions(ConsumerGroupState):
         """A member's session expires: the coordinator fences the member and frees its partition.
 
         Kafka: GroupMetadataManager.consumerGroupFenceMembers. Simplified: a session may expire at
-        any time. No claim breaks if the guard is left out.
+        any time. Every claim also holds without the guard of this action.
         """
         when(s.member[m].joined)
         alone = forall(implies(s.member[x].joined, x == m) for x in Member)
@@ -109,8 +110,8 @@ class ConsumerGroupActions(ConsumerGroupState):
         """A consumer that is no member of the group joins with epoch 0.
 
         Kafka: GroupMetadataManager.consumerGroupHeartbeat, with member epoch 0. Simplified: the
-        consumer receives its epoch with a later heartbeat. If a member may join again as a new one,
-        the claim `epochs_grow` breaks in 4 steps.
+        consumer receives its epoch with a later heartbeat. Without the guard that the consumer is
+        no member, the claim `epochs_grow` breaks in 4 steps.
         """
         when(s.may_join(m))
         s.member[m] = MemberState(
@@ -146,7 +147,7 @@ class ConsumerGroupActions(ConsumerGroupState):
         return x.joined & any_of(c.epoch == x.epoch, behind, s.may_rejoin(m))
 
     def waits_for_revocation(s, m: Member) -> Bool:
-        """True if the member's heartbeat still reports a partition that the member must revoke."""
+        """True if the member must revoke a partition that its heartbeat still reports."""
         return (s.member[m].revoking != nothing) & s.consumer[m].owns
 
     def must_revoke(s, m: Member) -> Bool:
@@ -212,7 +213,7 @@ class ConsumerGroupActions(ConsumerGroupState):
         assignment.
 
         Kafka: ConsumerMembershipManager.onHeartbeatSuccess. Simplified: the answer has the
-        coordinator's present state. No claim breaks if the guard is left out.
+        coordinator's present state. Every claim also holds without the guard of this action.
         """
         when(s.consumer[m].answered)
         assigned = s.member[m].assigned != nothing
@@ -226,7 +227,7 @@ class ConsumerGroupActions(ConsumerGroupState):
         """The consumer has committed its offset, and gives up the partition.
 
         Kafka: ConsumerMembershipManager.invokeOnPartitionsRevokedCallback. Simplified: the next
-        heartbeat reports this. No claim breaks if the guard is left out.
+        heartbeat reports this. Every claim also holds without the guard of this action.
         """
         when(s.consumer[m].owns, ~s.consumer[m].assigned)
         s.consumer[m].owns = false
@@ -236,7 +237,7 @@ class ConsumerGroupActions(ConsumerGroupState):
         """The coordinator refuses the member's epoch, and the consumer drops its partition.
 
         Kafka: FENCED_MEMBER_EPOCH or UNKNOWN_MEMBER_ID. Simplified: request and answer are one
-        step. No claim breaks if the guard is left out.
+        step. Every claim also holds without the guard of this action.
         """
         when(s.consumer[m].epoch != 0, ~s.accepts_heartbeat(m))
         s.consumer[m] = Consumer(epoch=Epoch(0), answered=false, assigned=false, owns=false)

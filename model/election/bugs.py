@@ -1,7 +1,7 @@
 """Bugs of elections: each class leaves out one rule, and its decorator names the claim that breaks.
 
-Source: KIP-497, KIP-903 and KIP-966 for faults that those designs fixed before they shipped, and
-the issue of each class. A bug without an issue breaks a claim that no other variant breaks.
+Source: KIP-497, KIP-903 and KIP-966 for faults that these designs fixed before they shipped, and
+the issue that the decorator of a class names, if Kafka has one.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ class ReadsReplicaTwice(Election):
     """A leader reads a follower's offset from before a restart and its broker epoch from
     afterwards.
 
-    Between the two reads the follower has returned with an empty disk and fetched (KAFKA-15221).
-    This bug breaks the claim `leader_completeness`.
+    Between the two reads, the follower has restarted with an empty disk and has fetched again
+    (KAFKA-15221). This bug breaks the claim `leader_completeness`.
     """
 
     @action
@@ -250,9 +250,9 @@ class TrustsLastLeader(Election):
 class MinIsrOfPartition0(Election):
     """The controller lowers min.insync.replicas to 1, because partition 0 has only one replica.
 
-    This partition has more replicas, and brokers use its own number of replicas. So the controller
-    clears the ELR while the ISR has one member, although that member commits nothing alone. Kafka:
-    ReplicationControlManager.getTopicEffectiveMinIsr. This bug breaks the claim
+    The partition of this spec has more replicas, and the brokers use its own number of replicas. So
+    the controller empties the ELR while the ISR has one member, although this member alone commits
+    nothing. Kafka: ReplicationControlManager.getTopicEffectiveMinIsr. This bug breaks the claim
     `leader_completeness`.
     """
 
@@ -286,11 +286,13 @@ class EligibleForEver(Election):
     in_force=UNRELEASED,
 )
 class FallsBackOnAnyRefusal(Election):
-    """After any refusal of its AlterPartition request, a leader returns to the ISR from before.
+    """After any refusal of its AlterPartition request, a leader returns to the ISR that it last
+    knew.
 
-    The controller may have granted the request, and then refused its repetition because of an old
-    partition epoch. Only the error INELIGIBLE_REPLICA means that the request was not granted. This
-    bug breaks the claim `leader_completeness`.
+    The controller may have granted the request before. If the leader then repeats the request, the
+    controller refuses the repeated request because of its old partition epoch. Only the error
+    INELIGIBLE_REPLICA means that the request was not granted. This bug breaks the claim
+    `leader_completeness`.
     """
 
     @action(fair="weak")

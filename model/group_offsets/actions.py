@@ -121,8 +121,8 @@ class GroupOffsetsActions(GroupOffsetsState):
         """The new coordinator reads the next record of the log.
 
         Kafka: OffsetMetadataManager.replay. Simplified: one record per step. The coordinator must
-        apply the records in the order of the log. The variant `drops-deleted-groups` drops a group
-        if its tombstone is anywhere in the log, and breaks the claim
+        apply the records in the order of the log, but the variant `drops-deleted-groups` drops a
+        group if its tombstone is anywhere in the log, and breaks the claim
         `committed_is_the_last_that_counts` in 7 steps (KAFKA-4704).
         """
         at = s.cache.loaded
@@ -140,7 +140,7 @@ class GroupOffsetsActions(GroupOffsetsState):
         """A member joins, leaves or times out, and a rebalance begins.
 
         Kafka: GroupMetadataManager.prepareRebalance. Simplified: one action stands for every cause.
-        No claim breaks if the guard is left out.
+        Every claim also holds without the guard of this action.
         """
         when(~s.group.is_rebalancing)
         s.group.is_rebalancing = true
@@ -158,7 +158,7 @@ class GroupOffsetsActions(GroupOffsetsState):
 
         A member that took no part in the rebalance learns this later. Kafka:
         GroupMetadataManager.completeClassicGroupJoin. Simplified: the generation and its assignment
-        are one step. No claim breaks if the guard is left out.
+        are one step. Every claim also holds without the guard of this action.
         """
         s.assign(owner)
 
@@ -167,7 +167,7 @@ class GroupOffsetsActions(GroupOffsetsState):
         """The rebalance ends without members, and the group is empty.
 
         Kafka: GroupMetadataManager.completeClassicGroupJoin. Simplified: the members may be gone at
-        any time. No claim breaks if the guard is left out.
+        any time. Every claim also holds without the guard of this action.
         """
         s.assign(nothing)
 
@@ -187,7 +187,8 @@ class GroupOffsetsActions(GroupOffsetsState):
         reading.
 
         Kafka: ConsumerCoordinator.onJoinPrepare and onJoinComplete. Simplified: both are one step.
-        If the transaction stays open, the claim `each_input_once` breaks in 15 steps.
+        Without the guard that no transaction is open, the claim `each_input_once` breaks in 15
+        steps.
         """
         when(s.consumer[m].generation < s.group.generation, s.has_nothing_open(m))
         s.consumer[m].generation = s.group.generation
@@ -206,8 +207,8 @@ class GroupOffsetsActions(GroupOffsetsState):
         """The owner starts to read at the group's committed offset.
 
         Kafka: OffsetFetch with requireStable (KIP-447). Simplified: if the group has no committed
-        offset, the owner starts at 0. If others than the owner read, the claim `each_input_once`
-        breaks in 8 steps.
+        offset, the owner starts at 0. Without the guard that the consumer owns the partition, the
+        claim `each_input_once` breaks in 8 steps.
         """
         when(
             s.group.owner == m,
@@ -227,8 +228,8 @@ class GroupOffsetsActions(GroupOffsetsState):
         """The consumer reads the next input record, and writes its output in the open
         transaction.
 
-        Kafka: KafkaConsumer.poll and KafkaProducer.send. Simplified: both are one step. If the
-        consumer reads before it has fetched its position, the claim `each_input_once` breaks in 11
+        Kafka: KafkaConsumer.poll and KafkaProducer.send. Simplified: both are one step. Without the
+        guard that the consumer has fetched its position, the claim `each_input_once` breaks in 11
         steps.
         """
         c = s.consumer[m]
@@ -253,10 +254,10 @@ class GroupOffsetsActions(GroupOffsetsState):
         """The consumer commits its position in its transaction (TxnOffsetCommit), and the commit is
         pending.
 
-        Kafka: OffsetMetadataManager.commitTransactionalOffset. Simplified: one partition. `accepts`
-        refuses a consumer of an old generation. In Kafka, a refused commit has already opened the
-        transaction at the transaction coordinator; this spec has no transaction coordinator. If a
-        coordinator accepts the commit before it has read its log, the claim
+        Kafka: OffsetMetadataManager.commitTransactionalOffset. Simplified: one partition. The guard
+        `accepts` refuses a consumer of an old generation. In Kafka, a refused commit has already
+        opened the transaction at the transaction coordinator; this spec has no transaction
+        coordinator. Without the guard that the coordinator has read its whole log, the claim
         `committed_is_the_last_that_counts` breaks in 8 steps.
         """
         c = s.consumer[m]
@@ -269,8 +270,8 @@ class GroupOffsetsActions(GroupOffsetsState):
         """The consumer commits outside a transaction (OffsetCommit), and the offset counts at once.
 
         Kafka: OffsetMetadataManager.commitOffset. Simplified: a commit during a rebalance is
-        accepted, as Kafka does before the assignment. If the consumer has output in an open
-        transaction, the claim `no_input_is_skipped` breaks in 6 steps.
+        accepted, as Kafka does before the assignment. Without the guard that the consumer has no
+        output in an open transaction, the claim `no_input_is_skipped` breaks in 6 steps.
         """
         c = s.consumer[m]
         when(c.reads, s.has_nothing_open(m), s.accepts(m))
@@ -280,8 +281,8 @@ class GroupOffsetsActions(GroupOffsetsState):
     def commit_too_much(s, m: Member) -> None:
         """The coordinator refuses a commit with too much metadata, and the cache does not change.
 
-        Kafka: OFFSET_METADATA_TOO_LARGE. Simplified: the metadata is left out. If the refused
-        commit stays pending in the cache, the variant `forgets-refused` breaks the claim
+        Kafka: OFFSET_METADATA_TOO_LARGE. Simplified: the metadata is left out. The refused commit
+        must not stay pending in the cache: otherwise the variant `forgets-refused` breaks the claim
         `pending_is_decided` in 5 steps (KAFKA-16371).
         """
         when(s.consumer[m].reads, s.has_nothing_open(m), s.accepts(m), s.serves())
@@ -294,8 +295,8 @@ class GroupOffsetsActions(GroupOffsetsState):
         flight.
 
         Kafka: KafkaProducer.commitTransaction. Simplified: the coordinator decides at once; the
-        spec `transactions` has the rest. If a transaction that has ended may commit, the claim
-        `no_input_is_skipped` breaks in 9 steps.
+        spec `transactions` has the rest. Without the guard that the transaction has not ended yet,
+        the claim `no_input_is_skipped` breaks in 9 steps.
         """
         c = s.consumer[m]
         when(c.sent, ~c.ended)
@@ -312,7 +313,8 @@ class GroupOffsetsActions(GroupOffsetsState):
         again.
 
         Kafka: KafkaProducer.abortTransaction; TransactionCoordinator.abortTimedOutTransactions.
-        Simplified: a timeout may end at any time. No claim breaks without the guard.
+        Simplified: a timeout may end at any time. Every claim also holds without the guard of this
+        action.
         """
         c = s.consumer[m]
         when(~s.has_nothing_open(m), ~c.ended)
@@ -345,7 +347,7 @@ class GroupOffsetsActions(GroupOffsetsState):
         """An operator commits an offset for a group without members.
 
         Kafka: OffsetMetadataManager.commitOffset, without a member id. Simplified: the offset may
-        be any. If a coordinator accepts the commit before it has read its log, the claim
+        be any. Without the guard that the coordinator has read its whole log, the claim
         `pending_is_what_markers_will_decide` breaks in 10 steps.
         """
         when(s.is_empty())
@@ -365,8 +367,8 @@ class GroupOffsetsActions(GroupOffsetsState):
         """The offset expires, because the group had no members for offsets.retention.minutes.
 
         Kafka: OffsetMetadataManager.cleanupExpiredOffsets. Simplified: the retention time may end
-        at any time. The group must be empty (`may_expire`): the variant `expires-in-rebalance`
-        breaks the claim `committed_offsets_last` in 3 steps.
+        at any time. The group must be empty (`may_expire`). Without this guard, the variant
+        `expires-in-rebalance` breaks the claim `committed_offsets_last` in 3 steps.
         """
         when(s.may_expire(), s.cache.committed.offset != nothing, s.is_stable())
         s.append(Entry.plain(nothing))
@@ -377,8 +379,8 @@ class GroupOffsetsActions(GroupOffsetsState):
         """An operator deletes the group with its offsets; a later group may have the same name.
 
         Kafka: GroupCoordinatorService.deleteGroups. Simplified: one record deletes the group and
-        its offset. If a group with members is deleted, the claim `committed_offsets_last` breaks in
-        3 steps.
+        its offset. Without the guard that the group has no members, the claim
+        `committed_offsets_last` breaks in 3 steps.
         """
         has_been = (s.group.generation > 0) | (s.cache.committed.offset != nothing)
         when(s.is_empty(), s.is_stable(), has_been)

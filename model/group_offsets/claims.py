@@ -148,8 +148,8 @@ class GroupOffsetsClaims(GroupOffsetsActions):
 
     @liveness
     def pending_is_decided(s, m: Member) -> Temporal:
-        """Every pending offset is eventually committed or dropped, unless the log reaches the size
-        that is explored.
+        """Every pending offset is eventually committed or dropped, unless the log reaches the
+        largest size that is explored.
         """
         return leads_to(s.is_pending(m), ~s.is_pending(m) | (s.end_offset == s.log_size))
 

@@ -93,7 +93,7 @@ class Commit(Record):
 
 
 class Cache(Record):
-    """The coordinator's cache; `loaded` is the log offset up to which it has read the log."""
+    """The coordinator's cache, built from its log up to the offset `loaded`."""
 
     committed: Commit
     pending: Map[Member, Commit]

@@ -74,8 +74,8 @@ class IdempotenceActions(IdempotenceState):
     def begins_unknown(s, p: TopicPartition, sequence: Sequence) -> Bool:
         """True if a producer that the leader does not know may begin with the number `sequence`.
 
-        The sequence must be 0, or the log must have had records. Kafka up to 4.3 has this rule only
-        in transactions of version 2. Without it, the version `kip-360` breaks the claim
+        Either the sequence is 0, or the log has had records. Kafka up to 4.3 has this rule only in
+        transactions of version 2. Without this rule, the version `kip-360` breaks the claim
         `in_order_without_gaps` in 3 steps (KAFKA-15591).
         """
         return (sequence == 0) | (s.log[p].end_offset > 0)
@@ -151,8 +151,8 @@ class IdempotenceActions(IdempotenceState):
     def copy(s, p: TopicPartition) -> None:
         """The follower copies the next record of the leader's log, and the record is committed.
 
-        Kafka: UnifiedLog.appendAsFollower. Simplified: copying and committing are one step. If the
-        follower copies beyond the end of the leader's log, the claim `at_most_once` breaks in 3
+        Kafka: UnifiedLog.appendAsFollower. Simplified: copying and committing are one step. Without
+        the guard that the leader's log has such a record, the claim `at_most_once` breaks in 3
         steps.
         """
         copied = s.log[p].high_watermark
@@ -192,7 +192,7 @@ class IdempotenceActions(IdempotenceState):
         """The oldest record is deleted, if the client no longer retries its batch.
 
         Kafka: UnifiedLog.deleteOldSegments, or DeleteRecords. Simplified: only the log start moves.
-        No claim breaks if the guard is left out.
+        Every claim also holds without the guard of this action.
         """
         start = s.log[p].start_offset
         when(true if s.deletes else false)
@@ -272,8 +272,8 @@ class IdempotenceActions(IdempotenceState):
         retry.
 
         Kafka: DUPLICATE handling in UnifiedLog.analyzeAndValidateProducerState. Simplified:
-        acks=all. If the leader acknowledges records that are not committed, the claim
-        `acknowledged_is_there` breaks in 3 steps.
+        acks=all. Without the guard that the record is committed, the claim `acknowledged_is_there`
+        breaks in 3 steps.
         """
         when(
             s.is_in_flight(p, b),
@@ -290,7 +290,7 @@ class IdempotenceActions(IdempotenceState):
         outcome.
 
         Kafka: delivery.timeout.ms. Simplified: the client may give up the lowest batch in flight at
-        any time. No claim breaks if the guard is left out.
+        any time. Every claim also holds without the guard of this action.
         """
         when(true if s.gives_up else false)
         when(s.is_in_flight(p, b), forall(implies(c < b, ~s.is_in_flight(p, c)) for c in Batch))
@@ -339,8 +339,8 @@ class IdempotenceActions(IdempotenceState):
         epoch.
 
         Kafka: TransactionManager.canRetry and bumpIdempotentProducerEpoch. Simplified: the client
-        renumbers the partition's batches in one step. If the leader refuses a batch that it has
-        appended, the claim `at_most_once` breaks in 4 steps.
+        renumbers the partition's batches in one step. Without the guard that the leader has not
+        appended the batch yet, the claim `at_most_once` breaks in 4 steps.
         """
         when(
             s.is_in_flight(p, b),
@@ -352,10 +352,11 @@ class IdempotenceActions(IdempotenceState):
 
     @action(fair="weak")
     def resolve(s, p: TopicPartition) -> None:
-        """After the client gave up a batch and none is in flight, it takes the next epoch.
+        """After the client gave up a batch, and when no batch is in flight, the client takes the
+        next epoch.
 
-        Kafka: TransactionManager.maybeResolveSequences. Simplified: the epoch grows at once. If
-        other batches are still in flight, the claim `at_most_once` breaks in 7 steps.
+        Kafka: TransactionManager.maybeResolveSequences. Simplified: the epoch grows at once.
+        Without the guard that no batch is in flight, the claim `at_most_once` breaks in 7 steps.
         """
         when(s.is_unresolved(p), s.none_in_flight(p))
         s.bump_epoch(p)

@@ -200,7 +200,7 @@ class IdempotenceClaims(IdempotenceActions):
 
     @witness
     def all_is_deleted(s) -> Bool:
-        """Reachable: a leader has deleted records of the producer, and its log still has later
+        """Reachable: all records below some offset are deleted, and the log still has later
         records.
         """
         return exists(

@@ -1,4 +1,6 @@
-"""The idempotent producer of KIP-98, of KIP-360, and with the promised check of first sequences."""
+"""The versions of the idempotent producer: KIP-98, KIP-360, and KIP-360 with a check of first
+sequences.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ class IdempotentProducer(IdempotenceClaims):
     """KIP-360 with the check that KAFKA-15591 promises: the first record of a partition must have
     sequence 0.
 
-    Kafka up to 4.3 checks a first sequence only in transactions of version 2 (`kip-360`).
+    Kafka up to 4.3 checks a first sequence only in transactions of version 2: see the version
+    `kip-360`.
     """
 
 
@@ -43,7 +46,7 @@ class Kip360(IdempotentProducer):
     """
 
     def begins_unknown(s, p: TopicPartition, sequence: Sequence) -> Bool:
-        """Always true: a producer that the leader does not know may have expired, and may go on."""
+        """Always true: the leader may have forgotten the producer, so it accepts any sequence."""
         return true
 
 

@@ -1,8 +1,8 @@
 """The actions of the abstract idempotent producer: retries, reordering, and changes of the leader.
 
 A leader computes its knowledge of a producer from its log, so every new leader has the same
-knowledge. The leader appends a record only if it continues the producer's records in the log. A
-retry of a record that is already in the log does not continue them.
+knowledge. The leader appends only the record that continues the producer's records in the log. A
+retry of a record that is already in the log is not such a record.
 
 Next, as in TLA+; no action is fair, because only safety is proved.
 
@@ -65,8 +65,8 @@ class AbstractIdempotenceActions(AbstractIdempotenceState):
         """The leader appends the first record of a producer epoch.
 
         Kafka: ProducerAppendInfo.checkProducerEpoch and checkSequence. Simplified: a batch is one
-        record. If the log has a larger epoch of the producer (`begins_epoch`), the claim
-        `epochs_do_not_go_back` breaks in 2 steps.
+        record. Without the guard that the log has no larger epoch of the producer (`begins_epoch`),
+        the claim `epochs_do_not_go_back` breaks in 2 steps.
         """
         when(end.is_next_after(s.end_offset), s.begins_epoch(producer, new_epoch))
         s.stamp[s.end_offset] = Stamp(
@@ -79,8 +79,8 @@ class AbstractIdempotenceActions(AbstractIdempotenceState):
         """The leader appends the record that follows the producer's last one in the log.
 
         Kafka: ProducerAppendInfo.checkSequence. Simplified: the leader finds the last record in its
-        log, and keeps no producer state. If the sequence need not be the next one (`continues`),
-        the claim `in_order_without_duplicates` breaks in 2 steps.
+        log, and keeps no producer state. Without the guard that the sequence is the next one
+        (`continues`), the claim `in_order_without_duplicates` breaks in 2 steps.
         """
         when(
             end.is_next_after(s.end_offset),
@@ -98,8 +98,9 @@ class AbstractIdempotenceActions(AbstractIdempotenceState):
     def advance_high_watermark(s, offset: Offset) -> None:
         """The high watermark grows to a larger offset, and the records below it are committed.
 
-        Kafka: Partition.maybeIncrementLeaderHW. Simplified: the spec has no followers. If the new
-        offset is beyond the end of the log, the claim `acknowledged_is_durable` breaks in 3 steps.
+        Kafka: Partition.maybeIncrementLeaderHW. Simplified: the spec has no followers. Without the
+        guard that the new offset is at most the end of the log, the claim `acknowledged_is_durable`
+        breaks in 3 steps.
         """
         when(s.high_watermark < offset, offset <= s.end_offset)
         s.high_watermark = offset
@@ -110,8 +111,8 @@ class AbstractIdempotenceActions(AbstractIdempotenceState):
         lost.
 
         Kafka: Partition.makeLeader. Simplified: the new leader's log is a prefix of the old
-        leader's. If it may lack a committed record (`may_lead_with`), the variant
-        `unclean-election` breaks the claim `acknowledged_is_durable` in 5 steps.
+        leader's. The new leader must have every committed record (`may_lead_with`). Without this
+        guard, the variant `unclean-election` breaks the claim `acknowledged_is_durable` in 5 steps.
         """
         when(s.may_lead_with(end), end <= s.end_offset)
         s.end_offset = end
@@ -121,8 +122,8 @@ class AbstractIdempotenceActions(AbstractIdempotenceState):
         """The producer receives the acknowledgement of a committed record.
 
         Kafka: a Produce response with acks=all. Simplified: the acknowledgement may arrive at any
-        later time. If the record is not committed, the claim `acknowledged_is_durable` breaks in 1
-        step.
+        later time. Without the guard that the record is committed, the claim
+        `acknowledged_is_durable` breaks in 1 step.
         """
         when(offset < s.high_watermark)
         stamp = s.stamp[offset]

@@ -1,8 +1,8 @@
 """The actions of elections, and of reassignments: the operator's, and what brokers do.
 
-Every change of the partition at the controller first asks whether the reassignment can complete.
-Then it updates the ELR, elects a leader among the replicas, and begins a leader epoch if a replica
-was removed.
+For every change of the partition, the controller first tests whether the reassignment can complete.
+Then the controller updates the ELR, elects a leader among the replicas, and begins a leader epoch
+if a replica was removed.
 
 Next, as in TLA+, by role. WF marks a weakly fair action, which is eventually taken if it stays
 enabled. SF marks a strongly fair action, which is eventually taken if it is enabled infinitely
@@ -18,8 +18,9 @@ often. An action without a mark may never happen.
 
 Source: KIP-455; Kafka's PartitionChangeBuilder, PartitionReassignmentReplicas,
 PartitionReassignmentRevert, ReplicationControlManager, Partition.
-Simplified: a change that leaves leader and ISR as they are is evaluated too. A broker that restarts
-applies only the newest metadata.
+Simplified: every step of the controller applies these rules, even a step that leaves the leader and
+the ISR as they are; Kafka may skip the partition then. A broker that restarts applies only the
+newest metadata.
 """
 
 from __future__ import annotations
@@ -118,7 +119,8 @@ class Reassignments(ReassignedPartition):
     def change_replicas(s, isr: Set[Replica], adding: Set[Replica], removing: Set[Replica]) -> None:
         """Changes the ISR and the reassignment, and completes the reassignment if it may complete.
 
-        A reassignment is given by the replicas that it adds and the replicas that it removes.
+        The parameters `adding` and `removing` are the replicas that the reassignment adds and
+        removes.
         """
         before = s.assignment
         replicas: Set[Replica] = Map(Replica, lambda r: before.replicas[r] | adding[r])
@@ -179,9 +181,9 @@ class Reassignments(ReassignedPartition):
     def add(s, added: Set[Replica], removed: Set[Replica] = NO_REPLICA) -> None:
         """Begins a reassignment that adds replicas and removes others, if none is in progress.
 
-        An added replica must not become leader by the same request. In this case Kafka's controller
-        fails with an exception: it looks up the directory of the added replica in the partition's
-        old registration (LeaderAcceptor).
+        The same request must not make an added replica the leader. In this case Kafka's controller
+        fails with an exception, because it looks up the directory of the added replica in the
+        partition's old registration (LeaderAcceptor).
         """
         isr, elr = s.partition_registration.isr, s.partition_registration.elr
         elects_added = s.is_empty(isr) & exists(added[r] & elr[r] for r in Replica)
@@ -280,7 +282,7 @@ class Reassignments(ReassignedPartition):
             s.known_replicas[r][x] = false
 
     def stop(s, r: Replica, *, cleanly: Bool) -> None:
-        """Stops the broker as in `election`; it forgets the replicas too."""
+        """Stops the broker as in the spec `election`; the broker also forgets the replicas."""
         super().stop(r, cleanly=cleanly)
         for x in Replica:
             s.known_replicas[r][x] = false

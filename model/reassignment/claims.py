@@ -30,7 +30,7 @@ from model.reassignment.actions import Reassignments
 
 
 class ReassignmentClaims(Reassignments):
-    """The claims of elections, for the replicas as they are, and the claims about replicas."""
+    """The claims of the spec `election` for the present replicas, and the claims about replicas."""
 
     def is_tolerable(s) -> Bool:
         """True if too few brokers stopped uncleanly to lose all copies of a committed record.
@@ -45,8 +45,8 @@ class ReassignmentClaims(Reassignments):
 
     @action_property
     def committed_by_enough(s, after: ElectionClaims) -> Bool:
-        """A record that a leader with the newest metadata commits is on at least
-        min.insync.replicas brokers, or on all replicas, if no broker has ever lost records.
+        """If no broker has ever lost records, a leader with the newest metadata commits only
+        records on at least min.insync.replicas brokers, or on all replicas.
         """
         return forall(
             implies(
@@ -67,7 +67,7 @@ class ReassignmentClaims(Reassignments):
     @action_property
     def acknowledged_within_isr(s, after: ElectionClaims) -> Bool:
         """A leader raises its high watermark only while its ISR has at least min.insync.replicas
-        members, or all replicas that it knows.
+        members, or all replicas that the leader knows.
         """
         return forall(
             implies(

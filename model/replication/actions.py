@@ -95,7 +95,7 @@ class TruncateToHighWatermark(ReplicationClaims):
         Kafka: ReplicationControlManager.handleBrokerFenced. Simplified: a failed replica keeps its
         log, and only the controller notices the failure. Without the guard that keeps the last
         member, the ISR may become empty, and no leader can be elected again. With the constant
-        `as_published`, this happens.
+        `as_published`, the spec lacks this guard.
         """
         led = s.registration.leader == failed
         alone = s.registration.isr == {failed}
@@ -115,8 +115,8 @@ class TruncateToHighWatermark(ReplicationClaims):
         date.
 
         Kafka: Partition.makeLeader. Simplified: requests are never lost, and arrive in any order.
-        Without `is_newer`, a late request takes the replica back to an older epoch: the variant
-        `obeys-old-requests` breaks the claim `leader_epochs_grow` in 4 steps.
+        Without the guard `is_newer`, a late request takes the replica back to an older epoch: the
+        variant `obeys-old-requests` breaks the claim `leader_epochs_grow` in 4 steps.
         """
         when(s.request[leader_epoch].leader == leader, s.is_newer(leader, leader_epoch))
         s.adopt(leader, s.request[leader_epoch], s.replica[leader].high_watermark)
@@ -143,7 +143,7 @@ class TruncateToHighWatermark(ReplicationClaims):
         Kafka: Partition.appendRecordsToLeader. Simplified: one record, and no check of
         min.insync.replicas. A Produce request carries no leader epoch (KIP-359 never shipped), so
         the broker cannot refuse a request because its leadership is old. Only the high watermark
-        decides which records are committed. If a replica appends that does not believe it leads,
+        decides which records are committed. Without the guard that the replica believes it leads,
         the claim `strong_isr` breaks in 4 steps.
         """
         when(

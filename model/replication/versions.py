@@ -145,10 +145,10 @@ class Kip320FirstTry(Kip279):
     def leader_inc_high_watermark(s, leader: Replica) -> None:
         """The leader raises its high watermark past a record that every member of its ISR has.
 
-        Kafka: never shipped. Simplified: as in the base. The guard compares records, not leader
-        epochs. So the leader counts a follower of an older epoch, and this follower may then
-        truncate the record: the leader of an epoch between the two may lack the record. That loses
-        a committed record in 12 steps (3 replicas, 3 leader epochs).
+        Kafka: never shipped. Simplified: as in the version before KIP-101. The guard compares
+        records, not leader epochs. So the leader counts a follower of an older epoch, and this
+        follower may then truncate the record, because the leader of an epoch between the two lacks
+        the record. So a committed record is lost in 12 steps (3 replicas, 3 leader epochs).
         """
         hw = s.replica[leader].high_watermark
         when(
@@ -168,9 +168,9 @@ class Kip320FirstTry(Kip279):
         """A follower joins the ISR if it has reached a high watermark that is in the leader's
         epoch.
 
-        Kafka: Partition.maybeExpandIsr. Simplified: as in the base. Without
-        `has_reached_its_epoch`, a new leader's lagging high watermark lets an empty follower join.
-        In KIP-320 the bug `joins-before-epoch` leaves out this guard.
+        Kafka: Partition.maybeExpandIsr. Simplified: as in the version before KIP-101. Without the
+        guard `has_reached_its_epoch`, a new leader's lagging high watermark lets an empty follower
+        join. The bug `joins-before-epoch` is KIP-320 without this guard.
         """
         when(s.has_reached_its_epoch(leader))
         super().leader_expand_isr(leader, follower)
@@ -273,8 +273,8 @@ class Kip320(Kip279):
 
         Kafka: Partition.maybeShrinkIsr. Simplified: no time passes. The leader may also remove a
         member that never fetches in this epoch, so that it can commit without the member; a smaller
-        ISR loses no record. If a deposed leader may write the ISR, the claim `strong_isr` breaks in
-        8 steps.
+        ISR loses no record. Without the guard that only the true leader writes the ISR, the claim
+        `strong_isr` breaks in 8 steps.
         """
         isr = s.replica[leader].isr
         lags = s.log[follower].end_offset < s.log[leader].end_offset
@@ -388,7 +388,7 @@ class FetchDivergence(Kip320):
 
         Kafka: Partition.makeFollower. Simplified: requests may arrive in any order. The follower
         can safely keep its log: the leader serves and counts only followers of its own epoch whose
-        logs do not diverge. If the epoch is older than the replica's, the claim
+        logs do not diverge. Without the guard that the epoch is newer than the replica's, the claim
         `leader_epochs_grow` breaks in 4 steps.
         """
         s.make_follower(follower, leader, leader_epoch)

@@ -43,7 +43,7 @@ class AbstractReplicationActions(AbstractReplicationState):
         """The controller begins a larger leader epoch, with a member of the ISR as leader.
 
         Kafka: PartitionChangeBuilder.electLeader. Simplified: an election may happen at any time,
-        and there is no ELR. If a replica outside the ISR is elected, the claim
+        and there is no ELR. Without the guard that the new leader is in the ISR, the claim
         `isr_has_what_is_committed` breaks in 8 steps.
         """
         members = s.isr[s.newest]
@@ -59,7 +59,7 @@ class AbstractReplicationActions(AbstractReplicationState):
         """The controller begins a larger leader epoch without a leader: no ISR member can lead.
 
         Kafka: PartitionChangeBuilder.electLeader, when no member of the ISR is alive. Simplified:
-        this may happen at any time. If the epoch need not be larger, the claim
+        this may happen at any time. Without the guard that the epoch is larger, the claim
         `isr_has_what_is_committed` breaks in 8 steps.
         """
         when(s.newest < newer)
@@ -76,7 +76,7 @@ class AbstractReplicationActions(AbstractReplicationState):
         proposals.
 
         Kafka: ReplicationControlManager.handleBrokerFenced and alterPartition. Simplified: any
-        replica may be removed at any time. No claim breaks if the guard is left out.
+        replica may be removed at any time. Every claim also holds without the guard of this action.
         """
         when(~s.leads_in(out, s.newest))
         s.isr[s.newest][out] = False
@@ -97,8 +97,8 @@ class AbstractReplicationActions(AbstractReplicationState):
     def expand_isr(s, added: Replica) -> None:
         """The controller accepts the leader's proposal to add a replica to the ISR.
 
-        Kafka: ReplicationControlManager.alterPartition. Simplified: one replica per proposal. If
-        the controller adds a replica that the leader did not propose, the claim
+        Kafka: ReplicationControlManager.alterPartition. Simplified: one replica per proposal.
+        Without the guard that the leader has proposed the replica, the claim
         `isr_has_what_is_committed` breaks in 5 steps.
         """
         when(s.led[s.newest].proposed[added])
@@ -130,8 +130,8 @@ class AbstractReplicationActions(AbstractReplicationState):
         announced.
 
         Kafka: Partition.makeLeader. Simplified: the replica may learn of its election at any later
-        time. If the controller chose another leader, the claim `isr_has_what_is_committed` breaks
-        in 6 steps.
+        time. Without the guard that the controller chose this replica, the claim
+        `isr_has_what_is_committed` breaks in 6 steps.
         """
         when(s.elected[newer], s.leads_in(r, newer), s.replica[r].leader_epoch < newer)
         s.depart(r, newer)
@@ -151,8 +151,8 @@ class AbstractReplicationActions(AbstractReplicationState):
         """A replica follows a newer leader, and keeps its log until a fetch finds a divergence.
 
         Kafka: Partition.makeFollower. Simplified: the replica may learn of the leader at any later
-        time. If it truncates to its high watermark instead, the variant `cuts-at-hw` breaks the
-        claim `isr_has_what_is_committed` in 6 steps.
+        time. If the replica truncates its log to its high watermark instead, the variant
+        `cuts-at-hw` breaks the claim `isr_has_what_is_committed` in 6 steps.
         """
         when(s.elected[newer], ~s.leads_in(r, newer), s.replica[r].leader_epoch < newer)
         s.depart(r, newer)
@@ -198,8 +198,8 @@ class AbstractReplicationActions(AbstractReplicationState):
         """A follower truncates its log; the removed records are not in the leader's log.
 
         Kafka: AbstractFetcherThread.truncateOnFetchResponse. Simplified: the follower may remove
-        only a part of what the leader lacks. If it removes records that the leader has, the claim
-        `isr_has_what_is_committed` breaks in 5 steps.
+        only a part of what the leader lacks. Without the guard that the leader has none of the
+        removed records, the claim `isr_has_what_is_committed` breaks in 5 steps.
         """
         when(
             s.follows(r),
@@ -215,8 +215,8 @@ class AbstractReplicationActions(AbstractReplicationState):
         """A follower fetches, and the leader learns the end offset of the follower's log.
 
         Kafka: Partition.updateFollowerFetchState. Simplified: the leader learns the offset as soon
-        as the follower sends the fetch. If the leader lacks the follower's last record, the claim
-        `isr_has_what_is_committed` breaks in 7 steps.
+        as the follower sends the fetch. Without the guard that the leader has the follower's last
+        record, the claim `isr_has_what_is_committed` breaks in 7 steps.
         """
         when(s.follows(r), s.may_fetch(r, latest))
         s.led[s.replica[r].leader_epoch].fetched[r] = s.replica[r].end_offset
@@ -226,8 +226,8 @@ class AbstractReplicationActions(AbstractReplicationState):
         """A follower appends the leader's next record from a fetch response.
 
         Kafka: ReplicaFetcherThread.processPartitionData. Simplified: one record; a late response is
-        a late read of the leader's log. No claim breaks in the explored scope if the guard is left
-        out.
+        a late read of the leader's log. In the explored scope, every claim also holds without the
+        guard of this action.
         """
         at = s.replica[r].end_offset
         led = s.led[s.replica[r].leader_epoch]
@@ -240,8 +240,9 @@ class AbstractReplicationActions(AbstractReplicationState):
         """A follower takes over a present or earlier high watermark of its leader.
 
         Kafka: ReplicaFetcherThread.processPartitionData. Simplified: this is a separate step, and
-        the follower's high watermark may also fall. If the high watermark may be beyond the end of
-        the follower's log, the claim `high_watermarks_are_committed` breaks in 5 steps.
+        the follower's high watermark may also fall. Without the guard that the high watermark is at
+        most the end of the follower's log, the claim `high_watermarks_are_committed` breaks in 5
+        steps.
         """
         led = s.led[s.replica[r].leader_epoch]
         when(
@@ -258,8 +259,8 @@ class AbstractReplicationActions(AbstractReplicationState):
     def append(s, r: Replica, message: Message, end: Offset) -> None:
         """A replica that believes it leads appends a record.
 
-        Kafka: Partition.appendRecordsToLeader. Simplified: one record. If a replica appends that
-        does not believe it leads, the claim `isr_has_what_is_committed` breaks in 6 steps.
+        Kafka: Partition.appendRecordsToLeader. Simplified: one record. Without the guard that the
+        replica believes it leads, the claim `isr_has_what_is_committed` breaks in 6 steps.
         """
         at, own = s.replica[r].end_offset, s.replica[r].leader_epoch
         when(s.replica[r].is_leader, end.is_next_after(at))
@@ -285,8 +286,9 @@ class AbstractReplicationActions(AbstractReplicationState):
         """A leader commits the records that every member of its maximal ISR has fetched in its
         epoch.
 
-        Kafka: Partition.maybeIncrementLeaderHW. Simplified: min.insync.replicas is 1. If the leader
-        does not wait for the members, the claim `isr_has_what_is_committed` breaks in 2 steps.
+        Kafka: Partition.maybeIncrementLeaderHW. Simplified: min.insync.replicas is 1. Without the
+        guard that the members have fetched the records, the claim `isr_has_what_is_committed`
+        breaks in 2 steps.
         """
         s.needs_fetches_up_to(r, mark)
         own = s.replica[r].leader_epoch
@@ -316,8 +318,8 @@ class AbstractReplicationActions(AbstractReplicationState):
         """A leader proposes to add a follower to the ISR; commits wait for that follower from now
         on.
 
-        Kafka: Partition.maybeExpandIsr. Simplified: one follower per proposal. If the follower
-        lacks a record below the leader's high watermark (`may_join`), the claim
+        Kafka: Partition.maybeExpandIsr. Simplified: one follower per proposal. Without the guard
+        that the follower has every record below the leader's high watermark (`may_join`), the claim
         `isr_has_what_is_committed` breaks in 6 steps.
         """
         own = s.replica[r].leader_epoch
@@ -330,8 +332,8 @@ class AbstractReplicationActions(AbstractReplicationState):
         """A leader removes from its maximal ISR a replica that is neither in the ISR nor proposed.
 
         Kafka: Partition.handleAlterPartitionUpdate. Simplified: the leader reads the controller's
-        ISR. If the replica is still in that ISR, the claim `isr_has_what_is_committed` breaks in 3
-        steps.
+        ISR. Without the guard that the replica is outside this ISR, the claim
+        `isr_has_what_is_committed` breaks in 3 steps.
         """
         own = s.replica[r].leader_epoch
         when(s.replica[r].is_leader, f != r, ~s.isr[own][f], ~s.led[own].proposed[f])
@@ -344,8 +346,8 @@ class AbstractReplicationActions(AbstractReplicationState):
         """A replica restarts with its whole log and an older high watermark, and does not lead.
 
         Kafka: a killed process, with its replication-offset-checkpoint. Simplified: the high
-        watermark may be any older one. If the restart loses the tail of the log, the variant
-        `loses-its-tail` breaks the claim `isr_has_what_is_committed` in 5 steps.
+        watermark may be any older one. The restart must not lose the tail of the log: otherwise the
+        variant `loses-its-tail` breaks the claim `isr_has_what_is_committed` in 5 steps.
         """
         when(mark <= s.replica[r].high_watermark)
         s.on_restart(r, mark)

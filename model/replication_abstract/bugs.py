@@ -95,10 +95,12 @@ class LostTailInIsr(WithLosses):
     in_force=kafka(None, "3.4"),
 )
 class OldBrokerEpoch(WithLosses):
-    """The controller accepts an ISR proposal although its replica lost the log after the proposal.
+    """The controller accepts an ISR proposal although a replica has lost its log after the
+    proposal.
 
-    The replica made the proposal, or is to be added by it. Before KIP-903 the proposal had no
-    broker epoch. The action expand_isr breaks the claim `isr_has_what_is_committed`.
+    This replica is the leader that made the proposal, or the follower that the proposal adds.
+    Before KIP-903 the proposal had no broker epoch. The action expand_isr breaks the claim
+    `isr_has_what_is_committed`.
     """
 
     def forget_proposals(s, r: Replica) -> None:

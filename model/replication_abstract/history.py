@@ -2,8 +2,8 @@
 
 The log of a leader epoch only grows. So a log that has a record of some epoch has, below that
 record, the same records as the log of that epoch. Two logs that agree at an offset therefore agree
-at every offset below (`..._prefix`). A replica keeps the records that it reported as fetched, as
-long as the replica stays in the epoch.
+at every offset below. The lemmas whose names end in `_prefix` say this. A replica keeps the records
+that it reported as fetched, as long as the replica stays in the epoch.
 """
 
 from __future__ import annotations
@@ -133,10 +133,10 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def epoch_logs_share_a_prefix(s) -> Bool:
-        """Below each record in an epoch's log, that log equals the log of the record's leader
-        epoch.
+        """If the log of an epoch has a record of an earlier epoch, the logs of both epochs are
+        equal up to this record.
 
-        A leader only appends.
+        True because a leader only appends records.
         """
         return forall(
             implies(
@@ -150,10 +150,10 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def replica_logs_share_a_prefix(s) -> Bool:
-        """Below each record in a replica's log, that log equals the log of the record's leader
-        epoch.
+        """If a replica's log has a record of some epoch, the replica's log and the log of this
+        epoch are equal up to this record.
 
-        Each fetch compares the follower's last record with the leader's.
+        True because each fetch compares the follower's last record with the leader's.
         """
         return forall(
             implies(
@@ -181,8 +181,8 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def own_records_begin_at_the_start(s) -> Bool:
-        """In the log of a leader epoch, the records from the epoch's start offset on were written
-        in that epoch, earlier records in earlier epochs.
+        """In the log of a leader epoch, the records below the epoch's start offset are of earlier
+        epochs, and all later records are of this epoch.
         """
         return forall(
             implies(
@@ -200,8 +200,8 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def fetches_reach_who_asked(s) -> Bool:
-        """A replica that fetched in an epoch has been in it, and fetched no more than the epoch's
-        log.
+        """A replica that fetched in an epoch has reached this epoch, and its fetched offset is at
+        most the end of the epoch's log.
         """
         return forall(
             all_of(

@@ -52,9 +52,10 @@ class Faults(Int):
 
 
 class Loss(Record):
-    """The committed records that a leader lacked when it began: from `kept` up to `end`.
+    """The committed records that a leader lacked when it began: those from offset `kept` up to
+    `end`.
 
-    It lacked none if both are equal.
+    If both offsets are equal, the leader lacked none.
     """
 
     kept: Offset
@@ -165,7 +166,7 @@ class ReplicationWithLosses(AbstractReplication):
         super().become_leader(r, newer)
 
     def has_up_to(s, r: Replica, kept: Offset) -> Bool:
-        """True if the replica's committed records end at the offset `kept`."""
+        """True if the replica has exactly the committed records below the offset `kept`."""
         return all_of(
             kept <= s.committed_end,
             forall(implies(o < kept, s.has_committed(r, o)) for o in Offset),
@@ -228,8 +229,8 @@ class ReplicationWithLosses(AbstractReplication):
     def may_join(s, f: Replica, own: LeaderEpoch) -> Bool:
         """True if the follower has fetched enough in the leader's epoch to join the ISR.
 
-        It must have fetched as much as in the spec without losses. A follower that has fetched
-        nothing in this epoch may join only if its whole log agrees with the leader's.
+        The rule of the spec without losses applies here too. In addition, a follower that has
+        fetched nothing in this epoch may join only if its whole log agrees with the leader's.
         """
         is_copy = all_of(
             s.replica[f].leader_epoch == own,
@@ -249,11 +250,12 @@ class ReplicationWithLosses(AbstractReplication):
         s.flushed[r] = end
 
     def may_lose(s, r: Replica) -> Bool:
-        """True if the replica is outside the ISR, or its only member.
+        """True if the replica may lose records: it is outside the ISR, or the only member of the
+        ISR.
 
         The controller removes a replica that stopped uncleanly from the ISR, before the replica can
-        lead. Before KIP-966, it kept only the last member of an ISR. Without this rule, the variant
-        `lost-tail-in-isr` breaks the claim `isr_has_what_is_committed`.
+        lead. Before KIP-966, the controller kept only the last member of an ISR. Without this rule,
+        the variant `lost-tail-in-isr` breaks the claim `isr_has_what_is_committed`.
         """
         members = s.isr[s.newest]
         return ~members[r] | forall(implies(members[x], x == r) for x in Replica)
@@ -302,8 +304,8 @@ class ReplicationWithLosses(AbstractReplication):
 
     @invariant
     def isr_has_what_is_committed(s) -> Bool:
-        """Every member of the newest ISR has every committed record, except from a step that may
-        lose records until the next leader begins.
+        """Every member of the newest ISR has every committed record, unless records may have been
+        lost and no newer leader has begun since.
         """
         return s.unsettled | forall(
             implies(s.isr[s.newest][r] & (o < s.committed_end), s.has_committed(r, o))

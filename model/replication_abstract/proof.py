@@ -3,8 +3,8 @@
 All logs are prefixes of one history (`history.py`). A leader begins with every record that earlier
 leaders could still commit. The reason: the leader comes from their ISR, and a replica that leaves
 an ISR for a newer epoch limits how far the old leader can commit (`departure`). So the log of an
-epoch and the logs of its ISR are *complete*: each record of an earlier epoch is in them, or that
-earlier epoch never commits the record (`..._is_complete`).
+epoch and the logs of its ISR are *complete*: each record of an earlier epoch is in them, or this
+earlier epoch never commits the record. The lemmas whose names end in `_is_complete` say this.
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def an_epochs_log_is_complete(s) -> Bool:
-        """A leader begins with each record of an earlier epoch, unless that epoch can never commit
-        it.
+        """A leader begins with each record of every earlier epoch, unless that epoch can never
+        commit the record.
         """
         return forall(
             implies(
@@ -120,10 +120,11 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def an_isr_members_log_is_complete(s) -> Bool:
-        """An ISR member has each record of an earlier epoch that could be committed there now.
+        """An ISR member has each record of an earlier epoch, unless the leader of that epoch cannot
+        commit the record now.
 
-        The leader cannot commit a record if it is blocked for ever (`is_blocked`), or if it still
-        waits for this member to fetch the record.
+        That leader cannot commit the record if it is blocked for ever (`is_blocked`), or if it
+        still waits for this member to fetch the record.
         """
         return forall(
             implies(
@@ -152,8 +153,8 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def what_an_epoch_committed_is_committed(s) -> Bool:
-        """Every record below an epoch's high watermark was committed by that epoch or an earlier
-        one.
+        """Every record below the high watermark of a leader epoch is committed, by this epoch or an
+        earlier one.
         """
         return forall(
             implies(
@@ -194,8 +195,8 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def high_watermarks_are_behind(s) -> Bool:
-        """A replica's high watermark is within its log, and each record below was committed by its
-        epoch or an earlier one.
+        """A replica's high watermark is within its log, and each record below was committed by the
+        replica's leader epoch or an earlier one.
         """
         return all_of(
             forall(

@@ -40,8 +40,8 @@ class RetentionActions(RetentionState):
     def produce(s, r: Replica, key: Key) -> None:
         """The leader appends a record with this key.
 
-        Kafka: Partition.appendRecordsToLeader. Simplified: a batch is one record. If a replica that
-        does not lead appends, the claim `latest_values_are_kept` breaks in 3 steps.
+        Kafka: Partition.appendRecordsToLeader. Simplified: a batch is one record. Without the guard
+        that the replica leads, the claim `latest_values_are_kept` breaks in 3 steps.
         """
         end = s.log[r].end_offset
         when(s.leads(r), end < s.log_size)
@@ -52,8 +52,9 @@ class RetentionActions(RetentionState):
     def advance_high_watermark(s, r: Replica) -> None:
         """The leader commits the next record, because all members of the ISR have it.
 
-        Kafka: Partition.maybeIncrementLeaderHW. Simplified: the leader sees the followers' logs. If
-        a member of the ISR lacks the record, the claim `latest_values_are_kept` breaks in 2 steps.
+        Kafka: Partition.maybeIncrementLeaderHW. Simplified: the leader sees the followers' logs.
+        Without the guard that every member of the ISR has the record, the claim
+        `latest_values_are_kept` breaks in 2 steps.
         """
         hw = s.log[r].high_watermark
         when(
@@ -69,8 +70,8 @@ class RetentionActions(RetentionState):
     def shrink_isr(s, r: Replica) -> None:
         """A follower that lags leaves the ISR.
 
-        Kafka: Partition.maybeShrinkIsr. Simplified: any follower may lag. No claim breaks if
-        the guard is left out.
+        Kafka: Partition.maybeShrinkIsr. Simplified: any follower may lag. Every claim also holds
+        without the guard of this action.
         """
         when(s.isr[r], ~s.leads(r))
         s.isr = s.isr - {r}
@@ -89,8 +90,9 @@ class RetentionActions(RetentionState):
         """A follower that has every committed record joins the ISR.
 
         Kafka: Partition.isFollowerInSync, which does not compare log starts. Simplified: the leader
-        knows the follower's log. Only this spec has the rule `has_heard_log_start`. If the follower
-        lacks a committed record, the claim `latest_values_are_kept` breaks in 4 steps.
+        knows the follower's log. Only this spec has the rule `has_heard_log_start`. Without the
+        guard that the follower has every committed record, the claim `latest_values_are_kept`
+        breaks in 4 steps.
         """
         when(
             ~s.isr[r],
@@ -105,8 +107,9 @@ class RetentionActions(RetentionState):
         """Another member of the ISR becomes leader; clients repeat DeleteRecords requests that are
         unanswered.
 
-        Kafka: PartitionChangeBuilder.electLeader. Simplified: the old leader knows at once. If the
-        new leader was not in the ISR, the claim `latest_values_are_kept` breaks in 5 steps.
+        Kafka: PartitionChangeBuilder.electLeader. Simplified: the old leader knows at once. Without
+        the guard that the new leader is in the ISR, the claim `latest_values_are_kept` breaks in 5
+        steps.
         """
         when(s.isr[r], ~s.leads(r), s.leader_epoch < s.max_leader_epoch)
         leader_epoch = s.leader_epoch + 1
@@ -131,8 +134,8 @@ class RetentionActions(RetentionState):
         large.
 
         Kafka: UnifiedLog.deleteOldSegments. Simplified: every record is a segment, and the deletion
-        may happen at any time. The rule `may_delete` keeps the records that are not committed:
-        without it, the claim `log_start_is_committed` breaks in 2 steps.
+        may happen at any time. The guard `may_delete` keeps the records that are not committed.
+        Without this guard, the claim `log_start_is_committed` breaks in 2 steps.
         """
         start = s.log[r].log_start + 1
         when(start <= s.log[r].end_offset, s.may_delete(r, start))
@@ -144,7 +147,7 @@ class RetentionActions(RetentionState):
         replicas.
 
         Kafka: Partition.deleteRecordsOnLeader. Simplified: the offset is at most the high
-        watermark. With a larger offset, the claim `log_start_is_committed` breaks in 1 step.
+        watermark. Without this limit, the claim `log_start_is_committed` breaks in 1 step.
         """
         when(s.leads(r), s.log[r].log_start < to, to <= s.log[r].high_watermark)
         s.log[r].drop_outside(to, s.log[r].end_offset)
@@ -163,7 +166,8 @@ class RetentionActions(RetentionState):
         """The leader answers DeleteRecords with success.
 
         Kafka: DelayedDeleteRecords. Simplified: all replicas must have reached the offset, live or
-        not. If the leader does not wait, the claim `deleted_stays_deleted` breaks in 6 steps.
+        not. Without the guard that all replicas have reached the offset, the claim
+        `deleted_stays_deleted` breaks in 6 steps.
         """
         when(s.leads(r), s.deleted < s.requested, s.is_deleted(r))
         s.deleted = s.requested
@@ -180,8 +184,8 @@ class RetentionActions(RetentionState):
     def compact(s, r: Replica, offset: Offset) -> None:
         """Compaction removes a record whose key has a later record.
 
-        Kafka: LogCleaner. Simplified: one record per step. If the key has no later committed
-        record, the claim `latest_values_are_kept` breaks in 4 steps.
+        Kafka: LogCleaner. Simplified: one record per step. Without the guard that a later committed
+        record has the same key, the claim `latest_values_are_kept` breaks in 4 steps.
         """
         log = s.log[r]
         when(
@@ -207,7 +211,7 @@ class RetentionActions(RetentionState):
 
         Kafka: LeaderEpochFileCache.endOffsetFor. For an epoch whose records the leader has deleted,
         it answers with the leader's log start. Simplified: request, answer and truncation are one
-        step. No claim breaks if the guard is left out.
+        step. Every claim also holds without the guard of this action.
         """
         ours, theirs = s.log[r], s.log[s.leader]
         when(~s.leads(r), s.epoch[r] < s.leader_epoch)
@@ -237,7 +241,7 @@ class RetentionActions(RetentionState):
         the leader.
 
         Kafka: ReplicaFetcherThread.processPartitionData. Simplified: at most one record per fetch.
-        If the follower fetches although the leader has deleted its next record, the claim
+        Without the guard that the leader still has the follower's next record, the claim
         `log_start_is_committed` breaks in 5 steps.
         """
         ours, theirs = s.log[r], s.log[s.leader]
@@ -266,8 +270,8 @@ class RetentionActions(RetentionState):
 
         The leader has deleted the follower's next record. Kafka:
         UnifiedLog.truncateFullyAndStartAt, after OFFSET_OUT_OF_RANGE. Simplified: request, answer
-        and truncation are one step. If the leader still has the record, the claim
-        `latest_values_are_kept` breaks in 4 steps.
+        and truncation are one step. Without the guard that the leader has deleted this record, the
+        claim `latest_values_are_kept` breaks in 4 steps.
         """
         start = s.log[s.leader].log_start
         when(s.is_following(r), s.log[r].end_offset < start)

@@ -291,8 +291,8 @@ class FenceKeepsId(Transactions):
 
     @action(fair="weak")
     def fence(s) -> None:
-        """The coordinator aborts an ongoing transaction; the producer keeps its id, even with its
-        last epoch.
+        """The coordinator aborts an ongoing transaction; the producer keeps its producer id, even
+        if the id has no further epochs.
         """
         when(s.may_fence())
         s.prepare(s.metadata.transaction, ABORT, s.epoch_of_decision(), false)

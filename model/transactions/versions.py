@@ -173,7 +173,9 @@ class Version1(Transactions):
         return s.is_current(k) & (s.metadata.state == ONGOING)
 
     def is_decided_under(s, k: Transaction) -> Bool:
-        """True if the transaction's producer id and epoch are current: decisions keep both here."""
+        """True if the transaction's producer id and epoch are current: in version 1, a decision
+        changes neither.
+        """
         return s.is_current(k)
 
     # ---- claims
@@ -188,8 +190,8 @@ class Version1(Transactions):
 
     @invariant
     def memory_is_the_log(s) -> Bool:
-        """The coordinator's metadata is the last committed record of its log; its epoch may be
-        larger by 1.
+        """The coordinator's metadata is the last committed record of its log, except that its
+        producer epoch may be larger by 1.
         """
         m, committed = s.metadata, s.transaction_state.committed
         return all_of(

@@ -59,8 +59,8 @@ class AbstractTransactionsActions(AbstractTransactionsState):
         """A producer begins a transaction; all of its earlier transactions are complete.
 
         Kafka: TransactionManager.beginTransaction; the coordinator answers CONCURRENT_TRANSACTIONS
-        until then. Simplified: the transaction has a number that no request carries. If an earlier
-        transaction is not complete, the claim `faithful` breaks in 7 steps.
+        until then. Simplified: the transaction has a number that no request carries. Without the
+        guard that the earlier transactions are complete, the claim `faithful` breaks in 7 steps.
         """
         when(~s.begun[x], s.has_nothing_open(producer))
         s.begun[x] = True
@@ -72,7 +72,7 @@ class AbstractTransactionsActions(AbstractTransactionsState):
         """The coordinator adds a partition to the transaction.
 
         Kafka: TransactionCoordinator.handleAddPartitionsToTransaction. Simplified: the request
-        always arrives in time. If a partition is added after the decision, the claim
+        always arrives in time. Without the guard that the transaction is not decided yet, the claim
         `no_hanging_transaction` breaks in 5 steps.
         """
         when(s.begun[x], ~s.decided(x))
@@ -95,8 +95,8 @@ class AbstractTransactionsActions(AbstractTransactionsState):
     def end_abort(s, x: Transaction, marker_epoch: ProducerEpoch) -> None:
         """The coordinator decides to abort a transaction.
 
-        Kafka: TransactionCoordinator.handleEndTransaction. Simplified: as in `end_commit`. If the
-        transaction is decided already, the claim `atomic` breaks in 6 steps.
+        Kafka: TransactionCoordinator.handleEndTransaction. Simplified: as in `end_commit`. Without
+        the guard that the transaction is not decided yet, the claim `atomic` breaks in 6 steps.
         """
         when(s.begun[x], ~s.decided(x), s.may_end_under(x, marker_epoch))
         s.aborted[x] = True
@@ -107,8 +107,8 @@ class AbstractTransactionsActions(AbstractTransactionsState):
         """The coordinator aborts an open transaction, because of a new instance or a timeout.
 
         Kafka: TransactionCoordinator.handleInitProducerId and abortTimedOutTransactions.
-        Simplified: this may happen at any time. If the transaction is decided already, the claim
-        `atomic` breaks in 6 steps.
+        Simplified: this may happen at any time. Without the guard that the transaction is not
+        decided yet, the claim `atomic` breaks in 6 steps.
         """
         when(s.begun[x], ~s.decided(x), s.current_epoch[s.producer[x]] < marker_epoch)
         s.aborted[x] = True
@@ -123,8 +123,8 @@ class AbstractTransactionsActions(AbstractTransactionsState):
         """A new instance of a producer receives a larger epoch; the producer has no open
         transaction.
 
-        Kafka: TransactionCoordinator.handleInitProducerId. Simplified: epochs never run out. No
-        claim breaks without its guard at the scope that is explored.
+        Kafka: TransactionCoordinator.handleInitProducerId. Simplified: epochs never run out. In the
+        explored scope, every claim also holds without the guard of this action.
         """
         when(s.current_epoch[producer] < new_epoch, s.has_nothing_open(producer))
         s.current_epoch[producer] = new_epoch
@@ -135,8 +135,8 @@ class AbstractTransactionsActions(AbstractTransactionsState):
         marker.
 
         Kafka: TransactionMarkerChannelManager.maybeWriteTxnCompletion. Simplified: the coordinator
-        sees which partitions have the marker. If one lacks the marker, the claim
-        `no_hanging_transaction` breaks in 5 steps.
+        sees which partitions have the marker. Without the guard that they all have the marker, the
+        claim `no_hanging_transaction` breaks in 5 steps.
         """
         when(s.decided(x), forall(s.marked[x][t] for t in s.added[x]))
         s.complete[x] = True
@@ -148,8 +148,8 @@ class AbstractTransactionsActions(AbstractTransactionsState):
         """A partition appends a record of the transaction, unless it has seen a larger epoch.
 
         Kafka: ProducerAppendInfo.checkProducerEpoch. Simplified: a record is only a transaction
-        that the partition keeps pending; the record may arrive late. If the partition has seen a
-        larger epoch, the claim `no_hanging_transaction` breaks in 6 steps.
+        that the partition keeps pending; the record may arrive late. Without the guard that the
+        partition has seen no larger epoch, the claim `no_hanging_transaction` breaks in 6 steps.
         """
         producer = s.producer[x]
         when(s.begun[x], s.added[x][t], s.seen_epoch[t][producer] <= s.producer_epoch[x])
@@ -163,8 +163,8 @@ class AbstractTransactionsActions(AbstractTransactionsState):
         aborted.
 
         Kafka: ProducerAppendInfo.appendEndTxnMarker. Simplified: sending, writing and confirming
-        the marker are one step. If the marker's epoch need not be larger than all that the
-        partition has seen (`accepts_marker`), the claim `faithful` breaks in 9 steps.
+        the marker are one step. Without the guard that the marker's epoch is larger than all epochs
+        that the partition has seen (`accepts_marker`), the claim `faithful` breaks in 9 steps.
         """
         producer = s.producer[x]
         when(s.decided(x), s.added[x][t], s.accepts_marker(t, x))
@@ -182,8 +182,8 @@ class AbstractTransactionsActions(AbstractTransactionsState):
         (KAFKA-19999).
 
         Kafka: WriteTxnMarkers, repeated by a new coordinator. Simplified: a repeated marker leaves
-        no trace in the state. If the partition has not written the marker before, the claim
-        `no_hanging_transaction` breaks in 6 steps.
+        no trace in the state. Without the guard that the partition has written the marker before,
+        the claim `no_hanging_transaction` breaks in 6 steps.
         """
         producer = s.producer[x]
         when(

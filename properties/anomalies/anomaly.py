@@ -40,7 +40,8 @@ class Anomaly:
     `permits` maps a condition (`Declarations.conditions`) to the reason why the anomaly is no fault
     under that condition. `observes` describes what `observed` counts: the observations on which a
     verdict is based. `only_with` names a declaration: without it the analysis does not look for
-    this anomaly. If `made_of` names other anomalies, the rows of those are the rows of this one.
+    this anomaly. If `made_of` names other anomalies, this anomaly has their rows and no rows of its
+    own.
     """
 
     id: str

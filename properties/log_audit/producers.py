@@ -79,10 +79,11 @@ def _next(one: Batch, two: Batch) -> int:
 
 
 def _ahead(one: Batch, two: Batch) -> int:
-    """Returns the distance from the expected sequence number up to that of the second batch.
+    """Returns how far the first sequence number of batch `two` is above the expected number.
 
-    Sequence numbers wrap, so the distance is large if the batch begins below the expected number.
-    Returns 0 if the second batch has an older producer epoch.
+    The expected number is the one after batch `one`. Sequence numbers wrap, so the result is large
+    if batch `two` begins below the expected number. Returns 0 if batch `two` has an older producer
+    epoch.
     """
     if two.producer_epoch < one.producer_epoch:
         return 0

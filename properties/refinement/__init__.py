@@ -3,10 +3,11 @@
     simulated reference broker  ->  replication-abstract   (`broker_replication`)
                                 ->  idempotence-abstract   (`broker_idempotence`)
                                 ->  transactions-abstract  (`broker_transactions`)
-    rich replication            ->  the log that the transactions spec uses  (`committed_log`)
-    rich transactions           ->  transactions-abstract  (`rich_transactions`)
+    detailed replication        ->  the log that the transactions spec uses  (`committed_log`)
+    detailed transactions       ->  transactions-abstract  (`rich_transactions`)
 
-Runs of the broker are validated event by event (`trace_validation`). The states of rich specs are
-mapped to states of abstract specs, and every explored transition of a rich spec must be mapped to
-actions of the abstract spec.
+A *detailed* (rich) spec is close to Kafka's code and is explored; an *abstract* spec is small
+enough to be proved. Runs of the broker are validated event by event (`trace_validation`). The
+states of detailed specs are mapped to states of abstract specs, and every explored transition of a
+detailed spec must be mapped to actions of the abstract spec.
 """

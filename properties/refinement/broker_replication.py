@@ -2,8 +2,8 @@
 
 The broker is mapped to the abstract spec, which is proved for any number of replicas, epochs and
 offsets. The steps of the abstract spec are as small as the broker's: a fetch and its response are
-two steps, with any time in between. In the rich specs they are one step. The spec's variables get
-their values from the broker:
+two steps, with any time in between. In the detailed specs (`replication`, `election`) both are one
+step. The spec's variables get their values from the broker:
 
     replica[r]       the log, the high watermark and the role of a broker; after a restart, its disk
     led[e]           the log of the leader of an epoch, its ISR, and the fetches that it received

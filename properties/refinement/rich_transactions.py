@@ -1,9 +1,10 @@
-"""Rich transactions take only steps of the abstract spec, so the abstract proof covers them.
+"""The spec `transactions` takes only steps of the abstract spec, so the abstract proof covers it.
 
 The abstract spec is small enough to be proved for any number of producers, transactions and
-partitions. It has no log, no failover, no client, and its producer epochs do not run out.
-`abstraction` maps a state of the rich spec to an abstract state; every transition of the rich spec,
-explored at a finite scope, must be abstract actions.
+partitions. It has no log, no failover, no client, and its producer epochs do not run out. The spec
+`transactions` is the detailed (rich) one. `abstraction` maps a state of the rich spec to an
+abstract state. Every transition of the rich spec, explored at a finite scope, must be one or two
+abstract actions, or no change.
 
 When the epochs of a producer id run out, the producer gets a new id. All its ids are one abstract
 producer, whose epochs are counted through all ids. A transaction begins when the coordinator first
@@ -40,7 +41,7 @@ Steps = dict[tuple[frozenset[object], frozenset[object]], Actions | None]
 
 @dataclass(frozen=True)
 class Refinement:
-    """Maps states of the rich spec to states of the abstract spec, at finite scopes."""
+    """Maps states of the spec `transactions` to states of the abstract spec, at finite scopes."""
 
     rich: Transactions
 
@@ -61,7 +62,7 @@ class Refinement:
     # ---- the mapping
 
     def abstraction(self, state: State) -> State:
-        """Returns the abstract state that corresponds to a state of the rich spec."""
+        """Returns the abstract state that corresponds to a state of the spec `transactions`."""
         out: dict[tuple[str, tuple[int, ...]], Value] = {}
         stamp = (state["metadata.producer_id", ()], state["metadata.producer_epoch", ()])
         out["current_epoch", (PRODUCER,)] = self._epoch(*stamp)

@@ -50,9 +50,9 @@ class Brokers(ElectedPartition):
         followers.
 
         Kafka: Partition.makeLeader and makeFollower. Simplified: a broker applies all metadata at
-        once. If a leader has not applied the newest change, `is_current` is false, and the
-        controller does not grant the leader's AlterPartition requests. If a stopped broker applies
-        metadata, the claim `leader_completeness` breaks in 9 steps.
+        once. The controller grants an AlterPartition request only if the leader has applied the
+        newest change of the partition. Without the guard that the broker is up, the claim
+        `leader_completeness` breaks in 9 steps.
         """
         known, decided = s.broker[r], s.partition_registration
         is_new = (known.leader_epoch < decided.leader_epoch) | (known.leader != decided.leader)
@@ -85,7 +85,7 @@ class Brokers(ElectedPartition):
 
         Kafka: Partition.appendRecordsToLeader. Simplified: no check of min.insync.replicas before
         the append. A deposed leader appends too, so a record that acks=1 acknowledged may be lost:
-        the variant `trusts-one-ack`, 2 steps.
+        the variant `trusts-one-ack` breaks the claim `leader_completeness` in 2 steps.
         """
         end = s.broker[leader].end_offset
         when(s.presumes_leadership(leader), s.next_id < s.max_records, end < s.log_size)
@@ -116,10 +116,11 @@ class Brokers(ElectedPartition):
     def advance_high_watermark(s, leader: Replica) -> None:
         """The leader commits a record that every member of its maximal ISR has.
 
-        For a producer with acks=all the record is acknowledged now.
+        If its producer uses acks=all, the record is acknowledged at this moment.
 
-        Kafka: Partition.maybeIncrementLeaderHW. Simplified: one record at a time. The docstrings of
-        the guards, `may_commit` and `is_maximal_isr`, name the bugs that appear without them.
+        Kafka: Partition.maybeIncrementLeaderHW. Simplified: one record at a time. The guards are
+        `may_commit` and `is_maximal_isr`; the docstring of each names the bug that appears without
+        it.
         """
         log = s.broker[leader]
         hw = log.high_watermark
@@ -154,7 +155,7 @@ class Brokers(ElectedPartition):
         """A leader asks the controller to remove from the ISR a follower that lags.
 
         Kafka: Partition.maybeShrinkIsr. Simplified: no replica.lag.time.max.ms; any lag is enough.
-        One request at a time is pending. No claim breaks if the guard is left out.
+        One request at a time is pending. Every claim also holds without the guard of this action.
         """
         log = s.broker[leader]
         when(
@@ -208,8 +209,8 @@ class Brokers(ElectedPartition):
         Kafka: Partition.fetchRecords, updateFollowerFetchState and maybeExpandIsr. Simplified:
         request and response are one step. The response has the high watermark from before this
         fetch. The fetch is possible only if the follower's log agrees with the leader's up to the
-        follower's end. If the follower is in another leader epoch, the claim
-        `acknowledged_within_isr` breaks in 7 steps.
+        follower's end. Without the guard that the follower and the leader are in the same leader
+        epoch, the claim `acknowledged_within_isr` breaks in 7 steps.
         """
         end, hw = s.broker[follower].end_offset, s.broker[leader].high_watermark
         when(s.is_following(follower, leader), s.shared_end(follower, leader) == end)
@@ -229,8 +230,8 @@ class Brokers(ElectedPartition):
         """A follower truncates its log to the first offset where it differs from the leader's log.
 
         Kafka: AbstractFetcherThread.truncateOnFetchResponse; the fetch response names the offset.
-        Simplified: one step finds the offset. If the follower is in another leader epoch, the claim
-        `leader_completeness` breaks in 6 steps.
+        Simplified: one step finds the offset. Without the guard that the follower and the leader
+        are in the same leader epoch, the claim `leader_completeness` breaks in 6 steps.
         """
         end = s.shared_end(follower, leader)
         when(s.is_following(follower, leader), end < s.broker[follower].end_offset)
@@ -319,8 +320,8 @@ class Brokers(ElectedPartition):
     def kill(s, r: Replica) -> None:
         """The process of a broker is killed; the broker keeps its log, which is in the page cache.
 
-        Kafka: SIGKILL. Simplified: `max_unclean` limits the number of unclean stops. No claim
-        breaks if the guard is left out.
+        Kafka: SIGKILL. Simplified: `max_unclean` limits the number of unclean stops. Every claim
+        also holds without the guard of this action.
         """
         when(s.broker[r].is_up, s.unclean < s.max_unclean)
         s.stop(r, cleanly=false)
@@ -332,7 +333,8 @@ class Brokers(ElectedPartition):
 
         Kafka: by default the operating system decides when to flush. Simplified: any tail may be
         lost; `max_losses` limits the number of losses. Before KIP-966 the broker stayed in the ISR,
-        so committed records were lost: the variant `before-elr`, 9 steps.
+        so committed records were lost: the version `before-elr` breaks the claim
+        `leader_completeness` in 9 steps.
         """
         when(
             s.broker[r].is_up,
@@ -350,7 +352,7 @@ class Brokers(ElectedPartition):
         """A stopped broker gets an empty disk, which lacks the file that marks a clean shutdown.
 
         Kafka: the operator replaces the disk. Simplified: the loss counts as an unclean stop.
-        If the disk of a running broker is replaced, the claim `leader_completeness` breaks in 5
+        Without the guard that the broker is stopped, the claim `leader_completeness` breaks in 5
         steps.
         """
         down = s.broker[r]

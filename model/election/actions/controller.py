@@ -49,12 +49,12 @@ class Controller(Brokers):
         return s.partition_registration.isr - {r}
 
     def ends_eligibility(s, isr: Set[Replica]) -> Bool:
-        """True if the ISR is large enough to commit, so the ELR must be emptied.
+        """True if the controller must empty the ELR, because the ISR is large enough to commit.
 
         From then on a replica outside the ISR may lack committed records. Without this rule, the
         variant `eligible-for-ever` breaks the claim `candidate_completeness` in 6 steps. If the
-        controller counts the replicas of another partition, the variant `min-isr-of-partition-0`
-        breaks the claim `leader_completeness` in 9 steps.
+        controller computes min.insync.replicas from the replicas of another partition, the variant
+        `min-isr-of-partition-0` breaks the claim `leader_completeness` in 9 steps.
         """
         return s.is_enough(isr)
 
@@ -74,7 +74,10 @@ class Controller(Brokers):
     def is_kept_as_last_known(
         s, r: Replica, isr: Set[Replica], elr: Set[Replica], leads: Bool
     ) -> Bool:
-        """True for the replica that led when the ISR became empty, as long as no leader exists."""
+        """True if the controller keeps the replica as the last known leader.
+
+        This is the replica that led when the ISR became empty, as long as no leader exists.
+        """
         had_isr = exists(s.partition_registration.isr[x] for x in Replica)
         return ~leads & ite(
             had_isr, s.partition_registration.leader == r, s.partition_registration.last_known[r]
@@ -195,9 +198,9 @@ class Controller(Brokers):
         """An operator moves leadership to another member of the ISR.
 
         Kafka: a preferred leader election, or a reassignment of leadership. Simplified: any live
-        member of the ISR may be chosen; `max_disruptions` limits the number of moves. If a broker
-        outside the ISR may be chosen, the claim `leader_completeness` breaks in 9 steps. A record
-        that acks=1 acknowledged may be lost: the variant `trusts-one-ack`.
+        member of the ISR may be chosen; `max_disruptions` limits the number of moves. Without the
+        guard that the new leader is in the ISR, the claim `leader_completeness` breaks in 9 steps.
+        The move may lose a record that acks=1 acknowledged, as the variant `trusts-one-ack` shows.
         """
         when(
             s.partition_registration.isr[r],
@@ -229,8 +232,8 @@ class Controller(Brokers):
         know.
 
         Kafka: BrokerHeartbeatManager, ReplicationControlManager.handleBrokerFenced. Simplified:
-        `max_disruptions` limits the number of expired sessions. No claim breaks if the guard
-        is left out.
+        `max_disruptions` limits the number of expired sessions. Every claim also holds without the
+        guard of this action.
         """
         when(s.broker[r].is_up, s.is_alive(r), s.disruptions < s.max_disruptions)
         s.fence(r)
@@ -242,7 +245,7 @@ class Controller(Brokers):
 
         Kafka: ReplicationControlManager.maybeFenceOneStaleBroker. Simplified: one broker per step.
         If the controller fences several brokers at once, it may elect one of them: the variant
-        `fences-in-batch`, 3 steps (KAFKA-13173).
+        `fences-in-batch` breaks the claim `leader_is_alive_and_in_isr` in 3 steps (KAFKA-13173).
         """
         when(~s.broker[r].is_up, s.is_alive(r))
         s.fence(r)
@@ -251,9 +254,9 @@ class Controller(Brokers):
     def shut_down(s, r: Replica) -> None:
         """A broker shuts down in a controlled way: the controller fences it, then it stops cleanly.
 
-        Kafka: BrokerLifecycleManager, and the clean shutdown file. Simplified: one step. If a
-        broker that has crashed counts as stopped cleanly, the claim `candidate_completeness` breaks
-        in 7 steps.
+        Kafka: BrokerLifecycleManager, and the clean shutdown file. Simplified: one step. Without
+        the guard that the broker is up, a crashed broker would count as stopped cleanly, and the
+        claim `candidate_completeness` breaks in 7 steps.
         """
         when(s.broker[r].is_up, s.is_alive(r), s.disruptions < s.max_disruptions)
         s.fence(r)
@@ -267,8 +270,8 @@ class Controller(Brokers):
 
         Kafka: ClusterControlManager.registerBroker and
         ReplicationControlManager.handleBrokerShutdown. Simplified: registration and start are one
-        step. The rule `is_unclean` decides whether the stop was unclean. If the broker's old
-        session has not ended, the claim `leader_completeness` breaks in 6 steps.
+        step. The rule `is_unclean` decides whether the stop was unclean. Without the guard that the
+        broker's old session has ended, the claim `leader_completeness` breaks in 6 steps.
         """
         when(~s.broker[r].is_up, ~s.is_alive(r))
         unclean: Set[Replica] = Map(Replica, lambda x: (x == r) & s.is_unclean(r))
@@ -314,8 +317,8 @@ class Controller(Brokers):
 
         Kafka: ReplicationControlManager.alterPartition. Simplified: the leader learns the ISR from
         metadata, never from the answer. The controller refuses a request with an old partition
-        epoch (`is_current`). If it does not check the members (`may_be_members`), the claim
-        `fenced_is_out_of_sync` breaks in 7 steps.
+        epoch (`is_current`). Without the guard that the proposed replicas may be members
+        (`may_be_members`), the claim `fenced_is_out_of_sync` breaks in 7 steps.
         """
         asked = s.broker[leader]
         when(
@@ -336,7 +339,7 @@ class Controller(Brokers):
         leader that drops the proposed ISR after any error may commit without a member that was
         granted: the variant `falls-back-on-any-refusal` breaks the claim `leader_completeness` in
         11 steps. A leader that ignores the answer never asks again: the variant
-        `waits-after-refusal`.
+        `waits-after-refusal` breaks the claim `requests_are_answered`.
         """
         when(
             s.presumes_leadership(leader),

@@ -51,8 +51,8 @@ class Clients(Markers):
         sent.
 
         Kafka: TransactionManager.beginTransaction. Simplified: the transaction takes the client's
-        present producer id and epoch. If the last transaction may still be open, the claim
-        `told_is_true` breaks in 10 steps.
+        present producer id and epoch. Without the guard that the client knows the end of its last
+        transaction, the claim `told_is_true` breaks in 10 steps.
         """
         when(
             s.is_next(k),
@@ -79,9 +79,9 @@ class Clients(Markers):
         """A client sends a record of its transaction to a partition.
 
         Kafka: KafkaProducer.send. Simplified: one record per partition. A retry is no separate
-        action, because the record may arrive as long as `is_in_flight` is true. If the client may
-        still send after it asked to end the transaction, the claim `no_hanging_transaction` breaks
-        in 8 steps.
+        action, because the record may arrive as long as `is_in_flight` is true. Without the guard
+        that the client has not asked to end the transaction yet, the claim `no_hanging_transaction`
+        breaks in 8 steps.
         """
         when(s.is_waiting(k), ~s.sent[k][p], s.may_send(p, k))
         s.sent[k][p] = True
@@ -133,9 +133,10 @@ class Clients(Markers):
 
         The request may be a copy that arrives late. Kafka:
         TransactionCoordinator.handleEndTransaction.
-        Simplified: a late copy is one more step of this action. In transaction version 1, a request
-        names no transaction, so a late copy ends the next one. The variant `verification` breaks
-        the claim `the_client_decides` in 10 steps (KAFKA-17754).
+        Simplified: this action also stands for the late copy. In transaction version 1, no request
+        identifies its transaction, so a late copy may end the next transaction: the variant
+        `verification`, which has transaction version 1, breaks the claim `the_client_decides` in 10
+        steps (KAFKA-17754).
         """
         again = s.requested[k] == outcome
         if not s.ends_late:
@@ -179,8 +180,8 @@ class Clients(Markers):
         """A client learns that its transaction ended as it asked, and receives its new epoch.
 
         Kafka: EndTxnResponse v5 and TransactionManager. Simplified: if an answer is lost, the
-        client learns the end in a later step. If the coordinator need not have decided so
-        (`is_done`), the claim `told_is_true` breaks in 5 steps.
+        client learns the end in a later step. Without the guard that the coordinator has decided as
+        the client asked (`is_done`), the claim `told_is_true` breaks in 5 steps.
         """
         m = s.metadata
         when(

@@ -81,7 +81,11 @@ class Coordinator(Partitions):
         return s.coordinator_failures > 0
 
     def write(s, metadata: Metadata, answering: Instance | Nothing) -> None:
-        """Appends metadata to the log; the instance `answering` waits for the answer, if any."""
+        """Appends metadata to the coordinator's log.
+
+        The parameter `answering` is the instance that waits for the coordinator's answer, or
+        `nothing`.
+        """
         if s.appends_wait():
             s.transaction_state.appended = metadata
             s.answering = answering
@@ -120,7 +124,7 @@ class Coordinator(Partitions):
         """The record that the coordinator appended to its log is committed.
 
         Kafka: TransactionStateManager.appendTransactionToLog and its callback. Simplified: one
-        append at a time. No claim breaks if the guard is left out.
+        append at a time. Every claim also holds without the guard of this action.
         """
         when(s.is_appending())
         s.take_effect(s.transaction_state.appended, s.answering)
@@ -191,8 +195,8 @@ class Coordinator(Partitions):
         Kafka: transactional.id.expiration.ms,
         TransactionStateManager.removeExpiredTransactionalIds. Simplified: an id may expire at any
         time in the states EMPTY and COMPLETE. The log receives one record instead of DEAD and a
-        tombstone. If an id may expire in any other state, the claim `states_follow_the_table`
-        breaks in 8 steps.
+        tombstone. Without the guard for these states, the claim `states_follow_the_table` breaks in
+        8 steps.
         """
         when(true if s.ids_expire else false, ~s.is_busy())
         when((s.metadata.state == EMPTY) | (s.metadata.state == COMPLETE))
@@ -284,8 +288,8 @@ class Coordinator(Partitions):
         Kafka: AddPartitionsToTxnManager, and
         ProducerStateManager.maybeCreateVerificationStateEntry. Simplified: request and answer are
         one step. The verification is valid until the producer's next record or marker
-        (`keeps_guard`). If the coordinator need not confirm, the claim `no_hanging_transaction`
-        breaks in 6 steps.
+        (`keeps_guard`). Without the guard that the coordinator confirms the transaction, the claim
+        `no_hanging_transaction` breaks in 6 steps.
         """
         stamp = s.stamp[k]
         when(

@@ -41,8 +41,8 @@ class Markers(Coordinator):
 
         Kafka: TransactionMarkerChannelManager, WriteTxnMarkers. Simplified: sending, appending and
         confirming are one step. Kafka's coordinator sends the marker until the partition confirms
-        it; a repeated marker is the action `write_late_marker`. No claim breaks if the guard is
-        left out.
+        it; a repeated marker is the action `write_late_marker`. Every claim also holds without the
+        guard of this action.
         """
         epoch, end = s.coordinator_epoch, s.log[p].end_offset
         when(
@@ -78,8 +78,8 @@ class Markers(Coordinator):
         """The coordinator completes a transaction after every partition has committed its marker.
 
         Kafka: TransactionMarkerChannelManager.maybeWriteTxnCompletion. Simplified: the coordinator
-        sees the partitions' logs. If it does not wait for the markers, the claim
-        `no_hanging_transaction` breaks in 12 steps.
+        sees the partitions' logs. Without the guard that every partition has committed its marker,
+        the claim `no_hanging_transaction` breaks in 12 steps.
         """
         m = s.metadata
         rotates = m.next_id != m.producer_id

@@ -108,12 +108,12 @@ class Partitions(State):
     def accepts_marker(s, p: TopicPartition, i: ProducerId, producer_epoch: ProducerEpoch) -> Bool:
         """True if the partition accepts a marker of this producer id and epoch.
 
-        The log must have no larger epoch. Also, this epoch must be new to the log, or the producer
-        must have no open transaction there: if the epoch already has records, the marker is a late
-        one of an earlier transaction. Without this rule (before Kafka 4.2), the variant
-        `lax-markers` breaks the claim `markers_close_their_own` in 14 steps. With a stricter rule,
-        the partition refuses a repeated marker too: the variant `refuses-repeated-markers` breaks
-        the claim `markers_are_accepted` in 10 steps.
+        The log must have no larger epoch. In addition, this epoch must be new to the log, or the
+        producer must have no open transaction in the partition. Otherwise the marker is a late one
+        of an earlier transaction. Without this rule (before Kafka 4.2), the variant `lax-markers`
+        breaks the claim `markers_close_their_own` in 14 steps. With a stricter rule, the partition
+        refuses a repeated marker too: the variant `refuses-repeated-markers` breaks the claim
+        `markers_are_accepted` in 10 steps.
         """
         return all_of(
             ~s.fences(p, i, producer_epoch),
@@ -281,8 +281,8 @@ class Partitions(State):
         """The partition's high watermark grows by one record, which is then committed.
 
         Kafka: Partition.maybeIncrementLeaderHW. Simplified: replication is this one action; the
-        spec `replication` models the rest. If it grows beyond the end of the log, the claim
-        `stable_offsets_do_not_go_back` breaks in 9 steps.
+        spec `replication` models the rest. Without the guard that the high watermark is below the
+        end of the log, the claim `stable_offsets_do_not_go_back` breaks in 9 steps.
         """
         when(s.log[p].high_watermark < s.log[p].end_offset)
         s.log[p].high_watermark = s.log[p].high_watermark + 1
@@ -294,7 +294,7 @@ class Partitions(State):
 
         Kafka: Partition.makeLeader; the verification state is in ProducerStateManager's memory.
         Simplified: the new leader's log is a prefix with all committed records (`may_lead_with`).
-        If it may lack some, the claim `stable_offsets_do_not_go_back` breaks in 11 steps.
+        Without this guard, the claim `stable_offsets_do_not_go_back` breaks in 11 steps.
         """
         when(
             s.leader_epoch[p] < s.leader_changes,
@@ -314,9 +314,9 @@ class Partitions(State):
     def last_stable_offset(s, p: TopicPartition) -> Offset:
         """Returns the offset of the first committed record whose marker is not committed.
 
-        Returns the high watermark if there is no such record. If an uncommitted marker is enough,
-        the variant `stable-at-first-open` breaks the claim `stable_offsets_do_not_go_back` in 10
-        steps (KAFKA-5121).
+        Returns the high watermark if there is no such record. The marker must be committed:
+        otherwise the variant `stable-at-first-open` breaks the claim
+        `stable_offsets_do_not_go_back` in 10 steps (KAFKA-5121).
         """
         end = s.log[p].high_watermark
         return first(

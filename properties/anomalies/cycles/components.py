@@ -4,8 +4,8 @@ Two vertices are in one component if each reaches the other. Every cycle is in o
 component of two or more vertices has a cycle through each of its vertices.
 
 Source: Tarjan, "Depth-first search and linear graph algorithms", 1972, without the recursion.
-Simplified: in a component of more than SEARCHED vertices, the cycle returned is a shortest cycle
-through the least vertex, which takes one search instead of one per vertex.
+Simplified: in a component with more vertices than the limit `SEARCHED`, the cycle returned is a
+shortest cycle through the least vertex, which takes one search instead of one per vertex.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ Jepsen's checker has no process dependencies, and calls a -process form -realtim
 
 Source: Adya, "Weak Consistency"; Elle's cycle search.
 Simplified: Elle's other forms (predicates, G-nonadjacent) have no meaning or no use for logs. In a
-component of more than SEARCHED operations, G-single is only searched for between two operations,
-and G2 not at all: with rw, lagging readers connect almost all operations.
+component with more operations than the limit `SEARCHED`, a G-single is only searched for between
+two operations, and a G2 not at all: with rw, lagging readers connect almost all operations.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Chooses one offset per value in a log whose offsets may have several values.
+"""Chooses one offset for each value of a log, if one offset may have several values.
 
 A value *ranks* at an offset if it counts as the record there. Of several values observed at one
 offset, one ranks there. If a value ranks at several offsets, the last offset counts. The choice

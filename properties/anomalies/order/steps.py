@@ -132,10 +132,9 @@ def polls_between(history: History) -> Iterator[Step]:
 
 
 def sends_between(history: History) -> Iterator[Step]:
-    """Yields pairs of sent records, by key: one of an operation, one of a later operation.
+    """Yields the steps of sends that lead from one operation of a process to a later one.
 
-    Both operations are of one process. A pair, here called a step, goes from the last record that
-    an operation sent to a key, to the first that the process sent to this key in its next
-    operation with that key.
+    A step goes from the last record that the first operation sent to a key, to the first record
+    that the process sent to this key in its next operation on the key.
     """
     return _located(history, _between(history, Send))

@@ -68,7 +68,7 @@ def read_abstract(harness: TransactionHarness) -> Reading:
 
 
 def read_coordinator_and_log(harness: TransactionHarness) -> Reading:
-    """Returns the cluster as a state of version 1 of the rich transactions spec.
+    """Returns the cluster as a state of the spec `transactions` with transaction version 1.
 
     The state consists of the coordinator's cache, the logs of the coordinator and of the topic
     partition, and the client's requests.

@@ -1,8 +1,8 @@
 """The consumer applications of Kafka's documents, each a program of a few lines with a database.
 
-Nothing interrupts an application between two `yield`s. At `at.step()` the rules of the suite may
-kill or pause it. A paused application does not notice that its group removes it, and continues as a
-zombie.
+An application is a generator, and nothing interrupts it between two `yield`s. Each call of
+`at.step()` marks a point at which the rules of the suite may kill or pause the application. A
+paused application does not notice that its group removes it, and continues as a zombie.
 
 Source: D0 (position and processing, the two-phase commit), D1 (the consumer's side), D2 (the
 pipeline, side effects, the idempotent consumer, a database next to Kafka); KIP-447.
