@@ -78,6 +78,9 @@ WITHOUT_LOG_START: Final = frozenset({
     ErrorCode.INVALID_REQUIRED_ACKS,
 })  # fmt: skip
 
+ADDS_AGAIN_AFTER_MS: Final = 20  # add.partitions.to.txn.retry.backoff.ms
+ADDS_AGAIN_WITHIN_MS: Final = 100  # add.partitions.to.txn.retry.backoff.max.ms
+
 
 def produce(
     leader: Leader, context: Context, requester: Requester, request: Produce
@@ -184,19 +187,21 @@ def _verify(
         error = ErrorCode.INVALID_TXN_STATE if no_id else ErrorCode.NOT_ENOUGH_REPLICAS
         return leader, _refusal(requester, error)
     deadline_ms = context.now_ms + context.timeouts.request_timeout_ms
-    entry = PendingVerification(
-        producer_id=head.producer_id,
-        producer_epoch=head.producer_epoch,
-        correlation=context.correlation,
-        waiting=((requester, request),),
-        deadline_ms=deadline_ms,
-    )
     question = AddPartitionsToTxn(
         transactional_id=request.transactional_id,
         producer_id=head.producer_id,
         producer_epoch=head.producer_epoch,
         topic_partitions=(leader.topic_partition,),
         verify_only=not request.adds_partition,
+    )
+    entry = PendingVerification(
+        producer_id=head.producer_id,
+        producer_epoch=head.producer_epoch,
+        correlation=context.correlation,
+        waiting=((requester, request),),
+        deadline_ms=deadline_ms,
+        question=question,
+        started_ms=context.now_ms,
     )
     leader, woken = wake_by(_with_unverified(leader, None, entry), deadline_ms)
     return leader, (Send(coordinator, context.correlation, question), *woken)
@@ -208,11 +213,17 @@ def on_verified(
     """Handles the response to a verification: checks, then appends or rejects each waiting batch.
 
     Nothing happens if a marker has removed the guard, which is the id of the verification request.
+    A request that adds the partition is sent again for a while if the markers of the former
+    transaction are not all written. Kafka: ReplicaManager.handleProduceAppend.
     """
     found = [entry for entry in leader.unverified if entry.correlation == correlation]
     if not found:
         return leader, ()
     (entry,) = found
+    if answer.error is ErrorCode.CONCURRENT_TRANSACTIONS and _is_patient(entry, context):
+        again_ms = context.now_ms + ADDS_AGAIN_AFTER_MS
+        leader = _with_unverified(leader, entry, entry._replace(again_ms=again_ms))
+        return wake_by(leader, again_ms)
     leader = _with_unverified(leader, entry, None)
     if answer.error is not ErrorCode.NONE:
         return leader, tuple(
@@ -230,6 +241,13 @@ def on_verified(
         leader, some = _check_and_append(leader, context, requester, request, batch, first)
         effects += some
     return leader, effects
+
+
+def _is_patient(entry: PendingVerification, context: Context) -> bool:
+    """Returns True if the request may be sent again: a producer's own, soon after its first try."""
+    (_, request), *_ = entry.waiting
+    adds = not entry.question.verify_only and not request.by_coordinator
+    return adds and context.now_ms - entry.started_ms < ADDS_AGAIN_WITHIN_MS
 
 
 def _produce_error(error: ErrorCode, request: Produce) -> ErrorCode:
@@ -286,7 +304,11 @@ def write_marker(
         producer_epoch=request.producer_epoch,
         timestamp_ms=context.now_ms,
     )
-    of_before = [e for e in leader.unverified if e.producer_id == request.producer_id]
+    of_before = [
+        entry
+        for entry in leader.unverified
+        if entry.producer_id == request.producer_id and entry.again_ms is None
+    ]
     if Bug.GUARD_OUTLIVES_MARKER in context.bugs:
         of_before = []
     leader = replace(

@@ -27,6 +27,7 @@ from reference_impl.node.step import (
     Effect,
     Effects,
     Readable,
+    Send,
     SetTimer,
     StepResult,
     Timer,
@@ -323,14 +324,39 @@ def on_waits_timer(leader: Leader, context: Context) -> StepResult[Leader]:
         unverified=tuple(entry for entry in leader.unverified if entry not in unanswered),
         wakes_ms=None,
     )
+    leader, asked = _verify_again(leader, context)
     due = [waiting for waiting in leader.waiting_fetches if waiting.deadline_ms <= context.now_ms]
     leader, empty = _answer_now(leader, context, due)
     deadlines = [waiting.deadline_ms for waiting in leader.waiting_produces]
     deadlines += [waiting.deadline_ms for waiting in leader.waiting_fetches]
     deadlines += [waiting.deadline_ms for waiting in leader.waiting_deletions]
-    deadlines += [entry.deadline_ms for entry in leader.unverified]
+    deadlines += [
+        entry.deadline_ms if entry.again_ms is None else entry.again_ms
+        for entry in leader.unverified
+    ]
     leader, woken = wake_by(leader, min(deadlines)) if deadlines else (leader, ())
-    return leader, timed_out + empty + woken
+    return leader, timed_out + asked + empty + woken
+
+
+def _verify_again(leader: Leader, context: Context) -> StepResult[Leader]:
+    """Sends one verification request again that is due; its batches are rejected if no coordinator
+    is known.
+
+    Further ones follow in the next steps, because a step has one correlation id.
+    """
+    now_ms = context.now_ms
+    due = [entry for entry in leader.unverified if (entry.again_ms or now_ms + 1) <= now_ms]
+    if not due:
+        return leader, ()
+    entry = due[0]
+    others = tuple(one for one in leader.unverified if one is not entry)
+    coordinator = context.coordinator_of_transaction(entry.question.transactional_id)
+    if coordinator is None:
+        refused = reject_unverified((entry,), ErrorCode.NOT_ENOUGH_REPLICAS)
+        return replace(leader, unverified=others), refused
+    sent = entry._replace(correlation=context.correlation, again_ms=None)
+    question = Send(coordinator, context.correlation, entry.question)
+    return replace(leader, unverified=(*others, sent)), (question,)
 
 
 def lag_timer(leader: Leader, context: Context) -> SetTimer:

@@ -23,7 +23,11 @@ from reference_impl.protocol.messages import (
     Produce,
     Produced,
 )
-from reference_impl.protocol.transactions import WriteTxnMarker, WrittenTxnMarker
+from reference_impl.protocol.transactions import (
+    AddPartitionsToTxn,
+    WriteTxnMarker,
+    WrittenTxnMarker,
+)
 
 
 class LocalLog(Protocol):
@@ -112,7 +116,8 @@ class PendingVerification(NamedTuple):
     """The batches of a producer that wait until the coordinator verifies their transaction.
 
     The correlation id of the verification request is the guard. A marker that arrives before the
-    response removes this entry, so the response finds nothing to append (KAFKA-14884).
+    response removes this entry, so the response finds nothing to append (KAFKA-14884). A marker
+    does not remove an entry whose request is about to be sent again: that request is a new guard.
     """
 
     producer_id: ProducerId
@@ -120,6 +125,9 @@ class PendingVerification(NamedTuple):
     correlation: int
     waiting: tuple[tuple[Requester, Produce], ...]
     deadline_ms: int
+    question: AddPartitionsToTxn
+    started_ms: int
+    again_ms: int | None = None  # when the request is sent again; None while it is in flight
 
 
 class WaitingFetch(NamedTuple):

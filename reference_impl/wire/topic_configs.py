@@ -119,8 +119,11 @@ def alter_configs_fields(configs: Iterable[Any]) -> dict[str, Any]:
     return {**found, "deleted": frozenset(deleted)}
 
 
-def describe(state: PartitionState) -> list[Described]:
-    """Returns all supported settings of the topic, from one of its topic partitions."""
+def describe(state: PartitionState | CreateTopic) -> list[Described]:
+    """Returns all supported settings of a topic.
+
+    The argument is the registration of one of its partitions, or the request that creates it.
+    """
     found: list[Described] = []
     for name, (field, kind, _) in CONFIGS.items():
         value = getattr(state.log_config if field in _OF_LOG else state, field)

@@ -32,6 +32,7 @@ from reference_impl.wire.served_broker import (
 )
 from reference_impl.wire.topic_configs import alter_configs_fields, create_topic_fields, describe
 
+CONFIGS_SINCE: Final = 5  # CreateTopics: the settings of the new topic (KIP-525)
 BROKER_DEFAULT: Final = -1  # KIP-464: leave it to the broker
 DEFAULT_REPLICATION_FACTOR: Final = 3
 TOPIC: Final = 2  # ConfigResource type
@@ -58,6 +59,7 @@ async def create_topics(broker: ServedBroker, call: Call) -> bytes:
             )
 
         error, message = await _decided(broker, call, topic, request, CreatedTopic)
+        described = () if error else describe(request())
         return call.make(
             "CreatableTopicResult",
             name=topic.name,
@@ -66,7 +68,18 @@ async def create_topics(broker: ServedBroker, call: Call) -> bytes:
             error_message=message or None,
             num_partitions=partitions if not error else -1,
             replication_factor=replicas if not error else -1,
-            configs=None,
+            configs=tuple(
+                call.make(
+                    "CreatableTopicConfigs",
+                    name=one.name,
+                    value=one.value,
+                    read_only=False,
+                    config_source=DEFAULT if one.is_default else SET_HERE,
+                    is_sensitive=False,
+                )
+                for one in described
+                if call.version >= CONFIGS_SINCE
+            ),
         )
 
     return call.respond(topics=tuple(await asyncio.gather(*map(created, call.body.topics))))

@@ -171,6 +171,50 @@ def test_bug_guard_outlives_marker_opens_a_hanging_transaction() -> None:
     assert leader.producers.transactions.open == {7: 1}
 
 
+def adding(value: str) -> Produce:
+    return replace(batch(value), adds_partition=True)
+
+
+def test_a_partition_is_added_again_while_the_markers_of_the_former_transaction_are_written() -> (
+    None
+):
+    """The leader adds its partition again after 20 ms, for 100 ms; then the producer must retry.
+
+    Kafka: ReplicaManager.handleProduceAppend.
+    """
+    concurrent = ErrorCode.CONCURRENT_TRANSACTIONS
+    leader, _ = verifying(leading(), adding("a"))
+    leader, effects = verified(leader, concurrent)
+    assert errors(effects) == []
+    leader, effects = write_marker(leader, context(), CLIENT, marker(COMMIT))
+    assert errors(effects) == [ErrorCode.NONE]  # of the former transaction: the batch still waits
+    leader, effects = on_waits_timer(leader, context(20, correlation=6))
+    (question,) = [effect for effect in effects if isinstance(effect, Send)]
+    assert (question.correlation, question.to) == (6, 2)
+    leader, effects = verified(leader, correlation=5)
+    assert errors(effects) == []  # the answer to the first try
+    added, effects = verified(leader, correlation=6)
+    assert errors(effects) == [ErrorCode.NONE]
+    assert added.log.end_offset == 2
+    answer = AddedPartitionsToTxn(topic_partitions=(TP,), error=concurrent)
+    _, effects = on_verified(leader, context(100), 6, answer)
+    assert errors(effects) == [concurrent]
+
+
+def test_two_producers_add_their_partitions_again_in_two_steps() -> None:
+    leader, _ = verifying(leading(), adding("a"))
+    other = replace(batch("b", pid=8), adds_partition=True)
+    leader, _ = verifying(leader, other, correlation=6)
+    for correlation in (5, 6):
+        leader, _ = verified(leader, ErrorCode.CONCURRENT_TRANSACTIONS, correlation=correlation)
+    asked: list[str] = []
+    for correlation in (7, 8):
+        leader, effects = on_waits_timer(leader, context(20, correlation=correlation))
+        sends = [effect.request for effect in effects if isinstance(effect, Send)]
+        asked += [one.transactional_id for one in sends if isinstance(one, AddPartitionsToTxn)]
+    assert asked == ["t7", "t8"]
+
+
 def test_a_verification_timeout_gives_a_retriable_error() -> None:
     leader, _ = verifying(leading(), batch("a"))
     leader, effects = on_waits_timer(leader, context(Timeouts().request_timeout_ms))

@@ -13,11 +13,13 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from model.vocabulary import ProducerEpoch, ProducerId, Sequence
 from reference_impl.log.record_batch import Record, encode, whole_batches
 from reference_impl.protocol.messages import DEBUGGING_CONSUMER, ErrorCode
 from reference_impl.wire.adapter import topic_id
 from reference_impl.wire.apis import Api
 from reference_impl.wire.serve import Served
+from tests.reference_impl.wire.single_requests import begun
 
 Connection = Any  # of conftest
 Connect = Callable[..., Connection]
@@ -193,3 +195,40 @@ def test_a_follower_answers_a_debugging_consumer(leader: Connection, follower: C
         (one,) = answer.topics[0].partitions
         offsets[replica] = (one.error_code, one.offset)
     assert offsets == {-1: (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1), -2: (0, last.base_offset + 1)}
+
+
+def test_an_abort_at_once_after_a_commit_is_not_fenced(
+    leader: Connection, coordinator: Callable[[str, int], Connection]
+) -> None:
+    """An abort with the next epoch is retried until the markers of the commit are written.
+
+    franz-go sends this abort. Kafka: TransactionCoordinator.endTransaction checks first whether a
+    transition is in progress.
+    """
+    transactions = coordinator("hasty", 1)
+    producer = begun(transactions, "hasty")
+    found = set[int]()
+    for _ in range(10):
+        identity = producer["producer_id"], producer["producer_epoch"]
+        records = encode([Record(value=b"v")], **named(identity), transactional=True)
+        data = [{"topic_id": topic_id("t"), "partition_data": [{"index": 0, "records": records}]}]
+        body = {"acks": -1, "timeout": 5000, "topic_data": data, "transactional_id": "hasty"}
+        answer = leader.call(Api.PRODUCE, 13, **body)
+        assert answer.responses[0].partition_responses[0].error_code == ErrorCode.NONE
+        for commits in (True, False):
+            while (
+                ended := transactions.call(Api.END_TXN, 5, **producer, committed=commits)
+            ).error_code == ErrorCode.CONCURRENT_TRANSACTIONS:
+                found.add(ended.error_code)
+            found.add(ended.error_code)
+            producer |= {"producer_id": ended.producer_id, "producer_epoch": ended.producer_epoch}
+    assert found <= {ErrorCode.NONE, ErrorCode.CONCURRENT_TRANSACTIONS}
+
+
+def named(identity: tuple[int, int]) -> dict[str, Any]:
+    """Returns the fields of a batch of this producer whose first sequence number is 0."""
+    return {
+        "producer_id": ProducerId(identity[0]),
+        "producer_epoch": ProducerEpoch(identity[1]),
+        "base_sequence": Sequence(0),
+    }
