@@ -27,6 +27,7 @@ from typing import Any, Final, Literal
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from reference_impl.wire.apis import Api
+from reference_impl.wire.frame_limits import LIMITS, FrameLimits, check
 from reference_impl.wire.kio_schemas import (
     EntityType,
     KioErrorCode,
@@ -82,8 +83,11 @@ class Call:
         return struct.pack(">i", len(written)) + written
 
 
-def decode(frame: bytes) -> Call:
-    """Returns the request in a frame; raises MalformedFrame or UnsupportedApiVersions."""
+def decode(frame: bytes, limits: FrameLimits = LIMITS) -> Call:
+    """Returns the request in a frame; raises MalformedFrame or UnsupportedApiVersions.
+
+    The limits are checked first, because kio trusts the lengths and counts of the frame.
+    """
     if len(frame) < _REQUEST.size:
         raise MalformedFrame(f"a frame of {len(frame)} bytes is too short for a request header")
     key, version, correlation_id = _REQUEST.unpack_from(frame)
@@ -94,8 +98,9 @@ def decode(frame: bytes) -> Call:
         if api is Api.API_VERSIONS:
             raise UnsupportedApiVersions(correlation_id)
         raise MalformedFrame(f"{api.name} version {version} is not supported")
-    kind = _request(api, version)
+    kind = request_kind(api, version)
     try:
+        check(kind, frame, check(kind.__header_schema__, frame, 0, limits), limits)
         header, at = entity_reader(kind.__header_schema__)(frame, 0)
         body, _ = entity_reader(kind)(frame, at)
     except (SerialError, ValueError, LookupError, ArithmeticError, MemoryError) as error:
@@ -150,7 +155,8 @@ def _as_kio(field: str, value: Any) -> Any:
     return KioErrorCode(value) if field.endswith("error_code") else value
 
 
-def _request(api: Api, version: int) -> Any:
+def request_kind(api: Api, version: int) -> Any:
+    """Returns the schema class of a request."""
     return payload(api, version, EntityType.request)[1]
 
 

@@ -1,0 +1,1 @@
+"""Hostile frames: real requests of every API, and the same requests with damaged bytes."""
