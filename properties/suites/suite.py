@@ -3,7 +3,8 @@
 *Inside* a claim's condition no run may break the claim. *Outside* (in another setting, or on a
 broker with a seeded bug) some run breaks it, and the smallest such run is the counterexample. For a
 claim that something *can* happen it is the reverse: inside there is a run for each of its goals;
-outside, at least one goal is never reached.
+outside, at least one goal is never reached. A goal that the search misses inside leaves the claim
+undecided: more runs may reach it.
 """
 
 from __future__ import annotations

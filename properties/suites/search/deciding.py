@@ -19,6 +19,7 @@ from reference_impl.node.bugs import NO_BUGS, Bugs
 
 RUNS: Final = 200
 RULES: Final = 16  # of each run
+RUNS_FOR_A_GOAL: Final = 10  # times the runs: the search ends at the first run that shows the goal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,6 +186,14 @@ def _verdict(claim: str, ended: JudgedMachine, found: Found) -> ClaimVerdict:
 
 
 def _decide_goals(where: Search, side: Side) -> ClaimVerdict:
+    """Returns the verdict on a claim that something can happen.
+
+    Inside the claim's condition a goal is searched for longer, and a missing goal leaves the claim
+    undecided. Outside, where no run should reach the goal, a missing goal violates the claim.
+    """
+    is_inside = side.expected == "holds"
+    if is_inside:
+        where = replace(where, runs=where.runs * RUNS_FOR_A_GOAL)
     goals = where.suite.sometimes[side.claim]
     programs: list[str] = []
     for goal in goals:
@@ -192,7 +201,8 @@ def _decide_goals(where: Search, side: Side) -> ClaimVerdict:
         found = where.found(side.setting, side.bugs, (name,))
         if found is None:
             why = where.nothing_found(f"run that shows {goal!r}")
-            return ClaimVerdict(claim=side.claim, outcome="violated", why=why)
+            outcome: Outcome = "undecided" if is_inside else "violated"
+            return ClaimVerdict(claim=side.claim, outcome=outcome, why=why)
         programs.append(program(where.suite.machine, found, side.setting, side.bugs))
         if found.name != name:
             why = f"the search for {goal!r} ended with {found.name}: {found.how}"

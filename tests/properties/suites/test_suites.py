@@ -9,7 +9,7 @@ from properties.claims.claim import Decider
 from properties.suites.machines.judged import Shown
 from properties.suites.registry import SUITES
 from properties.suites.search.deciding import decide, run
-from properties.suites.suite import Side, Suite
+from properties.suites.suite import Side, Suite, inside, outside
 from reference_impl.node.seeded_bugs import SEEDED_BUGS
 
 EVERY = [pytest.param(suite, id=suite.name) for suite in SUITES.values()]
@@ -52,14 +52,26 @@ def test_outside_its_condition_a_claim_is_broken_by_a_program_that_fails_again(
             assert str(shown.value) == f"{side.claim}: {verdict.why}"
 
 
+def test_a_goal_that_no_run_reaches_violates_a_claim_only_outside_its_condition() -> None:
+    outcomes = {}
+    for of in (inside, outside):
+        side = of("order_is_per_partition", "several", "one partition has one order")
+        verdict = decide(SUITES["log"], side, runs=2)
+        outcomes[of] = (verdict.outcome, verdict.why)
+    missing = "no run that shows 'read in another order than sent' in"
+    assert outcomes == {
+        inside: ("undecided", f"{missing} 20 runs of 16 rules (seed 0)"),
+        outside: ("violated", f"{missing} 2 runs of 16 rules (seed 0)"),
+    }
+
+
 @pytest.mark.parametrize("suite", EVERY)
 def test_each_claim_of_a_suite_has_two_sides_and_a_literal_definition(suite: Suite) -> None:
-    inside = {side.claim for side in suite.inside}
-    outside = {side.claim for side in suite.outside}
-    assert inside == outside == {*suite.always, *suite.sometimes}
+    claims = {side.claim for side in suite.inside}
+    assert claims == {side.claim for side in suite.outside} == {*suite.always, *suite.sometimes}
     assert suite.always.keys().isdisjoint(suite.sometimes)
     named = {claim for claim in BY_ID if Decider("suite", suite.name) in BY_ID[claim].decided_by}
-    assert named == inside
+    assert named == claims
 
 
 @pytest.mark.parametrize("suite", EVERY)
