@@ -33,7 +33,7 @@ SEEDS_AT_ONCE: Final = 4  # seeds that a process gets at a time
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Swept:
-    """The settings of a sweep, which are the same for every seed."""
+    """The settings of a sweep, which simulates many seeds, all with these settings."""
 
     sweep: str
     bugs: Bugs = NO_BUGS

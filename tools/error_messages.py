@@ -43,7 +43,7 @@ def error_messages(folders: Iterable[str] = FOLDERS) -> list[ErrorMessage]:
 
 
 def error_classes(trees: Mapping[str, ast.Module]) -> frozenset[str]:
-    """Returns the names of all classes that derive from a class in `BASES`."""
+    """Returns the names of all classes that derive from InputFault or from click's exceptions."""
     bases = {
         node.name: {_name(base) for base in node.bases}
         for tree in trees.values()

@@ -135,9 +135,9 @@ def add(new: Decided) -> None:
 
 
 def open_sides(suite: Suite, system: str, options: argparse.Namespace) -> list[tuple[Side, ...]]:
-    """Returns the claims that are still to be decided, inside or outside their conditions.
+    """Returns the claims that still need a verdict, inside or outside their conditions.
 
-    Each group in the result has claims that can share trials.
+    The claims are in groups: those of one group can share trials.
     """
     done: set[tuple[str, ...]] = (
         set() if options.again else {one.key for one in kept() if one.verdict != "undecided"}

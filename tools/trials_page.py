@@ -38,7 +38,7 @@ that need a bug are not listed.
 
 
 def page(rows: Sequence[Decided]) -> str:
-    """Returns the page."""
+    """Returns the text of the page docs/trials.md."""
     return "\n".join((TOP, *_lines(rows))).rstrip() + "\n"
 
 

@@ -63,7 +63,10 @@ class Injection:
     _changes: list[Any] = field(default_factory=list)  # rows
 
     def begin(self, texts: dict[str, list[str]], windows: int) -> None:
-        """Adds the texts of all example histories to the vocabulary, and chooses their times."""
+        """Chooses the times at which the example histories begin.
+
+        Adds all their texts to `texts`, the vocabulary of the synthetic history.
+        """
         self._rng = np.random.default_rng([self.seed, 1])
         self._windows = windows
         scale = np.log(STRETCH)

@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 
 
 def _or_trials(function: Callable[..., None]) -> Callable[..., None]:
-    """Makes the command repeat trials, not a trace, if its argument belongs to a kept trial."""
+    """Returns a command that repeats a trace or a trial.
+
+    If the argument is a folder or the file of a kept trial, trials are repeated. Otherwise
+    `function` repeats a trace of a model.
+    """
 
     @functools.wraps(function)
     def either(**options: Any) -> None:
@@ -126,7 +130,11 @@ def replay_command(
 
 
 def _on_real_brokers(file: Path, on: str, meta: Mapping[str, Any]) -> str:
-    """Returns an error text: a trace of a model cannot run on brokers, but a reproduction can."""
+    """Returns the error text for `--on` with a trace of a model.
+
+    Such a trace cannot run on brokers. The text names the command `urteil reproduce`, which can
+    show some counterexamples on brokers.
+    """
     from checkers.reproduce.catalogue import REPRODUCTIONS
 
     found = [

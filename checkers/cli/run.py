@@ -125,9 +125,9 @@ class Run:
             click.echo(text, err=True)
 
     def interrupt(self, number: int, frame: FrameType | None) -> None:
-        """Records that the user pressed Ctrl-C, and raises KeyboardInterrupt.
+        """Notes that the user pressed Ctrl-C, and raises KeyboardInterrupt.
 
-        Python ignores an exception raised during garbage collection, so the record is needed too.
+        Python ignores an exception raised during garbage collection. So the note is needed too.
         """
         del number, frame
         self.interrupted = True

@@ -27,7 +27,7 @@ REPEATED_AFTER_S: Final = 0.1
 
 
 class Side(Protocol):
-    """One side of a comparison, a cluster or a recording, while one sequence runs."""
+    """One side of a comparison while one sequence of requests runs: a cluster or a recording."""
 
     @property
     def is_running(self) -> bool:

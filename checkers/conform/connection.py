@@ -59,7 +59,10 @@ class Connection:
         return True
 
     def read(self, api: Api, version: int, within_s: float = ANSWERS_WITHIN_S) -> Answer:
-        """Returns the fields of the next response, or `CLOSED` or `SILENT`."""
+        """Returns the fields of the next response.
+
+        Returns `CLOSED` if the connection is closed, and `SILENT` after a timeout.
+        """
         try:
             stream = self._opened()
             stream.settimeout(within_s)

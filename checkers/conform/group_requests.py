@@ -46,7 +46,10 @@ def join(
     member: Any = None,
     note: str = "join",
 ) -> Begin:
-    """Returns a JoinGroup request of the member `letter`; the label for member `a` is `join a`."""
+    """Returns a JoinGroup request of the member `letter`.
+
+    A later step collects the answer by the label of the request: `join a` for member `a`.
+    """
     send = Send(
         api=Api.JOIN_GROUP,
         version=version,

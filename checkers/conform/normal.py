@@ -1,10 +1,10 @@
 """The normal form of an answer: symbols replace values that two systems choose freely.
 
-Ids that a system draws are numbered by their first appearance in the sequence: `producer 1`,
-`member 2`. Topics and groups have the names that the sequence gives them. Every broker is `broker`,
-and the length replaces a list of replicas, because each system places replicas by itself. Record
-batches are decoded. Times count from the start of the run. Lists of objects are sorted by their
-names and indexes. Fields of `NOT_COMPARED` are left out. The result is JSON.
+Ids that a system chooses at random are numbered by their first appearance in the sequence:
+`producer 1`, `member 2`. Topics and groups have the names that the sequence gives them. Every
+broker is `broker`, and the length replaces a list of replicas, because each system places replicas
+by itself. Record batches are decoded. Times count from the start of the run. Lists of objects are
+sorted by their names and indexes. Fields of `NOT_COMPARED` are left out. The result is JSON.
 """
 
 from __future__ import annotations
@@ -73,7 +73,10 @@ CUT_BATCH: Final = "a cut batch"
 
 @dataclass(slots=True)
 class Normal:
-    """Replaces a session's ids and names by symbols that stay the same for the whole sequence."""
+    """Replaces ids and names in the answers of one cluster by symbols.
+
+    A value has the same symbol in all answers to one sequence of requests.
+    """
 
     session: Session
     _symbols: dict[tuple[str, Any], str] = field(default_factory=dict[tuple[str, Any], str])

@@ -21,7 +21,7 @@ KEPT: Final = Path(__file__).with_suffix(".json")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counted:
-    """A reason with the number of pairs that differ by it, and the first such difference."""
+    """A reason, the number of pairs of answers that differ by it, and the first difference."""
 
     name: str
     verdict: str
@@ -46,7 +46,7 @@ class Outcome:
 
 
 def outcome(system: str, seed: int, found: Found, rows: Sequence[Reason], day: str) -> Outcome:
-    """Returns the row of a system; its reasons are in the order of the table."""
+    """Returns the system's row of `record.json`, with reasons in the order of their table."""
     names = dict.fromkeys(row.name for row in rows if found.explained[row.name])
     by_name = {row.name: row for row in reversed(rows)}
     return Outcome(

@@ -149,8 +149,8 @@ class Fairness:
     ) -> tuple[frozenset[int], frozenset[int]] | None:
         """Returns the nodes and the edges that make a cycle fair to the instance.
 
-        A cycle that contains at least one of them is fair. Returns None if every cycle inside the
-        mask `inside` is fair.
+        A cycle that contains at least one of them is fair to the instance. Returns None if every
+        cycle inside the mask `inside` is fair to the instance.
         """
         source, target = self.graph.source, self.graph.target
         edges = instance.edges

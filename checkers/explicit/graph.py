@@ -1,7 +1,8 @@
 """The state graph of a small scope: nodes are states, edges are transitions.
 
-It finds deadlocks and terminal components, and exports files for graph tools. Nodes are numbered in
-breadth-first order, the initial states first. So two engines that agree return equal graphs.
+This module finds deadlocks and terminal components, and exports files for graph tools. Nodes are
+numbered in breadth-first order, the initial states first. So two engines that agree return equal
+graphs.
 """
 
 from __future__ import annotations

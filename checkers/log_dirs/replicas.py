@@ -101,7 +101,10 @@ def _unlike(one: Log, mine: Ints, two: Log, theirs: Ints) -> tuple[int, Ints, In
 
 
 def _overlapping(one: Log, mine: Ints, two: Log, theirs: Ints) -> Ints:
-    """Returns the rows of `mine` that share an offset with a row of `theirs`; both must ascend."""
+    """Returns the rows of `mine` whose batch shares an offset with a batch of `theirs`.
+
+    Both parameters have row numbers of batches in ascending order.
+    """
     if not len(theirs):
         return mine[:0]
     first = np.searchsorted(

@@ -52,7 +52,7 @@ def producer_snapshot(log: Log) -> Found:
 
 
 def _below(log: Log) -> Ints:
-    """Returns the batches, without a gap between them, that end at the snapshot's offset.
+    """Returns the rows of contiguous batches, of which the last ends at the snapshot's offset.
 
     The result is empty if no batch ends at this offset.
     """

@@ -1,4 +1,4 @@
-"""All reproductions by name."""
+"""The table of all reproductions: counterexamples of specs, shown on real brokers."""
 
 from __future__ import annotations
 

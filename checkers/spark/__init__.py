@@ -1,1 +1,1 @@
-"""The history analysis and the log audit on Spark: kernels run in mapInArrow."""
+"""The history analysis and the log audit on Spark, as Python functions in mapInArrow."""

@@ -96,7 +96,11 @@ class SparkDataset:
             yield replace(self, partitions=tuple(partitions))
 
     def collect(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
-        """Runs the kernels on every partition that they need; returns each kernel's rows."""
+        """Returns one table for each kernel: the rows that it returned for all partitions.
+
+        A kernel is a function from a partition to a table. It runs only on the partitions that it
+        needs.
+        """
         needed = tuple(
             (number, partition)
             for number, partition in enumerate(self.partitions)

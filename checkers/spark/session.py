@@ -1,4 +1,4 @@
-"""A Spark session with little logging, for kernels in mapInArrow.
+"""A Spark session with little logging, for Python functions in mapInArrow.
 
 Workers import this project's packages from a location that contains nothing else, and start with
 PYTHONSAFEPATH. Otherwise they would import a folder `model/` in the user's directory instead of

@@ -14,7 +14,7 @@ _ADDRESS: Final = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^\s:,/\[\]]+):\d{1,5}")
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """A cluster at bootstrap servers; raises InputFault if they are malformed."""
+    """A running cluster, known by its bootstrap servers; raises InputFault for a bad address."""
 
     bootstrap_servers: str
     called: str = ""  # what `--on` names it, if not by its address

@@ -154,9 +154,9 @@ def rounds(
 def inflict(
     system: System, drawn: Iterator[Round], until: threading.Event, done: list[Step]
 ) -> None:
-    """Runs rounds of faults until the event is set; appends each action to `done`.
+    """Runs rounds of faults until the event `until` is set; appends each action to `done`.
 
-    The round that runs when the event is set is finished.
+    A round that has begun is always finished.
     """
     for steps in drawn:
         if until.is_set():

@@ -51,7 +51,7 @@ class BrokerFaults:
             self._restless.add(trial)
 
     def opened(self) -> None:
-        """Records that one more trial has created its topics."""
+        """Notes that one more trial has created its topics."""
         with self._lock:
             self.opening = max(0, self.opening - 1)
 

@@ -41,7 +41,7 @@ REDUCTIONS: Final = 8  # trials that reduce a program
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """The limits of the search: trials for each verdict, and calls for each drawn trial."""
+    """The limits of the search: trials for each verdict, and calls for each random trial."""
 
     drawn: int = DRAWN
     rules: int = RULES

@@ -45,7 +45,7 @@ class Origin:
 
 
 def program(suite: Suite, ran: Ran) -> str:
-    """Returns the calls of the trial, and of those at the same time, as programs.
+    """Returns, as programs, the calls of the trial and of the other trials at the same time.
 
     The comment of a call is the first sentence of its rule's docstring.
     """

@@ -2,8 +2,8 @@
 
 The trace of the controller shows leader, ISR and ELR. The trace of a broker shows its role, its
 high watermark, and the offsets that it appends and truncates. No trace shows the contents of
-records: the segments in the log folders do (`Contents`). They are read at every fault and at the
-end, so that the records are known that a broker truncates when it returns.
+records: the segments in the log folders do (`Contents`). The segments are read at every fault and
+at the end. So the result also has the records that a broker truncates when it returns.
 
     events of brokers and controller  ─┐
     kills and starts of brokers       ─┼─> Moment, Moment, ...  ─> the claims on elections
@@ -44,7 +44,7 @@ class Life:
 
 @dataclass(slots=True)
 class Contents:
-    """The values of the records that log folders contained whenever they were read."""
+    """The values of all records that were in the log folders, each time the folders were read."""
 
     _of: dict[tuple[int, int, int], str] = field(default_factory=dict[tuple[int, int, int], str])
     _any: dict[tuple[int, int], str] = field(default_factory=dict[tuple[int, int], str])

@@ -60,7 +60,7 @@ def impossible(system: str, suite: str, setting: str) -> str:
 
 
 def how_to_get(power: Power) -> str:
-    """Returns the option that gives a system this power; empty if there is none."""
+    """Returns the command-line option that gives a system this power, or an empty text."""
     for (name, value), given in WEAKENING.items():
         if given is power:
             return f"--broker-config {name}={value}"

@@ -56,7 +56,7 @@ class KeptTrial:
 
 
 def is_of_trial(path: Path) -> bool:
-    """Returns whether the path may be a kept trial: a folder, or a file that describes a trial."""
+    """Returns True for every folder, and for a file that describes a kept trial."""
     return path.is_dir() or path.name in (PROGRAM, TRIAL)
 
 

@@ -1,8 +1,9 @@
 """The runtime of clients in real time: it carries out the effects of the clients of the simulation.
 
-As in `reference_impl.simulation.world`, a client is a value or a program with a method `step`. This
-runtime delivers responses and timers to the client. All clients run in one event loop. The loop
-runs only while the state machine waits: for a duration, or for a condition.
+As in `reference_impl.simulation.world`, a client is an object with a method `step`. This runtime
+calls `step` with each response and timer, and carries out the effects that `step` returns. All
+clients run in one event loop. The loop runs only while the state machine waits: for a duration, or
+for a condition.
 
 The faults on the links of clients are those of the simulation: a request or a response is lost, or
 comes late. A late request has a connection of its own, so that later requests overtake it.

@@ -138,7 +138,7 @@ class Trials:
         return all(power is None or power in self.powers for power in needed)
 
     def _with(self, allowed: frozenset[Power]) -> Trials:
-        """Returns a copy that uses the same brokers and may use only these kinds of faults."""
+        """Returns a copy of this object with the same brokers and only these kinds of faults."""
         fewer = copy(self)
         fewer.allowed = allowed
         return fewer

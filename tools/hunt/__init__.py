@@ -1,1 +1,1 @@
-"""The hunt: a nightly campaign of drawn runs on owned clusters, and the record of all of them."""
+"""The hunt: a nightly campaign of random runs on new clusters, and the record of all runs."""

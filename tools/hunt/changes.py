@@ -42,7 +42,7 @@ class NoAnswer(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A change that was requested, and the error in the answer: `NONE`, a name, or no answer."""
+    """A change that was requested, and its error: `NONE`, the name of an error, or no answer."""
 
     at_ns: int
     kind: str
@@ -60,7 +60,7 @@ class Changer:
     done: list[Change] = field(default_factory=list[Change])
 
     def run(self, kinds: Sequence[str], until: threading.Event) -> None:
-        """Requests changes of these kinds, one at a time, until the event is set."""
+        """Requests changes of these kinds, one at a time, until the event `until` is set."""
         while kinds and not until.wait(self.rng.uniform(*EVERY_S)):
             try:
                 partitions = list(self.administration.replicas().items())

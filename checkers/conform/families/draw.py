@@ -49,6 +49,6 @@ class Draw:
         return self.random.choices(values, weights)[0]
 
     def repeat(self, times: int, rows: Weighted[Callable[[], None]]) -> None:
-        """Calls a random function, `times` times; `rows` has the functions with their weights."""
+        """Calls functions of `rows`, each drawn by its weight; `times` is the number of calls."""
         for _ in range(times):
             self.weighted(rows)()

@@ -130,7 +130,10 @@ class _Transactions:
             self.send("partition was not added", 1, self.batch(1, 0))
 
     def await_markers(self) -> None:
-        """Adds a verification, which is sent again until the former transaction has ended."""
+        """Adds an AddPartitionsToTxn request that only verifies partitions.
+
+        The request is sent again until the markers of the former transaction are written.
+        """
         note = "verify until the markers are written"
         self.draw.add(add_partitions(note, ID, TOPIC, NAME, version=4, verify_only=True))
 
@@ -253,7 +256,7 @@ class _Transactions:
 
 
 def transactions(draw: Draw) -> tuple[Topic, ...]:
-    """Adds a producer's transactions to a sequence, by the first or the second protocol.
+    """Adds a producer's transactions to a sequence, by version 1 or 2 of the protocol.
 
     Returns the topics that the requests need.
     """

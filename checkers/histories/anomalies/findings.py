@@ -29,7 +29,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """The declarations about a history, and the data that all anomaly checkers read."""
+    """The declared settings of a history, such as isolation levels, and data for all checkers."""
 
     declared: Declarations
     unconfirmed: UnconfirmedValues

@@ -1,4 +1,4 @@
-"""Arrow for kernels: compute functions, and tables of integer columns.
+"""PyArrow for the analysis: its compute functions, and tables of integer columns.
 
 Arrow creates its compute functions when it is imported, so type checkers cannot see them; `compute`
 is typed as `Any`. PyArrow imports pandas, if it is installed, when it creates its first array. That
@@ -48,7 +48,7 @@ def table_from(schema: pa.Schema, *columns: Ints) -> pa.Table:
 
 
 def as_ints(column: pa.ChunkedArray, null: int = 0) -> Ints:
-    """Returns the column as int64 numbers; nulls become the number `null`."""
+    """Returns the column as int64 numbers; a null becomes the parameter `null`."""
     if column.null_count:
         column = column.cast(_INT64).fill_null(null)
     numbers: Ints = column.to_numpy().astype(np.int64, copy=False)

@@ -45,9 +45,9 @@ def bit_of(number: Ints) -> Bits:
 
 
 def bits_between(word: Ints, low: Ints, high: Ints) -> Bits:
-    """Returns, for each word number, the 64-bit word of an interval of numbers.
+    """Returns 64-bit words in which the bits of the numbers from `low` to `high - 1` are set.
 
-    The bits of the numbers from `low` to `high - 1` are set, as far as they belong to the word.
+    The parameters have one entry for each word: its index, and the interval of numbers.
     """
     begin = word << WORD_BITS
     from_low = _ALL << np.clip(low - begin, 0, LAST_BIT).astype(np.uint64)

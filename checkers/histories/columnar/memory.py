@@ -39,7 +39,10 @@ def keep_freed() -> None:
 
 
 def copied_aside(table: pa.Table) -> pa.Table:
-    """Returns a copy of the table in a separate memory pool, which kernels do not use."""
+    """Returns a copy of the table in a separate memory pool.
+
+    So small tables that live long leave no gaps between the large arrays of the other pool.
+    """
     if _SEPARATE_POOL not in pa.supported_memory_backends():
         return table
     pool = pa.mimalloc_memory_pool()

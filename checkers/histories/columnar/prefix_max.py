@@ -106,7 +106,7 @@ class PrefixMaxIndex:
 
 
 def prefix_max_index(group: Codes, reach: Ints, time_ns: Ints) -> PrefixMaxIndex:
-    """Returns the index of rows with a group (numbered from 0), a value (`reach`) and a time."""
+    """Returns a prefix-max index of rows; `reach` has the values, and groups count from 0."""
     facts = len(reach)
     if not facts:
         return PrefixMaxIndex(time_ns, reach, reach, reach, reach, 1, 0)

@@ -1,6 +1,6 @@
 """The offsets that clients observed: lower bounds of a log's end, and rows to be checked.
 
-Every row that has an offset, of an operation that ended ok, proves that the log had reached that
+If an operation ended ok, each of its rows with an offset proves that the log had reached this
 offset. A row of a reader at `read_committed` proves the same about the stable part of the log. The
 offsets of sends and the end offsets are also checked: they must not be below an offset that was
 observed before the operation was invoked.

@@ -54,7 +54,10 @@ READS: Final = ("op", "outcome", "kind", "key", "offset", "value", "isolation")
 
 
 def shuffle_kernels(declared: Declarations) -> dict[Source, Kernel]:
-    """Returns the kernels that shuffle the history into RECORD_LOCATIONS and SENDS."""
+    """Returns the kernels that shuffle the history into RECORD_LOCATIONS and SENDS.
+
+    A kernel is a function from a batch of rows to a table with a shuffle key.
+    """
     locations = partial(_locations, isolation=declared.isolation)
     sends = partial(_sends, isolation=declared.isolation)
     return {
@@ -168,7 +171,7 @@ def took_effect(batch: Batch, committed: Ints) -> Mask:
 
 
 def proves_location(batch: Batch, committed: Ints) -> Mask:
-    """Returns a mask: True for each row that proves that the log has its value.
+    """Returns a mask: True for each row which proves that the value of the row is in the log.
 
     Polls prove this, and sends that must have taken effect.
     """

@@ -89,7 +89,8 @@ class UnconfirmedValues:
     def of(self, batch: Batch) -> Mask:
         """Returns a mask: True for each row of the batch whose value is unconfirmed.
 
-        The batch must be one of RECORD_LOCATIONS.
+        The batch must be one of RECORD_LOCATIONS, the records of the history by key and offset. A
+        value is unconfirmed if a poll returned it at an offset that no acknowledged send of it has.
         """
 
         def made(batch: Batch) -> Mask:

@@ -48,7 +48,7 @@ class Batch:
         return Batch, (self.table, self.number, self.hash_seed)
 
     def ints(self, name: str, *, null: int = 0) -> Ints:
-        """Returns the column as int64; nulls become the number `null`."""
+        """Returns the column as int64; a null becomes the parameter `null`."""
         return self._once(("ints", name, null), lambda: as_ints(self.table[name], null))
 
     def is_valid(self, name: str) -> Mask:

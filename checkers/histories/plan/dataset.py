@@ -30,7 +30,10 @@ class Dataset(Protocol):
     """A source that is divided into partitions, which kernels can process."""
 
     def collect(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
-        """Returns one table for each kernel: its rows of all partitions, in partition order."""
+        """Returns one table for each kernel: the rows that it returned for all partitions.
+
+        A kernel is a function from a batch of rows to a table. The rows are in partition order.
+        """
         ...
 
 
@@ -56,6 +59,7 @@ class HistoryDataset(Dataset, Protocol):
     ) -> AbstractContextManager[Mapping[NameT, Dataset]]:
         """Yields for each kernel a dataset of the kernel's rows, which exists until the block ends.
 
-        The number of a row's partition is the row's shuffle key modulo `partitions`.
+        A kernel is a function from a batch of rows to a table with a shuffle key. The number of a
+        row's partition is the row's shuffle key modulo `partitions`.
         """
         ...

@@ -44,8 +44,9 @@ def run_kernels(
 ) -> Iterator[pa.Table]:
     """Yields the result of each kernel for the partition.
 
-    A guard is a kernel that finds invalid rows. If a guard finds some, the results of all later
-    kernels are empty. Only columns that a kernel needs are read.
+    A kernel is a function from a batch of rows to a table. A guard is a kernel that finds invalid
+    rows. If a guard finds some, the results of all later kernels are empty. Only columns that a
+    kernel needs are read.
     """
     active = [kernel for kernel in kernels if kernel.needs(number, partition)]
     of_all = columns_of(kernel for kernel in active if kernel.ops is None)

@@ -33,7 +33,7 @@ def split_by_key(table: pa.Table, partitions: int) -> Iterator[tuple[int, pa.Tab
 
 
 def merged(parts: Iterable[pa.Table], kernel: Kernel) -> pa.Table:
-    """Merges the parts that a kernel sent to one partition, sorted by `kernel.order`."""
+    """Merges the parts that a kernel sent to one partition; sorts by the columns `kernel.order`."""
     tables = [part for part in parts if part.num_rows] or [shuffled_schema(kernel).empty_table()]
     table = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
     if not kernel.order or not table.num_rows:

@@ -119,7 +119,10 @@ Plan = Generator[Request, None, ResultT]
 
 
 def collect(stage: Stage[AnswerT]) -> Plan[AnswerT]:
-    """Returns the stage's answer: the decoded result of its kernel over all partitions."""
+    """Returns the stage's answer: the decoded rows that its kernel returned for all partitions.
+
+    A kernel is a function from a batch of rows to a table.
+    """
     request = Collect(stage.source, stage.kernel)
     yield request
     return stage.decode(request.table)

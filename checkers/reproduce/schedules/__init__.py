@@ -1,1 +1,1 @@
-"""The schedules: one file for each counterexample."""
+"""The schedules of requests and faults: one file for each counterexample of a spec."""

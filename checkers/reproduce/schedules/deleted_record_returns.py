@@ -2,9 +2,9 @@
 
 A cut-off leader has an unreplicated record at offset 0. The next leader has another record there,
 which is acknowledged, read and deleted. The old leader then follows, and joins the ISR with its own
-record. It should truncate this record, but no divergence is found: the leader has deleted the
-epoch, and its epoch cache answers the log start for it. The old leader would learn the
-leader's log start from a fetch response, but none arrives before the old leader leads again.
+record. It should truncate this record, but the leader reports no divergence: the leader has deleted
+the epoch of the record, and its epoch cache answers the log start for this epoch. The old leader
+would learn this log start from a fetch response, but none arrives before it leads again.
 
 Source: LeaderEpochFileCache.endOffsetFor; Partition.isFollowerInSync; KIP-107.
 """

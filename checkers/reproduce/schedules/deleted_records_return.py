@@ -1,4 +1,4 @@
-"""C4: records that DeleteRecords has deleted are read again after a clean election.
+"""Records that DeleteRecords has deleted are read again after a clean election.
 
 DeleteRecords waits for the live replicas only. Broker 2 is down, but in the ELR, so it is elected
 when broker 1 stops. Its log still begins at offset 0, so the deleted records are back.

@@ -58,7 +58,10 @@ class Addresses:
         return f"n{node}" if self.proxied else HOST
 
     def hosts_file(self, node: int) -> str:
-        """Returns the hosts file of a node: its own addresses for the names of all nodes."""
+        """Returns the hosts file of a node: one line for each node, with its address and name.
+
+        The address is the one at which this node connects to the named node.
+        """
         return "".join(f"{_link(node, other)} n{other}\n" for other in self.ports)
 
     def open(self, proxies: Proxies) -> None:

@@ -44,7 +44,7 @@ _INDEXES: Final = (".index", ".timeindex", ".txnindex")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lost:
-    """The records that a partition lost: those from offset `first` up to offset `last`."""
+    """The records that a partition lost: offsets `first` to `last`, both included."""
 
     partition: str
     first: int
@@ -88,7 +88,7 @@ def flushed_offsets(log_dir: Path, flush_log: Path) -> dict[str, int]:
 
 
 def cut(folder: Path, offset: int) -> Lost | None:
-    """Removes the records from this offset on; returns None if the partition has none of them.
+    """Removes the records from this offset on; returns their offsets, or None if there are none.
 
     A batch that begins below the offset and ends at or above it is removed too.
     """

@@ -84,8 +84,9 @@ class Connection:
     def _contents(self, header: Header, frame: bytes) -> ReadContents:
         """Returns a function that returns the contents of the request.
 
-        The body is parsed when the function is first called. A Fetch is parsed now, because a rule
-        may later need the partitions of its fetch session.
+        The contents are the partitions and producers that the body names. The body is parsed when
+        the function is first called. Only a Fetch is parsed at once, because a rule may later need
+        the partitions of its fetch session.
         """
         if header.api_key == Api.FETCH:
             fetched = self._session.of_request(header, frame)

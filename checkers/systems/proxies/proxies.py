@@ -78,7 +78,7 @@ class Proxies:
         target_host: str,
         target_port: int,
     ) -> int:
-        """Listens for connections of `sender`, and forwards them to `receiver` at the target.
+        """Listens for connections of node `sender`, and forwards them to the address of `receiver`.
 
         Returns the port; the port 0 selects a free one. Raises CannotListen.
         """

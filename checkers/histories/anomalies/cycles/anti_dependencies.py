@@ -114,11 +114,11 @@ def _next_in_block(
 
 
 def _next(log: LogRecords, keys: Ints, offsets: Ints, *, in_later_block: bool) -> pa.Table:
-    """Returns, for each key and offset, the values at the next used offset, with their senders.
+    """Returns, for each key and offset, the values at the next offset that holds a record.
 
-    If the parameter `in_later_block` is true, this offset may be in a later block. Otherwise only
-    the block of the given offset is searched. A row without a next offset there has the sender
-    NEXT_BLOCK.
+    Each value has its sender. With `in_later_block`, the next offset may be in a later block of
+    65,536 offsets. Otherwise only the same block is searched, and a row without a next offset in
+    this block has the sender NEXT_BLOCK.
     """
     starts, sizes = log.groups()
     key, offset = log.key[starts], log.offset[starts]

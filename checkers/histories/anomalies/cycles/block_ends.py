@@ -30,7 +30,7 @@ ENDS: Final = int64_schema("key", "block", "offset", "value", "sender", "last")
 
 
 def block_ends(dependencies: DependencyContext, batch: Batch) -> pa.Table:
-    """Returns the values at the first and last occupied offset of each block.
+    """Returns, for each block, the values at its lowest and its highest offset with a record.
 
     A block is a range of 65,536 offsets of a key.
     """

@@ -257,9 +257,9 @@ class Shown:
 def cycles(graph: Graph) -> dict[str, list[Shown]]:
     """Returns a mapping from each form of cycles, such as `G1c`, to the cycles to report.
 
-    There is one cycle for each component. A component is a set of operations that the dependencies
-    of the form connect strongly. It is left out if its operations also have a cycle of a stronger
-    form.
+    There is one cycle for each component. A component is a set of operations that are strongly
+    connected by the dependencies that the form allows. A component is left out if its operations
+    also have a cycle of a stronger form.
     """
     everything = graph.components(EVERYTHING)
     if not everything:

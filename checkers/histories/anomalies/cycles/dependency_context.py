@@ -1,4 +1,4 @@
-"""The data about the whole history that every dependency kernel needs."""
+"""The data about the whole history that is needed to find dependencies in one batch."""
 
 from __future__ import annotations
 
@@ -66,5 +66,8 @@ class DependencyContext:
 
 
 def locations_stage(title: str, schema: pa.Schema, run: partial[pa.Table]) -> Stage[pa.Table]:
-    """Returns a stage that runs a kernel on RECORD_LOCATIONS: the records by key and offset."""
+    """Returns a stage that runs a kernel on RECORD_LOCATIONS: the records by key and offset.
+
+    A kernel is a function from a batch of rows to a table.
+    """
     return Stage(Source.RECORD_LOCATIONS, Kernel(title, RECORD_COLUMNS, schema, run))

@@ -1,4 +1,4 @@
-"""Kernels of the dependencies through records: who read whose record, and who wrote next.
+"""Finds the dependencies through records in one batch: who read whose record, who wrote next.
 
     p1 send k=a -> ok @0      op 0
     p2 send k=b -> ok @1      op 1

@@ -1,4 +1,4 @@
-"""Kernels of `deliveries`, which return the offsets delivered to each application as bits."""
+"""Functions that find, in one batch, the offsets delivered to each application, as bits."""
 
 from __future__ import annotations
 

@@ -35,9 +35,9 @@ from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 
 @dataclass(frozen=True, slots=True)
 class _SpecialRecord:
-    """A record whose offset is unconfirmed or shared with another value.
+    """A record that is unconfirmed, or that shares its offset with another value.
 
-    It has the record's last offset, and the first sender whose send took effect.
+    `offset` is the last offset of the record. `writer_op` is its first send that took effect.
     """
 
     offset: int
@@ -53,6 +53,7 @@ def count_unconfirmed(
 ) -> None:
     """Counts each application's deliveries, repetitions and skips of unconfirmed records.
 
+    A record is unconfirmed if a poll returned it at an offset that no acknowledged send of it has.
     Records that share their offset with another value are included.
     """
     given: defaultdict[int, set[Record]] = defaultdict(set)
@@ -88,6 +89,7 @@ def count_unconfirmed(
 def _special_records(context: Context, several: Batch) -> dict[Record, _SpecialRecord]:
     """Returns the unconfirmed records, and those that share their offset with another value.
 
+    A record is unconfirmed if a poll returned it at an offset that no acknowledged send of it has.
     Only records whose send took effect are returned.
     """
     records: dict[Record, _SpecialRecord] = {}

@@ -1,4 +1,4 @@
-"""Kernels of `fetched_offsets`: commits of group offsets, and fetches of them.
+"""Functions that find, in one batch, the commits and the fetches of group offsets.
 
     c1 commit_offset{group=g} +k@1 -> ok      op 0
     c1 commit_offset{group=g} +k@5 -> ok      op 1

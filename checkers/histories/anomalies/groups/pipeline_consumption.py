@@ -1,4 +1,4 @@
-"""Kernels of `pipelines`: the inputs that each step polled, and the offsets that it committed.
+"""Functions that find, in one batch, the inputs and committed offsets of each pipeline step.
 
     p2 txn{id=x,group=g} o=a +i@1 -> ok @0 i=m@0     a step of group g: it polled m, committed 1
 
@@ -43,7 +43,7 @@ def delivered_words(batch: Batch) -> pa.Table:
 
 
 def steps_of(batch: Batch) -> Batch:
-    """Returns the highest committed offset of each committed pipeline transaction and key."""
+    """Returns one row for each committed pipeline transaction and key: highest committed offset."""
     return batch.derived(("steps",), _made_steps)
 
 
@@ -149,10 +149,10 @@ def unreported_steps(batch: Batch) -> pa.Table:
 def commit_progress(groups: Ints, unreported_ns: Ints, batch: Batch) -> pa.Table:
     """Returns the rises of each group's committed offset, and whether each rise is certain.
 
-    A rise is a committed transaction with a higher offset than all before it. It is certain if it
-    ended before the group's first unreported transaction began, which is the group's time in
-    `unreported_ns`. Consecutive rises that are all certain, or all uncertain, become one row with
-    their highest offset.
+    A rise is a committed transaction with a higher offset than all before it. The parameter
+    `unreported_ns` has the time at which the first unreported transaction of each group began. A
+    rise is certain if it ended before this time. Consecutive rises that are all certain, or all
+    uncertain, become one row with their highest offset.
     """
     steps = steps_of(batch)
     group, key, committed = (steps.ints(name) for name in ("group", "key", "committed"))

@@ -5,7 +5,8 @@
 
     key k, value a: offsets 0 and 1, seen by op 0 and op 1
 
-A send is acknowledged at one offset at most. So a value at two offsets is always unconfirmed.
+A value is unconfirmed if a poll returned it at an offset that no acknowledged send of it has. A
+send is acknowledged at one offset at most. So a value at two offsets is always unconfirmed.
 
 Source: `properties.anomalies.log.duplicate`.
 """

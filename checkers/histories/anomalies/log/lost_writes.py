@@ -179,7 +179,7 @@ def _is_owed(bounds: Batch, key: Ints, offset: Ints) -> Mask:
 def _unread_below_bound(unconfirmed: UnconfirmedValues, bounds: Batch, batch: Batch) -> pa.Table:
     """Returns the confirmed values below the highest read offset that no poll returned.
 
-    The last row has the number of values that had to be read.
+    One more row at the end has the number of values that had to be read.
     """
     at, writes = first_rows(batch), took_effect(batch, unconfirmed.committed)
     key, offset = (batch.ints(name).take(at) for name in ("key", "offset"))

@@ -2,7 +2,8 @@
 
     p1 txn k=a -> ok @0 k=a@0      op 0 polled a before its own commit
 
-A batch has all rows of its operations, so it decides them alone.
+A batch of the history has all rows of each of its operations. So each batch finds these reads
+alone.
 
 Source: `properties.anomalies.log.precommitted_read`.
 """

@@ -5,8 +5,8 @@
     c1 poll     -> ok k=b@1 k=c@2     a is unseen, b an aborted read, c a value nobody sent
 
 A value is confirmed if every poll returned it where an acknowledged send put it. A confirmed value
-is decided in its block of offsets, an unconfirmed one on the driver. A value that was acknowledged
-without an offset and never polled is in no block; it is found among the sends.
+is decided in its block of 65,536 offsets, an unconfirmed value on the driver. A value that was
+acknowledged without an offset and never polled is in no block; it is found among the sends.
 
 Source: `properties.anomalies.log`: unseen, aborted_read, value_nobody_sent.
 """
@@ -151,7 +151,7 @@ def _last(batch: Batch) -> pa.Table:
 def _unseen(unconfirmed: UnconfirmedValues, kept: LogStarts, batch: Batch) -> pa.Table:
     """Returns the confirmed values that must be in the log but that no poll returned.
 
-    The last row has the counts of observations for the three anomalies of this plan.
+    One more row at the end has the counts of observations for the three anomalies of this plan.
     """
     at, confirmed = first_rows(batch), np.flatnonzero(~unconfirmed.of_first_rows(batch))
     if not len(confirmed):

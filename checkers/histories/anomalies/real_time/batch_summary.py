@@ -101,7 +101,8 @@ def offsets_stage(
 ) -> Stage[pa.Table]:
     """Returns a stage that runs a kernel on the columns in which clients observed offsets.
 
-    By default the kernel runs on all partitions of the history.
+    A kernel is a function from a batch of rows to a table. By default it runs on all batches of the
+    history.
     """
     return Stage(Source.OPERATIONS, Kernel(title, COLUMNS, schema, run, partitions=partitions))
 
@@ -209,7 +210,7 @@ def _first_rows_of_maximum(starts: Ints, end: Ints) -> Ints:
 
 
 def witness(of: ObservedOffsets, fact: Ints, batch: Batch) -> tuple[Codes, Ints]:
-    """Returns, for each observed log end, its kind and the operation that observed it.
+    """Returns, for each observed log end, the kind of observation and its operation.
 
     A report names this operation as the witness if the log end contradicts a check.
     """

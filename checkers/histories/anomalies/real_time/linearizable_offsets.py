@@ -95,7 +95,10 @@ _SENDS: Final = pa.schema(
 
 
 def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) -> pa.Table:
-    """Returns the checks of the batch whose offset is below the log end of earlier batches."""
+    """Returns the checks of the batch whose offset is below the log end of earlier batches.
+
+    A check demands that an offset is not below a log end observed before its operation began.
+    """
     of = observed_offsets(batch, isolation)
     own = carried_limits.filter(compute.equal(carried_limits["batch"], batch.number)).to_pylist()
     number_of = {key: number for number, key in enumerate(of.keys.tolist())}

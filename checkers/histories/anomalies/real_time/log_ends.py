@@ -66,7 +66,10 @@ class LogEnds:
 
     @classmethod
     def of(cls, spans: Batch, steps: Batch, held_back: Ints) -> Self:
-        """Builds the index from all batch summaries and from the keys of transactional sends."""
+        """Builds the index of log ends from the summaries of all batches.
+
+        The parameter `held_back` has the keys that transactions send to.
+        """
         began_ns, ended_ns = spans.ints("began_ns"), spans.ints("ended_ns")
         order = np.lexsort([ended_ns, began_ns])
         rank = np.empty(int(spans.ints("batch").max(initial=-1)) + 1, dtype=np.int64)
@@ -162,9 +165,10 @@ class LogEnds:
         return partition_numbers(self.steps.ints("batch")[may])
 
     def with_earlier_observations(self, contradicted: Batch) -> Batch:
-        """Replaces each contradicting log end by an equally high one of an earlier batch, if any.
+        """Replaces the log end of each contradicted check by one that an earlier batch observed.
 
-        Batches must be ordered in time.
+        The earlier log end must be at least as high. Without one, the log end stays as it is.
+        Batches must not overlap in time.
         """
         group, some = self._log_of_each(contradicted)
         at = self.by_batch.before(group[some], self.rank[contradicted.ints("batch")[some]])

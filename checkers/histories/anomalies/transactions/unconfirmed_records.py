@@ -2,6 +2,8 @@
 
 p1 txn{id=x} k=a -> info       op 0     sent_by (op 0, info)
 c1 poll          -> ok k=a@3   op 1     readers op 1, located at offset 3
+
+A value is unconfirmed if a poll returned it at an offset that no acknowledged send of it has.
 """
 
 from __future__ import annotations
@@ -50,7 +52,10 @@ class UnconfirmedRecord:
 
 
 def unconfirmed_records(unconfirmed: UnconfirmedValues) -> dict[Record, UnconfirmedRecord]:
-    """Returns each unconfirmed value by key and value, computed once for all plans."""
+    """Returns a mapping from key and value to the data of each unconfirmed value.
+
+    The mapping is computed once for all plans.
+    """
     return unconfirmed.observations.derived(("records",), lambda _: _collect_records(unconfirmed))
 
 
