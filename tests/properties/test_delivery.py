@@ -18,7 +18,7 @@ from properties.delivery import (
     explain,
     strongest,
 )
-from tests.properties.anomalies.small_cluster import cluster_history
+from tests.properties.anomalies.small_cluster_clients import cluster_history
 
 
 def test_records_delivered_once_without_gaps_are_exactly_once() -> None:

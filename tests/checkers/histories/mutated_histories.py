@@ -25,7 +25,8 @@ from model.histories import (
     StartOffset,
 )
 from properties.anomalies.assumptions import ASSUMPTIONS
-from tests.properties.anomalies.small_cluster import BUGS, INPUTS, OUTPUTS, cluster_history
+from tests.properties.anomalies.small_cluster import BUGS, INPUTS, OUTPUTS
+from tests.properties.anomalies.small_cluster_clients import cluster_history
 
 KEYS = (*INPUTS, *OUTPUTS)
 OUTCOMES: tuple[Outcome, ...] = ("ok", "info", "fail")

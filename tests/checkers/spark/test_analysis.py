@@ -21,7 +21,7 @@ from checkers.progress import Progress
 from checkers.spark.run import analyze_on_spark
 from checkers.spark.session import archive, session
 from model.history_notation import history
-from tests.properties.anomalies.small_cluster import cluster_history
+from tests.properties.anomalies.small_cluster_clients import cluster_history
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

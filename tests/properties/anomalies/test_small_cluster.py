@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from properties.anomalies.assumptions import ASSUMPTIONS
 from properties.anomalies.catalogue import catalogue
 from properties.anomalies.declarations import NOTHING_DECLARED
-from tests.properties.anomalies.small_cluster import BUGS, cluster_history
+from tests.properties.anomalies.small_cluster import BUGS
+from tests.properties.anomalies.small_cluster_clients import cluster_history
 
 SHOWN_BY = {
     "open transactions show": {"open-transaction-read", "G1a"},
