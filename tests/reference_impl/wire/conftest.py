@@ -1,4 +1,7 @@
-"""Fixtures: a cluster that serves TCP, and a client that sends single frames, encoded with kio."""
+"""Fixtures: a cluster that serves TCP, and a client that sends single frames, encoded with kio.
+
+Other fixtures connect the client to the leader of a topic, or to a coordinator.
+"""
 
 from __future__ import annotations
 
@@ -152,3 +155,29 @@ def coordinator(
             time.sleep(0.02)
 
     return connected
+
+
+@pytest.fixture(scope="module")
+def topics() -> set[str]:
+    return set()
+
+
+@pytest.fixture
+def broker(
+    cluster: Served, connect: Callable[..., Connection], topics: set[str]
+) -> Callable[[str], Connection]:
+    """Returns a function that creates a topic of one partition and connects to its leader."""
+
+    def leading(topic: str) -> Connection:
+        asked = connect(cluster.bootstrap_servers)
+        if topic not in topics:
+            new = {"name": topic, "num_partitions": 1, "replication_factor": 3}
+            created = asked.call(Api.CREATE_TOPICS, 7, topics=[new], timeout=5000)
+            assert created.topics[0].error_code == 0
+            topics.add(topic)
+        while True:
+            (found,) = asked.call(Api.METADATA, 12, topics=[{"name": topic}]).topics
+            if found.error_code == 0 and found.partitions[0].leader_id > 0:
+                return connect(cluster.bootstrap_servers, found.partitions[0].leader_id - 1)
+
+    return leading

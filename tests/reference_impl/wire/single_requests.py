@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from reference_impl.wire.adapter import topic_id
 from reference_impl.wire.apis import Api
 from reference_impl.wire.versions import VERSIONS
 
@@ -39,3 +40,8 @@ def begun(connection: Connection, transactional_id: str) -> dict[str, Any]:
                 "producer_epoch": answer.producer_epoch,
             }
         time.sleep(0.02)
+
+
+def named(version: int, by_id_since: int, topic: str, name: str = "name") -> dict[str, Any]:
+    """Returns the field that identifies the topic in this version of a request."""
+    return {"topic_id": topic_id(topic)} if version >= by_id_since else {name: topic}
