@@ -44,7 +44,8 @@ CLOSINGS: Final = pa.schema([*list(OPEN)[:7], ("marker", pa.int64())])
 
 def sequences(log: Log) -> Iterator[Found]:
     """Yields the findings about missing and about repeated sequence numbers."""
-    of, numbered = log.of, log.sound[log.of["base_sequence"][log.sound] >= 0]
+    of, sound = log.of, log.sound if log.metadata.is_sequenced else log.sound[:0]
+    numbered = sound[of["base_sequence"][sound] >= 0]
     one, two = log.successive(numbered)
     same = of["producer_epoch"][two] == of["producer_epoch"][one]
     older = of["producer_epoch"][two] < of["producer_epoch"][one]

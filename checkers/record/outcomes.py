@@ -46,6 +46,16 @@ def of_delivery(error: Any) -> Outcome:
     return "fail" if error.code() in NEVER_APPENDED else "info"
 
 
+def offset_of(message: Any) -> int | None:
+    """Returns the offset of a delivered message, or None if the client does not know it.
+
+    librdkafka counts DUPLICATE_SEQUENCE_NUMBER as a success: the batch was appended by an earlier
+    attempt, at an offset that the answer does not name.
+    """
+    offset: int | None = message.offset()
+    return offset
+
+
 def reason(error: Any) -> str | None:
     return None if error is None else f"{error.name()}: {error.str()}"
 

@@ -275,9 +275,9 @@ class Attempt:
 
     def _reported(self, number: int) -> Callable[[Any, Any], None]:
         def report(error: Any, message: Any) -> None:
-            if error is None and message.offset() >= 0:
+            if error is None:
                 send = self.sends[number]
-                self.sends[number] = Send(send.key, send.value, message.offset())
+                self.sends[number] = Send(send.key, send.value, outcomes.offset_of(message))
 
         return report
 

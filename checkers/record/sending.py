@@ -105,7 +105,7 @@ def _send(
 
     def reported(error: Any, message: Any) -> None:
         outcome = outcomes.of_delivery(error)
-        offset = message.offset() if error is None and message.offset() >= 0 else None
+        offset = None if error is not None else outcomes.offset_of(message)
         did = (Send(key, value, offset),)
         shared.history.complete(operation, outcome, did, outcomes.reason(error))
         ended.append(outcome)

@@ -189,7 +189,7 @@ class Stage:
 
         def reported(error: Any, message: Any) -> None:
             outcome = outcomes.of_delivery(error)
-            offset = message.offset() if error is None else None
+            offset = None if error is not None else outcomes.offset_of(message)
             self.ended(operation, value, outcome, offset, outcomes.reason(error))
             ended.append(outcome)
 

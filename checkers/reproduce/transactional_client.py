@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from confluent_kafka import KafkaException
 
+from checkers.record import outcomes
 from checkers.record.client_config import ClientConfig
 from checkers.record.clients import Clients
 from checkers.record.processes import Shared, Topic
@@ -60,7 +61,7 @@ class TransactionalClient:
 
         def reported(error: Any, message: Any) -> None:
             if error is None:
-                self._sent[0] = Send(key, value, message.offset())
+                self._sent[0] = Send(key, value, outcomes.offset_of(message))
 
         self.producer.produce(self.topic.name, value=value, partition=0, on_delivery=reported)
         self.producer.flush(WITHIN_S)

@@ -22,6 +22,7 @@ CoordinatorState = Literal[
     "Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort"
 ]
 
+CONSUMER_OFFSETS: Final = "__consumer_offsets-"  # the group coordinator appends to these logs
 SEQUENCE_NUMBERS: Final = 2**31  # sequence numbers wrap to 0 after the largest int32
 
 
@@ -139,6 +140,11 @@ class LogMetadata:
     aborted: tuple[Aborted, ...] | None = None
     snapshot: Snapshot | None = None
     stopped: bool = False
+
+    @property
+    def is_sequenced(self) -> bool:
+        """True if producers number the batches of this log; the group coordinator does not."""
+        return not self.partition.startswith(CONSUMER_OFFSETS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,11 @@ In a new producer epoch the numbers begin at 0. They wrap after the largest int3
 number counts as a gap if it is ahead of the expected one by less than half of the range, and as a
 repeat otherwise.
 
-Source: KIP-98, KIP-360; ProducerAppendInfo.
+The group coordinator appends the offsets of transactions with the producer's id, and numbers every
+batch from 0. Brokers check no numbers there. So the checks of sequence numbers leave out the logs
+of `__consumer_offsets`.
+
+Source: KIP-98, KIP-360; ProducerAppendInfo.maybeValidateDataBatch.
 Simplified: the first batch of a producer in a contiguous run may have any number: the batches
 before it may have been deleted.
 """
@@ -13,12 +17,12 @@ before it may have been deleted.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Final
 
 from properties.log_audit.check import Check, Location, count, location
-from properties.log_audit.log import SEQUENCE_NUMBERS, Batch, Logs, by_producer
+from properties.log_audit.log import SEQUENCE_NUMBERS, Batch, Logs, ReplicaLog, by_producer
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
@@ -48,7 +52,7 @@ def sequence_gaps(logs: Logs) -> tuple[SequenceJump, ...]:
     A batch is compared only with batches of the same contiguous run, in which no offset is missing.
     """
     rows: list[SequenceJump] = []
-    for log in logs.replicas:
+    for log in _sequenced(logs):
         for run in log.contiguous_runs():
             for one, two in _numbered(run):
                 if _ahead(one, two) and not _repeats(one, two):
@@ -61,11 +65,15 @@ def sequence_repeats(logs: Logs) -> tuple[SequenceJump, ...]:
     return tuple(
         sorted(
             SequenceJump(**location(log, two), **_jump(one, two))
-            for log in logs.replicas
+            for log in _sequenced(logs)
             for one, two in _numbered(log.sound)
             if _repeats(one, two)
         )
     )
+
+
+def _sequenced(logs: Logs) -> tuple[ReplicaLog, ...]:
+    return tuple(log for log in logs.replicas if log.metadata.is_sequenced)
 
 
 def _numbered(batches: list[Batch] | tuple[Batch, ...]) -> Iterator[tuple[Batch, Batch]]:
@@ -125,7 +133,8 @@ def producer_epochs_back(logs: Logs) -> tuple[ProducerEpochBack, ...]:
 
 
 def numbered(logs: Logs) -> int:
-    return count(logs, lambda b: b.sound and b.producer_id >= 0 and b.base_sequence >= 0)
+    sequenced = replace(logs, replicas=_sequenced(logs))
+    return count(sequenced, lambda b: b.sound and b.producer_id >= 0 and b.base_sequence >= 0)
 
 
 def of_producers(logs: Logs) -> int:
@@ -153,7 +162,7 @@ CHECKS: Final = (
             "producer's state, so records are out of order or lost."
         ),
         source="ProducerAppendInfo.checkSequence; claims: exactly_once_publish; KAFKA-15591",
-        observes="batches with sequence numbers",
+        observes="batches that producers number",
         row=SequenceJump,
         find=sequence_gaps,
         observed=numbered,
@@ -168,7 +177,7 @@ CHECKS: Final = (
         ),
         explanation="A retry was appended again, so consumers read the records twice.",
         source="ProducerStateEntry.findDuplicateBatch; claims: exactly_once_publish",
-        observes="batches with sequence numbers",
+        observes="batches that producers number",
         row=SequenceJump,
         find=sequence_repeats,
         observed=numbered,

@@ -1,7 +1,7 @@
 """Runs drawn plans for some time, and adds each run to the record and to the page docs/hunt.md.
 
     python -m tools.hunt --seconds 28800
-    python -m tools.hunt --seed 17 --runs 1     # the plan of one seed again
+    python -m tools.hunt --seed 17 --on 4.2.0 --runs 1     # the plan of one seed again
     python -m tools.hunt --known unclean-election
     python -m tools.hunt --page                 # only the page
 

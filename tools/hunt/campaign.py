@@ -11,6 +11,7 @@ import random
 import shutil
 import threading
 import time
+import traceback
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -23,7 +24,7 @@ from confluent_kafka import KafkaException
 from checkers.histories.analysis import analyze
 from checkers.histories.io.assumptions import assumptions_of
 from checkers.histories.io.faults import Step, paired, write_faults
-from checkers.log_dirs.audit import Decision, audit
+from checkers.log_dirs.audit import audit
 from checkers.record.options import RecordOptions
 from checkers.record.recording import SUFFIXES, record
 from checkers.report.anomalies import explained
@@ -38,9 +39,8 @@ HISTORY: Final = "history"
 CLUSTER: Final = "cluster"
 CHANGES: Final = "changes.ndjson"
 VERDICT: Final = "verdict.txt"
+FAILURE: Final = "failure.txt"  # why a run failed
 TOPIC: Final = "hunt"
-SEQUENCES: Final = ("sequence-gap", "sequence-repeat")
-INTERNAL: Final = "__"  # topics of Kafka itself
 
 
 @dataclass(slots=True)
@@ -76,10 +76,9 @@ def conduct(plan: Plan, folder: Path) -> Row:
         row = judged(row, folder)
     except KeyboardInterrupt:
         row = replace(row, verdict="interrupted")
-    except (InputFault, KafkaException, SystemError) as error:
-        # the cluster or a client gave up: no verdict. confluent-kafka's `poll` has raised
-        # SystemError when several threads share a producer
+    except (InputFault, KafkaException) as error:  # the cluster or a client gave up: no verdict
         row = replace(row, verdict="failed", reason=str(error))
+        (folder / FAILURE).write_text(traceback.format_exc())
     changes = () if done.changer is None else done.changer.done
     (folder / CHANGES).write_text("".join(json.dumps(asdict(one)) + "\n" for one in changes))
     if row.verdict == "holds":
@@ -141,7 +140,7 @@ def judged(row: Row, folder: Path) -> Row:
     audited = audit(log_dirs(folder))
     violated = {
         **{d.anomaly.id: d.permitted for d in analysis.decisions if d.verdict == "violated"},
-        **{d.check.id: d.permitted for d in audited.decisions if _occurs(d)},
+        **{d.check.id: d.permitted for d in audited.decisions if d.verdict == "violated"},
     }
     worse = tuple(name for name, permitted in violated.items() if not permitted)
     undecided = analysis.verdict in ("assumptions broken", "nothing checked")
@@ -153,19 +152,6 @@ def judged(row: Row, folder: Path) -> Row:
         permitted=tuple(name for name, permitted in violated.items() if permitted),
         reason=f"broken assumption: {', '.join(broken)}" if broken else "",
     )
-
-
-def _occurs(decision: Decision) -> bool:
-    """Returns whether a check of the log directories found a violation that matters.
-
-    The group coordinator numbers every batch of a transaction from 0. So violations about sequence
-    numbers matter only in the topics of clients.
-    """
-    found = decision.verdict == "violated"
-    if not found or decision.check.id not in SEQUENCES:
-        return found
-    partitions: list[str] = decision.rows["partition"].to_pylist()
-    return any(not partition.startswith(INTERNAL) for partition in partitions)
 
 
 def log_dirs(folder: Path) -> Sequence[Path]:

@@ -18,8 +18,8 @@ reassignments, elections and configurations of topics. Real clients record a his
 analyze` judges the history, and the log directories of the brokers.
 
 Every run is listed, also those that found nothing. A run *holds* if it broke no anomaly in its few
-minutes: that is a search, not a proof. `python -m tools.hunt --seed N --runs 1` repeats the plan of
-a seed, but not the order in which real threads run.
+minutes: that is a search, not a proof. `python -m tools.hunt --seed N --on VERSION --runs 1`
+repeats the plan of a seed, but not the order in which real threads run.
 """
 NOT_TRIED: Final = """
 ## What the hunt does not try

@@ -145,7 +145,8 @@ def several_logs(draw: st.DrawFn) -> Logs:
     """Draws one or two topic partitions with one to three replicas each."""
     found: list[ReplicaLog] = []
     stopped = draw(st.booleans())
-    for partition in ("t-0", "t-1")[: draw(st.integers(1, 2))]:
+    first = draw(st.sampled_from(["t-0", "t-0", "__consumer_offsets-0"]))
+    for partition in (first, "t-1")[: draw(st.integers(1, 2))]:
         of = draw(batches())
         for name in "ABC"[: draw(st.integers(1, 3))]:
             log = draw(replica_logs(name, partition, of))

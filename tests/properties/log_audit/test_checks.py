@@ -227,6 +227,22 @@ def test_a_repeat_of_sequence_numbers_is_a_fault() -> None:
     assert found("A t-0\n0-2 e0 p7/0 s5\n3-5 e0 p7/0 s5") == ["sequence-repeat"]
 
 
+def test_the_group_coordinator_numbers_every_batch_from_0() -> None:
+    repeated = """
+        0-1 e0 p7/0 s0 txn
+        2   e0 p7/0 s0 txn
+        3   e0 p7/0 commit c1
+        4   e0 p7/0 s0 txn
+        5   e0 p7/0 abort c1
+    """
+    offsets = f"A __consumer_offsets-2\n{repeated}"
+    assert found(offsets) == []
+    assert BY_ID["sequence-repeat"].observed(logs(offsets)) == 0
+    assert found(f"A consumer_offsets-2\n{repeated}") == ["sequence-repeat"]
+    back = "A __consumer_offsets-2\n0 e0 p7/1 s0\n1 e0 p7/0 s0"
+    assert found(back) == ["producer-epoch-order"]  # the other checks still apply
+
+
 def test_a_marker_of_the_next_epoch_restarts_the_sequence() -> None:
     assert found("A t-0\n0 e0 p7/0 s0 txn\n1 e0 p7/1 commit\n2 e0 p7/1 s0") == []
 

@@ -8,16 +8,12 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 from checkers.histories.io.faults import Step
-from checkers.log_dirs.audit import Decision
 from checkers.systems.system import SystemFailed
-from properties.log_audit.catalogue import CHECKS
 from tools.hunt import __main__ as command
 from tools.hunt import campaign, record
 from tools.hunt.campaign import HISTORY, VERDICT, Done, conduct
@@ -57,7 +53,6 @@ def raising(error: BaseException) -> Recorded:
         (recorded(LOSES), "violated", True, True),
         (raising(KeyboardInterrupt()), "interrupted", False, True),
         (raising(SystemFailed("node 2 died")), "failed", False, True),
-        (raising(SystemError("node 2 died")), "failed", False, True),  # of confluent-kafka
     ],
 )
 def test_each_run_has_a_row_and_keeps_what_broke(
@@ -140,26 +135,3 @@ def test_the_campaign_ends_by_its_budget_and_by_an_interrupt(
     last = kept(record.KEPT)[-1]
     assert (last.known, last.verdict) == ("unclean-election", "interrupted")
     assert "| unclean-election |" in (tmp_path / "hunt.md").read_text()
-
-
-@pytest.mark.parametrize(
-    ("partition", "check", "expected"),
-    [
-        ("hunt-0", "sequence-repeat", True),
-        ("__consumer_offsets-2", "sequence-repeat", False),
-        ("__consumer_offsets-2", "replica-divergence", True),
-    ],
-)
-def test_sequence_numbers_count_in_topics_of_clients_only(
-    partition: str, check: str, expected: bool
-) -> None:
-    (of,) = (one for one in CHECKS if one.id == check)
-    found = Decision(
-        check=of,
-        verdict="violated",
-        count=1,
-        observations=1,
-        rows=pa.table({"partition": [partition]}),
-    )
-    assert campaign._occurs(found) == expected
-    assert not campaign._occurs(replace(found, verdict="holds"))

@@ -37,6 +37,7 @@ def test_a_seed_draws_the_same_plan_again_and_seeds_differ() -> None:
     assert drawn(7) == drawn(7)
     assert len({str(drawn(seed)) for seed in range(20)}) == 20
     assert {drawn(seed, ["4.3.0"]).version for seed in range(5)} == {"4.3.0"}
+    assert all(drawn(n) == drawn(n, [drawn(n).version]) for n in range(20))
 
 
 def test_the_plans_of_known_defects_promise_less() -> None:
