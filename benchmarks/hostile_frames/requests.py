@@ -20,7 +20,8 @@ from typing import Any, Final, get_args, get_origin
 from kio.serial import entity_writer
 
 from model.vocabulary import ProducerEpoch, ProducerId, Sequence
-from reference_impl.log.record_batch import Record, encode
+from reference_impl.log.record import Record
+from reference_impl.log.record_batch import encode
 from reference_impl.wire.adapter import request_kind
 from reference_impl.wire.apis import Api
 from reference_impl.wire.versions import VERSIONS

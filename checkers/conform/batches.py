@@ -20,7 +20,8 @@ from typing import Any, Final
 
 import google_crc32c
 
-from reference_impl.log.record_batch import Record, encode
+from reference_impl.log.record import Record
+from reference_impl.log.record_batch import encode
 
 _CRC = slice(17, 21)
 _SIGNED_FROM: Final = 21

@@ -35,7 +35,8 @@ from checkers.systems.proxies.rules import Rule
 from checkers.systems.requests import call
 from checkers.systems.system import Ability
 from model.histories import Isolation, Outcome, Send
-from reference_impl.log.record_batch import Record, encode
+from reference_impl.log.record import Record
+from reference_impl.log.record_batch import encode
 from reference_impl.wire.apis import Api
 
 TOPIC: Final = "t"

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from model.vocabulary import ProducerEpoch, ProducerId, Sequence
-from reference_impl.log.record_batch import Record, encode
+from reference_impl.log.record import Record
+from reference_impl.log.record_batch import encode
 from reference_impl.wire.apis import Api
 
 TRANSACTIONAL_ID: Final = "x"

@@ -18,7 +18,8 @@ from typing import Final, NamedTuple
 from model.vocabulary import NO_PRODUCER_ID, Offset, ProducerEpoch, ProducerId, TopicPartition
 from reference_impl.log import transaction_marker
 from reference_impl.log.partition_log import FIRST_OFFSET, PartitionLog
-from reference_impl.log.record_batch import Record, decode, encode
+from reference_impl.log.record import Record
+from reference_impl.log.record_batch import decode, encode
 from reference_impl.log.transaction_marker import Marker
 from reference_impl.node.context import Context
 from reference_impl.node.step import Send

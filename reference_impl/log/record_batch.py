@@ -2,8 +2,7 @@
 
 A batch is a header of 61 bytes and its records, which a broker need not parse. The checksum covers
 only the bytes after the leader epoch, so the broker can write the base offset and the leader epoch
-(`stamped`) without a new checksum. A record's offset and timestamp are stored as zigzag varints
-relative to the batch. Compression covers the records as one block.
+(`stamped`) without a new checksum. Compression covers the records as one block.
 
 The codec of the library kio is not used: it always parses all records, does not decompress them,
 and drops the milliseconds of their timestamps.
@@ -38,7 +37,7 @@ from reference_impl.log.compression import (
     compress,
     decompress,
 )
-from reference_impl.log.varint import read_bytes, read_varint, write_bytes, write_varint
+from reference_impl.log.record import Record, read_record, write_record
 
 MAGIC: Final = 2
 SEQUENCE_NUMBERS: Final = 2**31  # sequence numbers wrap to 0 after the largest int32
@@ -134,16 +133,6 @@ class Header:
     def delete_horizon_ms(self) -> int | None:
         """The time from which the batch's tombstones may be deleted (KIP-534); None if not set."""
         return self.base_timestamp_ms if self.attributes & _DELETE_HORIZON else None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
-    """A record as an application sent it, without its offset."""
-
-    value: bytes | None
-    key: bytes | None = None
-    timestamp_ms: int = 0
-    headers: tuple[tuple[str, bytes | None], ...] = ()
 
 
 # ---------------------------------------------------------------- a batch as bytes
@@ -262,7 +251,7 @@ def encode(
     base_timestamp_ms = records[0].timestamp_ms
     body = bytearray()
     for delta, record in enumerate(records):
-        _put_record(body, record, delta, record.timestamp_ms - base_timestamp_ms)
+        write_record(body, record, delta, record.timestamp_ms - base_timestamp_ms)
     packed = compress(compression, bytes(body))
     attributes = (
         COMPRESSIONS.index(compression) | _TRANSACTIONAL * transactional | _CONTROL * control
@@ -302,7 +291,7 @@ def filter_records(
     body = bytearray()
     for offset, record in kept:
         delta = offset - head.base_offset
-        _put_record(body, record, delta, record.timestamp_ms - base_timestamp_ms)
+        write_record(body, record, delta, record.timestamp_ms - base_timestamp_ms)
     packed = compress(head.compression, bytes(body))
     return _sealed(
         _HEADER.pack(
@@ -351,56 +340,13 @@ def records_in(batch: bytes, head: Header) -> tuple[tuple[Offset, Record], ...]:
     at = 0
     for number in range(head.record_count):
         try:
-            delta, record, at = _take_record(body, at, head.base_timestamp_ms)
+            delta, record, at = read_record(body, at, head.base_timestamp_ms)
         except (IndexError, UnicodeDecodeError) as error:
             raise CorruptBatch(f"byte {at} of the records: record {number}: {error}") from error
         found.append((Offset(head.base_offset + delta), record))
     if at != len(body):
         _corrupt(at, f"{len(body) - at} bytes follow the last of {head.record_count} records")
     return tuple(found)
-
-
-def _put_record(out: bytearray, record: Record, offset_delta: int, timestamp_delta_ms: int) -> None:
-    body = bytearray(1)  # record attributes: unused
-    write_varint(body, timestamp_delta_ms)
-    write_varint(body, offset_delta)
-    write_bytes(body, record.key)
-    write_bytes(body, record.value)
-    write_varint(body, len(record.headers))
-    for name, value in record.headers:
-        write_bytes(body, name.encode())
-        write_bytes(body, value)
-    write_varint(out, len(body))
-    out += body
-
-
-def _take_record(data: bytes, at: int, base_timestamp_ms: int) -> tuple[int, Record, int]:
-    length, at = read_varint(data, at)
-    end = at + length
-    if length < 0 or end > len(data):
-        raise IndexError(f"it claims {length} bytes, but only {len(data) - at} are left")
-    timestamp_delta_ms, at = read_varint(data, at + 1)
-    offset_delta, at = read_varint(data, at)
-    key, at = read_bytes(data, at)
-    value, at = read_bytes(data, at)
-    header_count, at = read_varint(data, at)
-    if header_count < 0:
-        raise IndexError(f"it claims {header_count} headers")
-    headers: list[tuple[str, bytes | None]] = []
-    for _ in range(header_count):
-        name, at = read_bytes(data, at)
-        if name is None:
-            raise IndexError("a header has no key")
-        header_value, at = read_bytes(data, at)
-        headers.append((name.decode(), header_value))
-    if at != end:
-        raise IndexError(f"it ends at byte {at} and claims to end at {end}")
-    timestamp_ms = base_timestamp_ms + timestamp_delta_ms
-    return (
-        offset_delta,
-        Record(value=value, key=key, timestamp_ms=timestamp_ms, headers=tuple(headers)),
-        end,
-    )
 
 
 def _corrupt(at: int, what: str) -> NoReturn:

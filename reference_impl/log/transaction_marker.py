@@ -12,7 +12,8 @@ import struct
 from typing import Final, NamedTuple
 
 from model.vocabulary import ProducerEpoch, ProducerId
-from reference_impl.log.record_batch import Record, decode, encode
+from reference_impl.log.record import Record
+from reference_impl.log.record_batch import decode, encode
 from reference_impl.protocol.transactions import TxnResult
 
 _KEY: Final = struct.Struct(">hh")  # version, type

@@ -18,11 +18,11 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from model.vocabulary import NO_PRODUCER_ID
+from reference_impl.log.record import Record
 from reference_impl.log.record_batch import (
     MAGIC,
     CorruptBatch,
     Header,
-    Record,
     records_in,
     verified,
     whole_batches,

@@ -22,7 +22,8 @@ from typing import Final
 from model.histories import Operation, Outcome
 from model.histories import Send as Sent
 from model.vocabulary import NO_PRODUCER_ID, Offset, ProducerEpoch, ProducerId, Sequence
-from reference_impl.log.record_batch import Record, encode
+from reference_impl.log.record import Record
+from reference_impl.log.record_batch import encode
 from reference_impl.node.step import Input, ResponseReceived, Send, TimerFired
 from reference_impl.protocol.controller import DescribedMetadata, Metadata
 from reference_impl.protocol.messages import (

@@ -15,7 +15,8 @@ from typing import Final
 from model.histories import Send as Sent
 from model.vocabulary import NO_PRODUCER_ID, Offset, ProducerEpoch, ProducerId, TopicPartition
 from model.vocabulary import Sequence as SequenceNumber
-from reference_impl.log.record_batch import Record, encode
+from reference_impl.log.record import Record
+from reference_impl.log.record_batch import encode
 from reference_impl.protocol.messages import (
     ACKS_ALL,
     ErrorCode,

@@ -30,7 +30,8 @@ from model.histories import CommitOffset, Isolation, Outcome
 from model.histories import Send as Sent
 from model.vocabulary import NO_PRODUCER_ID, Offset, ProducerEpoch, ProducerId, TopicPartition
 from model.vocabulary import Sequence as SequenceNumber
-from reference_impl.log.record_batch import Record, encode
+from reference_impl.log.record import Record
+from reference_impl.log.record_batch import encode
 from reference_impl.protocol.groups import NO_GENERATION, NO_MEMBER, CommitOffsets, CommittedOffset
 from reference_impl.protocol.messages import (
     NO_PRODUCER_EPOCH,

@@ -13,7 +13,8 @@ import pytest
 from model.vocabulary import BrokerId, ProducerEpoch, ProducerId, Sequence, TopicPartition
 from reference_impl.broker.broker import Broker, BrokerConfig
 from reference_impl.controller.controller import Controller
-from reference_impl.log.record_batch import Record, encode
+from reference_impl.log.record import Record
+from reference_impl.log.record_batch import encode
 from reference_impl.node.bugs import NO_BUGS, Bugs
 from reference_impl.node.step import (
     Effects,

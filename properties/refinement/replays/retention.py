@@ -36,7 +36,8 @@ from model.vocabulary import (
 )
 from properties.refinement.replays.replay import Defect, Effect, Reading, Replay, with_bug
 from reference_impl.log.partition_log import FIRST_OFFSET, PartitionLog
-from reference_impl.log.record_batch import Record, decode, encode
+from reference_impl.log.record import Record
+from reference_impl.log.record_batch import decode, encode
 from reference_impl.node.bugs import Bug, Bugs
 from reference_impl.node.context import Context, Requester
 from reference_impl.node.step import Reply, Send

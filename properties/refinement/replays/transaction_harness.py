@@ -18,7 +18,8 @@ from model.vocabulary import NO_PRODUCER_ID, ProducerEpoch, ProducerId, Sequence
 from reference_impl.broker.broker import Broker
 from reference_impl.log import transaction_marker
 from reference_impl.log.coordinator_log import read_batches
-from reference_impl.log.record_batch import Record, decode, encode
+from reference_impl.log.record import Record
+from reference_impl.log.record_batch import decode, encode
 from reference_impl.node.bugs import Bugs
 from reference_impl.node.step import RequestReceived, ResponseReceived
 from reference_impl.protocol.controller import CreateTopic

@@ -21,7 +21,8 @@ from properties.log_audit.log import Batch, Fragment
 from properties.log_audit.notation import logs
 from properties.log_audit.notation import segment as segment_name
 from reference_impl.log.compression import COMPRESSIONS, Compression
-from reference_impl.log.record_batch import Record, decode, encode
+from reference_impl.log.record import Record
+from reference_impl.log.record_batch import decode, encode
 from tests.checkers.log_dirs import plain, writing
 
 KAFKA = Path(__file__).parents[2] / "data" / "apache_kafka"

@@ -18,7 +18,8 @@ from checkers.trials.moments import Contents, Life, moments, partition_events
 from model.vocabulary import LeaderEpoch
 from properties.claims.elections import ALWAYS, SOMETIMES, Moment, Watched
 from properties.claims.replication import Published
-from reference_impl.log.record_batch import Record, encode
+from reference_impl.log.record import Record
+from reference_impl.log.record_batch import encode
 
 TRACE = Path(__file__).parents[2] / "data" / "kafka_trace"
 LATER_NS = 10**18

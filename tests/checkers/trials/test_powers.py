@@ -31,7 +31,8 @@ from model.vocabulary import LeaderEpoch
 from properties.suites.machines.driven import Power
 from properties.suites.registry import suite_named
 from properties.suites.search.programs import Call
-from reference_impl.log.record_batch import Record, encode
+from reference_impl.log.record import Record
+from reference_impl.log.record_batch import encode
 from reference_impl.protocol.messages import FIRST_CLIENT, NodeId
 from reference_impl.simulation import faults
 from reference_impl.wire.apis import Api

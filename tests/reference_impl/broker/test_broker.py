@@ -16,7 +16,8 @@ from model.vocabulary import (
 )
 from reference_impl.broker.broker import Broker, BrokerConfig, Disk
 from reference_impl.log.partition_log import PartitionLog
-from reference_impl.log.record_batch import Record, encode
+from reference_impl.log.record import Record
+from reference_impl.log.record_batch import encode
 from reference_impl.log.segment import Batch
 from reference_impl.node.step import (
     Effects,

@@ -28,15 +28,8 @@ from reference_impl.log.compaction import compacted
 from reference_impl.log.coordinator_log import Entry
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.producer_state import ProducerStates
-from reference_impl.log.record_batch import (
-    Record,
-    batches,
-    decode,
-    encode,
-    filter_records,
-    header,
-    stamped,
-)
+from reference_impl.log.record import Record
+from reference_impl.log.record_batch import batches, decode, encode, filter_records, header, stamped
 from reference_impl.log.segment import Batch
 from reference_impl.log.transaction_marker import Marker
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs

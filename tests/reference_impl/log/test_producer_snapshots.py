@@ -21,7 +21,8 @@ from model.vocabulary import (
 from reference_impl.log import transaction_marker
 from reference_impl.log.partition_log import NO_SNAPSHOT, PartitionLog
 from reference_impl.log.producer_state import ProducerStates
-from reference_impl.log.record_batch import Record, encode, stamped
+from reference_impl.log.record import Record
+from reference_impl.log.record_batch import encode, stamped
 from reference_impl.log.segment import Batch
 from reference_impl.log.transaction_marker import Marker
 from reference_impl.node.bugs import Bug

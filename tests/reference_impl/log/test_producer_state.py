@@ -16,7 +16,8 @@ from reference_impl.log.producer_state import (
     SequenceCheck,
     Verification,
 )
-from reference_impl.log.record_batch import SEQUENCE_NUMBERS, Record, encode
+from reference_impl.log.record import Record
+from reference_impl.log.record_batch import SEQUENCE_NUMBERS, encode
 from reference_impl.log.segment import Batch
 from reference_impl.protocol.messages import ErrorCode
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from model.vocabulary import LeaderEpoch, Offset, ProducerEpoch, ProducerId, Sequence
 from reference_impl.log.compression import Compression
+from reference_impl.log.record import Record
 from reference_impl.log.record_batch import (
     SEQUENCE_NUMBERS,
     CorruptBatch,
-    Record,
     batches,
     decode,
     encode,

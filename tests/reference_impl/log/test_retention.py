@@ -12,7 +12,8 @@ from model.vocabulary import LeaderEpoch, Offset, TopicPartition
 from reference_impl.broker.broker import Broker
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.producer_state import NO_PRODUCERS
-from reference_impl.log.record_batch import Record, encode
+from reference_impl.log.record import Record
+from reference_impl.log.record_batch import encode
 from reference_impl.log.retention import retained
 from reference_impl.log.segment import Batch
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs

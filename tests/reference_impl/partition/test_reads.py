@@ -11,7 +11,8 @@ from model.vocabulary import (
     Offset,
 )
 from reference_impl.log.partition_log import PartitionLog
-from reference_impl.log.record_batch import Record, encode
+from reference_impl.log.record import Record
+from reference_impl.log.record_batch import encode
 from reference_impl.log.segment import Batch
 from reference_impl.node.bugs import Bug
 from reference_impl.partition.appends import produce

@@ -6,7 +6,8 @@ import google_crc32c
 import pytest
 
 from model.vocabulary import Offset, ProducerEpoch, ProducerId, Sequence
-from reference_impl.log.record_batch import Record, encode, header, with_create_time
+from reference_impl.log.record import Record
+from reference_impl.log.record_batch import encode, header, with_create_time
 from reference_impl.log.segment import Batch
 from reference_impl.partition.record_validation import (
     MAX_MESSAGE_BYTES,

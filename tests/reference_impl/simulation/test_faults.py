@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from model.histories import Send
 from model.vocabulary import BrokerId, LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from reference_impl.log.partition_log import PartitionLog
-from reference_impl.log.record_batch import Record, encode, stamped
+from reference_impl.log.record import Record
+from reference_impl.log.record_batch import encode, stamped
 from reference_impl.log.segment import Batch
 from reference_impl.protocol.messages import NO_BROKER, NodeId
 from reference_impl.protocol.transactions import AddPartitionsToTxn, FindCoordinator

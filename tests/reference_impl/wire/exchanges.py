@@ -17,7 +17,8 @@ from model.vocabulary import (
     ProducerId,
     TopicPartition,
 )
-from reference_impl.log.record_batch import Record, encode
+from reference_impl.log.record import Record
+from reference_impl.log.record_batch import encode
 from reference_impl.protocol.consumer_groups import (
     ConsumerGroupHeartbeat,
     ConsumerGroupHeartbeated,

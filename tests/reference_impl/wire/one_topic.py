@@ -6,7 +6,8 @@ import time
 from typing import Any
 
 from model.vocabulary import ProducerEpoch, ProducerId, Sequence
-from reference_impl.log.record_batch import Record, batches, decode, encode
+from reference_impl.log.record import Record
+from reference_impl.log.record_batch import batches, decode, encode
 from reference_impl.wire.apis import Api
 
 

@@ -11,7 +11,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from reference_impl.log.record_batch import Record, batches, decode, encode, header
+from reference_impl.log.record import Record
+from reference_impl.log.record_batch import batches, decode, encode, header
 from reference_impl.wire.apis import Api
 from reference_impl.wire.serve import Served
 

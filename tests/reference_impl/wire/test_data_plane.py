@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from model.vocabulary import ProducerEpoch, ProducerId, Sequence
-from reference_impl.log.record_batch import Record, encode
+from reference_impl.log.record import Record
+from reference_impl.log.record_batch import encode
 from reference_impl.protocol.messages import ErrorCode
 from reference_impl.wire.apis import Api
 from reference_impl.wire.serve import ServeOptions, serving

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from model.vocabulary import ProducerEpoch, ProducerId, Sequence
-from reference_impl.log.record_batch import Record, decode, encode
+from reference_impl.log.record import Record
+from reference_impl.log.record_batch import decode, encode
 from reference_impl.wire.apis import Api
 from reference_impl.wire.serve import Served
 from reference_impl.wire.topic_configs import CONFIGS

@@ -17,7 +17,7 @@ from checkers.systems.proxies.contents import Contents, FetchSession, Place, con
 from checkers.systems.proxies.frames import LENGTH, Header, request_header
 from checkers.systems.proxies.rules import Match
 from model.vocabulary import ProducerId
-from reference_impl.log.record_batch import Record
+from reference_impl.log.record import Record
 from reference_impl.log.record_batch import encode as encode_batch
 from reference_impl.wire.apis import Api
 from reference_impl.wire.plain_messages import encode, has_schema
