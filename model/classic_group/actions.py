@@ -4,8 +4,8 @@ A rebalance ends when all members have joined again, or when the coordinator sto
 others; then the next generation begins. Each member reports whether it had the partition, and the
 leader gives the partition to the member that had it last. The coordinator's log stores a stable
 group, so another coordinator can read the group there. A *static* member has a group.instance.id.
-If a process joins under the id of a member, it replaces the member; a stable group then needs no
-rebalance.
+If a process joins with the group.instance.id of a member, the process replaces the member; a stable
+group then needs no rebalance.
 
 Next, as in TLA+, lists all actions. WF (weakly fair): taken eventually if it stays enabled. SF
 (strongly fair): taken eventually if it is enabled again and again. Actions without a mark are not
@@ -74,10 +74,10 @@ class ClassicGroupActions(ClassicGroupState):
     def join(s, m: Member) -> None:
         """A process joins the group, for the first time or again, and a rebalance begins.
 
-        Kafka: GroupMetadataManager.classicGroupJoinToClassicGroup. Simplified: the member id is
-        known at once. If the process has the group.instance.id of a member, it replaces the member,
-        in every state of the group. The variant `adds-instances` keeps both, and breaks the claim
-        `one_member_of_an_instance` in 4 steps (KAFKA-8500).
+        Kafka: GroupMetadataManager.classicGroupJoinToClassicGroup. Simplified: the process has its
+        member id before it joins. If the process has the group.instance.id of a member, it replaces
+        this member, whether or not a rebalance is under way. The variant `adds-instances` keeps
+        both, and breaks the claim `one_member_of_an_instance` in 4 steps (KAFKA-8500).
         """
         when(~(s.is_stable() & exists(s.shares_instance(m, x) for x in Member)))
         s.asks_to_join(m)

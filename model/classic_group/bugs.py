@@ -77,7 +77,7 @@ class HearsOldAnswers(ClassicGroup):
     in_force=UNKNOWN,
 )
 class BelievesOldClaims(ClassicGroup):
-    """The sticky assignor believes every member that reports to have had the partition
+    """The sticky assignor believes every member that reports that it had the partition
     (KAFKA-7026).
 
     A member that missed a generation reports a partition that another member has received since.

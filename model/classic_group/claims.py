@@ -38,7 +38,7 @@ class ClassicGroupClaims(ClassicGroupActions):
     @invariant
     def only_owners_commit(s) -> Bool:
         """If a consumer believes that it owns the partition, and the coordinator accepts its
-        commit, it is the owner.
+        commit, then the consumer is the owner.
         """
         return forall(implies(s.consumer[m].owns & s.accepts(m), s.group.owners[m]) for m in Member)
 
@@ -51,7 +51,9 @@ class ClassicGroupClaims(ClassicGroupActions):
 
     @invariant
     def a_stable_group_survives(s) -> Bool:
-        """The log of a stable group contains its generation, its members and their assignment."""
+        """While a group is stable, the coordinator's log has its generation, its members and their
+        assignment.
+        """
         return implies(
             s.is_stable(),
             all_of(

@@ -20,8 +20,8 @@ from model.variants import UNKNOWN, UNRELEASED, bug
     in_force=UNKNOWN,
 )
 class ErasesWhatComesBack(ConsumerGroup):
-    """The coordinator adds the partition epoch of an assigned partition before it removes the
-    revoked one.
+    """The coordinator first adds the epochs of assigned partitions, and then removes those of
+    revoked partitions.
 
     If a member gets back the partition that it was giving up, the coordinator records the member as
     owner and then erases the record. The partition looks free, and another member gets it

@@ -60,8 +60,8 @@ class ConsumerGroupClaims(ConsumerGroupActions):
 
     @invariant
     def owners_may_commit(s) -> Bool:
-        """The coordinator accepts commits of a consumer that owns the partition, if it has recorded
-        the consumer as its owner.
+        """If a consumer owns the partition and the coordinator has recorded it as the owner, the
+        coordinator accepts its commits.
         """
         return forall(
             implies(

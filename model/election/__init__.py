@@ -3,7 +3,7 @@
 Every record that acks=all acknowledged must survive any election, as long as fewer than
 min.insync.replicas brokers have stopped uncleanly. With acks=1 a leader acknowledges every record
 when it appends the record. A planned move of leadership may lose such a record. The bug
-`trusts-one-ack` is a control experiment: it must find this loss.
+`trusts-one-ack` is a control experiment: its exploration must find this loss.
 
 Source: KIP-497, KIP-903, KIP-966; Kafka 4.1 (PartitionChangeBuilder, ReplicationControlManager,
 Partition); Vanlightly's kip-966 and v3.5 specifications for the claims.

@@ -36,7 +36,7 @@ from model.language import (
 
 
 class Replica(Ordered):
-    """A broker that keeps a copy of the partition; the preferred replica is the first element."""
+    """A broker that keeps a copy of the partition; the first replica is the preferred one."""
 
     prefix = "b"
 

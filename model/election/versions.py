@@ -1,8 +1,10 @@
-"""The versions of elections: Kafka 4.1, the protocol before KIP-966, before KIP-903, and KIP-966.
+"""The versions of elections: Kafka 4.1, the protocols before KIP-966 and KIP-903, and KIP-966 as
+written.
 
 Before KIP-966 the last member of an ISR stays in the ISR, even if it has lost its disk. Before
-KIP-903 a leader does not check the broker epoch of a fetch. The version `kip-966` is the text of
-the KIP, whose balanced recovery asks all last known eligible leaders for the end of their logs.
+KIP-903 a leader does not check the broker epoch of a fetch. The version `kip-966` follows the text
+of KIP-966: in a balanced recovery, the controller asks all last known eligible leaders for the end
+of their logs.
 
 Source: KIP-903 (3.5); KAFKA-15583 (3.7: no commit below min.insync.replicas); KIP-966.
 """

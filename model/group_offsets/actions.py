@@ -241,11 +241,11 @@ class GroupOffsetsActions(GroupOffsetsState):
     # ---- commits
 
     def accepts(s, m: Member) -> Bool:
-        """True if the consumer is in the group's generation, also during a rebalance.
+        """True if the coordinator accepts the consumer's commits.
 
-        The coordinator accepts commits of such a consumer. Without the check of the generation
-        (before KIP-447), the variant `forgets-generation` breaks the claim `each_input_once` in 14
-        steps.
+        The consumer must be in the group's generation; a rebalance may be under way. Without the
+        check of the generation (before KIP-447), the variant `forgets-generation` breaks the claim
+        `each_input_once` in 14 steps.
         """
         return s.consumer[m].generation == s.group.generation
 

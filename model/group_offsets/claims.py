@@ -45,7 +45,9 @@ class GroupOffsetsClaims(GroupOffsetsActions):
         return forall(implies(all_of(at < x, x < s.end_offset), ~s.ends(x, at)) for x in LogOffset)
 
     def ends(s, x: LogOffset, at: LogOffset) -> Bool:
-        """True if the record at offset `x` is a marker of the producer of the record at `at`."""
+        """True if the record at offset `x` is a marker of the same producer as the record at offset
+        `at`.
+        """
         return s.log[x].is_marker() & (s.log[x].producer == s.log[at].producer)
 
     def counts(s, at: LogOffset) -> Bool:

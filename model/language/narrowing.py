@@ -23,7 +23,7 @@ Free = frozenset[int]  # uids of parameters: their values may be outside of thei
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A bound of a variable: it is at least, or less than, a term plus a number."""
+    """A bound of a variable: the variable is at least, or less than, a term plus a number."""
 
     is_lower: bool
     term: t.Node

@@ -40,7 +40,7 @@ def show(n: t.Node, names: Names | None = None) -> str:
 
 
 def expanded(n: t.Node, names: Names | None = None) -> str:  # noqa: C901 - one case for each word
-    """Returns the term as text, also if the spec has a name for it; its parts appear by their
+    """Returns the term as text, even if the spec has a name for the term; its parts appear by their
     names.
     """
 

@@ -210,8 +210,8 @@ class Stepper:
 
         A loop is the variable's uid and a function that lists the elements to visit.
 
-        The innermost loop visits only elements for which the formula may be true; the others visit
-        all.
+        The innermost loop visits only elements for which the formula may be true; the other loops
+        visit all elements.
         """
         loops = [(b.uid, self._all(b)) for b in binders[:-1]]
         if binders:

@@ -55,7 +55,9 @@ class Leadership(Record):
 
 
 class Departure(Record):
-    """The ISR member that left an epoch for a newer one with the smallest fetched offset."""
+    """Of the ISR members that left a leader epoch for a newer one, the member with the smallest
+    fetched offset.
+    """
 
     happened: Bool
     bound: Offset  # its fetched offset: the epoch's leader never commits more

@@ -210,7 +210,7 @@ class RetentionActions(RetentionState):
         leader's log.
 
         Kafka: LeaderEpochFileCache.endOffsetFor. For an epoch whose records the leader has deleted,
-        it answers with the leader's log start. Simplified: request, answer and truncation are one
+        the leader answers with its log start. Simplified: request, answer and truncation are one
         step. Every claim also holds without the guard of this action.
         """
         ours, theirs = s.log[r], s.log[s.leader]

@@ -187,7 +187,9 @@ class ReadsMarkTwice(Transactions):
 
     @action
     def compare(s, p: TopicPartition) -> None:
-        """A fetch begins: it reads the high watermark, and finds no open transaction below it."""
+        """A fetch begins: it reads the high watermark, and finds that the last stable offset is
+        equal.
+        """
         when(s.last_stable_offset(p) == s.log[p].high_watermark)
         s.compared[p] = True
 

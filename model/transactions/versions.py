@@ -113,10 +113,10 @@ class Version1(Transactions):
     def fence(s) -> None:
         """The coordinator aborts an ongoing transaction under the next epoch.
 
-        Its metadata has the new epoch before the append is committed. Kafka: TransactionCoordinator
-        before 4.0. Simplified: may happen at any time. A fence whose append failed must not take
-        another epoch. Without this rule, the variant `forgets-failed-fence` breaks the claim
-        `memory_is_the_log` in 8 steps.
+        The coordinator's metadata has the new epoch before the append is committed. Kafka:
+        TransactionCoordinator before 4.0. Simplified: may happen at any time. A fence whose append
+        failed must not take another epoch. Without this rule, the variant `forgets-failed-fence`
+        breaks the claim `memory_is_the_log` in 8 steps.
         """
         producer_epoch = s.epoch_of_fence()
         when(s.may_fence())

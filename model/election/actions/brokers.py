@@ -46,7 +46,7 @@ class Brokers(ElectedPartition):
 
     @action(fair="weak")
     def apply_metadata(s, r: Replica) -> None:
-        """A broker applies the newest metadata; in a new leader epoch it forgets what it knew of
+        """A broker applies the newest metadata; in a new leader epoch it forgets the offsets of its
         followers.
 
         Kafka: Partition.makeLeader and makeFollower. Simplified: a broker applies all metadata at
@@ -179,8 +179,9 @@ class Brokers(ElectedPartition):
         return (s.broker[leader].high_watermark <= end) & (s.start_offset(leader) <= end)
 
     def may_join(s, leader: Replica, follower: Replica, end: Offset) -> Bool:
-        """True if the leader should ask to add the follower, which fetches at offset `end`, to the
-        ISR.
+        """True if the leader should propose to add the follower to the ISR.
+
+        The parameter `end` is the offset at which the follower fetches.
         """
         log = s.broker[leader]
         return all_of(
@@ -193,8 +194,8 @@ class Brokers(ElectedPartition):
     def take_fetch(
         s, leader: Replica, follower: Replica, end: Offset, broker_epoch: BrokerEpoch
     ) -> None:
-        """The leader records the follower's end offset, and may ask to add the follower to
-        the ISR.
+        """The leader records the follower's end offset, and may propose to add the follower to the
+        ISR.
         """
         joins = s.may_join(leader, follower, end)
         s.propose(leader, s.broker[leader].isr | {follower}, joins, broker_epoch)

@@ -158,7 +158,9 @@ class Agreement(Clients):
 
     @action_property
     def states_follow_the_table(s, after: Self) -> Bool:
-        """The transactional id's state in the coordinator's log changes only as Kafka allows it."""
+        """The transactional id's state in the coordinator's log changes only as Kafka's table of
+        transitions allows.
+        """
         before, then = s.transaction_state.committed, after.transaction_state.committed
         unchanged = before.state == then.state
         return unchanged | any_of(*((before.state == a) & (then.state == b) for a, b in FOLLOWS))

@@ -61,7 +61,10 @@ def first_different(history: History, fetch: Fetch) -> Commit | Fetch | None:
 
 
 def commits_of(history: History, fetch: Fetch) -> list[Commit]:
-    """Returns the commits, including failed ones, that could have set the fetched offset."""
+    """Returns the commits of the fetched offset that were invoked before the fetch completed.
+
+    Failed commits are included.
+    """
     return [
         commit
         for commit in commits(history)

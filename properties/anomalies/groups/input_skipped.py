@@ -28,7 +28,9 @@ from properties.anomalies.transactions.visible import TRANSACTION
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class InputSkipped:
-    """A skipped input record, a proof that it exists, and the first transaction beyond it."""
+    """A skipped input record, an operation that observed it, and a transaction that committed a
+    higher offset.
+    """
 
     group: str
     key: str

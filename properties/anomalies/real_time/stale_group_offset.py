@@ -1,9 +1,9 @@
 """A fetch returned a group offset that no order of commits and fetches in real time explains.
 
 The committed offset of a group and key is a register: a fetch returns what the last commit before
-it set. Each takes effect at one instant between invocation and completion. A commit that ended
-`info` may take effect at any later time, or never; one that failed never does. The first content is
-unknown, and a commit may lower the offset.
+it set. Each commit and each fetch takes effect at one instant between its invocation and its
+completion. A commit that ended `info` may take effect at any later time, or never; one that failed
+never does. The first content is unknown, and a commit may lower the offset.
 
 `properties.linearizability` searches for an order. It checks the fetches in the order of their
 completions. If a fetch fits no order, the search reports the fetch and continues without it.

@@ -60,7 +60,7 @@ class Worker:
     ) -> None:
         """Begins to process the assigned partitions at their committed positions.
 
-        The parameter `committed` maps each partition to its position, or to None for 0. The member
+        The parameter `committed` maps each partition to its position; None stands for 0. The member
         requested the positions at the time `ns`.
         """
         for place, offset in committed.items():

@@ -123,7 +123,7 @@ class JudgedMachine(RuleBasedStateMachine):
     def _judges_progress(self) -> bool:
         """True if a run without progress is a result; False if the search skips such a run.
 
-        It is skipped only on a broker with seeded bugs, in a search for a single name.
+        Such a run is skipped only on a broker with seeded bugs, in a search for a single name.
         """
         return not (self.bugs and len(self._judge) == 1)
 
