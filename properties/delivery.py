@@ -11,9 +11,9 @@ A record is identified by its key and value. So if a producer's retry appends a 
 both copies are delivered, the record was delivered twice.
 
 A record is *skipped* if its send must have taken effect, but the application did not receive it
-(operations that failed do not count). Only offsets from the lowest that the application received up
-to the highest that was delivered to it are checked: later records may still arrive. Records that
-retention may have deleted do not count as skipped.
+(operations that failed do not count). The check covers the offsets from the lowest one that the
+application received up to the highest one that was delivered to it; later records may still arrive.
+Records that retention may have deleted do not count as skipped.
 
 A history satisfies a semantics if all its applications do. An application that seeks back receives
 records again.

@@ -143,9 +143,9 @@ class ClassicGroupActions(ClassicGroupState):
     def keeps(s, m: Member) -> Bool:
         """True if the sticky assignor lets the member keep the partition.
 
-        The member must report that it had the partition, and no other member may report that it
-        had the partition in a later generation. Without the comparison of generations (KIP-341),
-        the variant `believes-old-claims` breaks the claim `one_owner` in 13 steps (KAFKA-7026).
+        The member must report that it had the partition. No other member may report that it had the
+        partition in a later generation. Without the comparison of generations (KIP-341), the
+        variant `believes-old-claims` breaks the claim `one_owner` in 13 steps (KAFKA-7026).
         """
         return s.says_it_had(m) & forall(
             implies(s.says_it_had(x), s.consumer[x].claimed_in <= s.consumer[m].claimed_in)
@@ -262,7 +262,7 @@ class ClassicGroupActions(ClassicGroupState):
         s.consumer[m].refused = c.generation
 
     def is_about_now(s, m: Member) -> Bool:
-        """True if the consumer sent the refused request in the generation that it is in now."""
+        """True if the consumer is still in the generation in which it sent the refused request."""
         return s.consumer[m].refused == s.consumer[m].generation
 
     @action(fair="weak")

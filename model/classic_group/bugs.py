@@ -103,8 +103,8 @@ class WaitsForLeader(ClassicGroup):
 class AcceptsAnyone(ClassicGroup):
     """The coordinator accepts offset commits of anyone, also of former members.
 
-    It refuses commits only while it waits for the leader's assignment. This bug breaks the claim
-    `only_owners_commit`.
+    The coordinator refuses commits only while it waits for the leader's assignment. This bug breaks
+    the claim `only_owners_commit`.
     """
 
     def accepts(s, m: Member) -> Bool:

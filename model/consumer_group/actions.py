@@ -138,9 +138,9 @@ class ConsumerGroupActions(ConsumerGroupState):
     def accepts_heartbeat(s, m: Member) -> Bool:
         """True if the coordinator accepts the epoch in the member's heartbeat.
 
-        The coordinator accepts the epoch that it has recorded for the member. After a lost answer
-        it also accepts the member's previous epoch, and from a member that joins again it accepts
-        0.
+        The coordinator accepts the epoch that it has recorded for the member. After a lost answer,
+        the coordinator also accepts the member's previous epoch. From a member that joins again, it
+        accepts epoch 0.
         """
         c, x = s.consumer[m], s.member[m]
         behind = (c.epoch == x.previous_epoch) & implies(c.owns, x.assigned != nothing)
@@ -197,9 +197,9 @@ class ConsumerGroupActions(ConsumerGroupState):
     ) -> Epoch | Nothing:
         """Returns the epoch to record for the partition after a member's state changes.
 
-        If the member has the partition in its new state, this is the member's new epoch. If it had
-        the partition only in its old state, the partition is free, and the result is `nothing`.
-        Otherwise the epoch does not change.
+        If the member has the partition in its new state, this is the member's new epoch. If the
+        member had the partition only in its old state, the partition is free, and the result is
+        `nothing`. Otherwise the epoch does not change.
         """
         had = any_of(old.assigned != nothing, old.revoking != nothing)
         has = any_of(assigned != nothing, revoking != nothing)

@@ -84,8 +84,8 @@ class WantsExactEpoch(ConsumerGroup):
     """Before KIP-1251: the coordinator accepts a commit only in the member's present epoch
     (KAFKA-20066).
 
-    The coordinator has moved the member to a new epoch, and the consumer has not received the
-    answer yet, so its commit is refused. This bug breaks the claim `owners_may_commit`.
+    If the coordinator has moved the member to a new epoch, and the consumer has not received the
+    answer yet, the consumer's commit is refused. This bug breaks the claim `owners_may_commit`.
     """
 
     def accepts_commit(s, m: Member) -> Bool:

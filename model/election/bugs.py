@@ -30,8 +30,8 @@ from model.variants import LATEST, UNKNOWN, UNRELEASED, bug, kafka
     in_force=UNRELEASED,
 )
 class CountsKnownIsr(Election):
-    """A leader commits a record that its known ISR has, and ignores the larger ISR that it
-    proposed.
+    """A leader commits a record as soon as its known ISR has the record, without the replicas that
+    the leader proposed to add.
 
     The controller may have added a member that lacks the record, and may elect that member. KIP-497
     prevents that: a leader waits for the maximal ISR, with the proposed members. This bug breaks
@@ -355,8 +355,8 @@ class KeepsMark(Election):
     in_force=UNRELEASED,
 )
 class ElectsFromIsrOnly(Election):
-    """The controller elects only members of the ISR, so with an empty ISR no leader ever exists
-    again.
+    """The controller elects only members of the ISR, so no leader ever exists again if the ISR is
+    empty.
 
     This bug breaks the claim `somebody_leads`.
     """

@@ -269,8 +269,8 @@ class ElectionClaims(Controller):
 
     @witness
     def committed_and_elected_anew(s) -> Bool:
-        """Reachable: a record is committed, and a leader other than the first is up and knows that
-        it leads.
+        """Reachable: a record is committed, and a leader other than the first leader is up and
+        knows that it leads.
         """
         return exists(
             all_of(s.is_true_leader(r), r != Replica.least(), s.is_committed(x))

@@ -72,8 +72,8 @@ class SnapshotKeepsNewest(IdempotentProducer):
     """A replica that restarts restores only the newest batch of the producer from its snapshot.
 
     Kafka up to 4.3 writes only the newest batch to its snapshots. If a client retries an older
-    batch, the leader refuses it as out of order. The client gives the batch a new number, and it is
-    appended again. This was reproduced on brokers of Kafka 4.3. This bug breaks the claim
+    batch, the leader refuses the batch as out of order. The client gives the batch a new number,
+    and it is appended again. This was reproduced on brokers of Kafka 4.3. This bug breaks the claim
     `at_most_once`.
     """
 
@@ -141,8 +141,8 @@ class KeepsSequences(IdempotentProducer):
 class RenumbersBackwards(IdempotentProducer):
     """The client gives batches in flight new numbers in another order than it sent them.
 
-    The leader appends them in this other order (KAFKA-8483). This bug breaks the claim
-    `as_it_was_sent`.
+    The leader appends the batches in the order of the new numbers (KAFKA-8483). This bug breaks the
+    claim `as_it_was_sent`.
     """
 
     def goes_before(s, c: Batch, b: Batch) -> Bool:

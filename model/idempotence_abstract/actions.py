@@ -2,7 +2,8 @@
 
 A leader computes its knowledge of a producer from its log, so every new leader has the same
 knowledge. The leader appends only the record that continues the producer's records in the log. A
-retry of a record that is already in the log is not such a record.
+retry of a record that is already in the log does not continue the log, so the leader does not
+append it.
 
 Next, as in TLA+; no action is fair, because only safety is proved.
 

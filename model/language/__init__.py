@@ -43,8 +43,8 @@ Four rules:
   of its sort. If not, exploration reports an error of the spec with action, line and conjunct.
 - Python's `and`, `or`, `not`, `if` and `a < b < c` need a truth value, which a term does not have.
 
-The language gets a new word when an action of Kafka needs it, together with a meaning in every
-engine and a test that the engines agree.
+The language gets a new word only when an action of Kafka needs the word. Every engine then gets the
+meaning of the word, and a test checks that the engines agree.
 """
 
 from model.language.expressions import (

@@ -4,8 +4,9 @@ A *state* maps each cell (a variable with its keys) to a value: an integer, a tr
 for `nothing`. The elements of a sort are the integers of its range.
 
 *Terms* read the state before the action. Integers are unbounded: `end - 1` at end 0 is -1, and a
-comparison with -1 is defined. Only an integer that is *kept* (as a key, as an assigned value, or
-where `nothing` is allowed too) must be in its sort. If not, the term is *undefined*.
+comparison with -1 is defined. An integer must be in its sort only where it is *kept*: as a key, as
+an assigned value, or where `nothing` is allowed too. If it is outside its sort there, the term is
+*undefined*.
 
 *Evaluation order* decides which undefined terms are reached. Conjuncts of a guard and members of
 `&`, `|`, `=>` and `ite` are evaluated from left to right, quantifiers from the least element

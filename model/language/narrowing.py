@@ -2,8 +2,9 @@
 
 `narrowed` reads a formula about a bound variable and returns *branches*: sets of elements. Every
 element for which the formula can be true is in a branch. The other elements make the formula false,
-without reaching an undefined term. A branch has bounds for the element. It may also have a row (a
-variable that the element indexes), whose value must be above a number:
+without reaching an undefined term. A branch has bounds for the element. A branch may also have a
+row, which is a variable indexed by the element; the row's value at the element must be above a
+number:
 
     (start <= o) & (o < end) & ...      bounds start and end
     (o < end) & (own < row[o])          bound end, and the values of the row above own
@@ -70,7 +71,8 @@ def narrowed(formula: t.Node, binder: t.Local, free: Free) -> Sequence[Narrowed]
 def is_defined(n: t.Node, free: Free) -> bool:
     """Returns True if the term is defined in every state.
 
-    This means that its evaluation never raises Undefined, and that its value is always in its sort.
+    A defined term is always evaluated without the error Undefined, and its value is always in its
+    sort.
     """
     match n:
         case t.Const():

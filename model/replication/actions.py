@@ -208,7 +208,7 @@ class TruncateToHighWatermark(ReplicationClaims):
         """A follower that has reached the leader's high watermark joins the ISR.
 
         Kafka: Partition.maybeExpandIsr. Simplified: leader and controller change together. In this
-        version the follower needs to reach only the high watermark, which may lag behind at a new
+        version the follower needs to reach only the high watermark, which may be too low at a new
         leader. From KIP-320 on `has_reached_its_epoch` is required too. Without that guard, the
         variant `joins-before-epoch` breaks the claim `strong_isr` in 11 steps (KAFKA-7128).
         """

@@ -29,7 +29,8 @@ from model.variants import UNKNOWN, UNRELEASED, bug, kafka
     in_force=kafka(None, "0.10"),
 )
 class CutsOnEitherSide(TruncateToHighWatermark):
-    """Both replicas truncate to their own high watermarks, and the one with the shorter log leads.
+    """Both replicas truncate to their own high watermarks, and the replica with the shorter log
+    leads.
 
     The new leader writes another record at an offset that is below the high watermark of the other
     replica (KAFKA-1211). This bug breaks the claim `log_matching`.
@@ -48,9 +49,9 @@ class CutsOnEitherSide(TruncateToHighWatermark):
 class CountsOldEpochs(Kip320):
     """A leader counts a follower of an older leader epoch when it advances the high watermark.
 
-    An epoch between the two may have another leader. When the follower meets that leader, it may
-    truncate the record that was committed because of its fetch. This bug breaks the claim
-    `strong_isr`.
+    An epoch between the two may have another leader. When the follower meets this other leader, it
+    may truncate the record, which is committed because the follower was counted. This bug breaks
+    the claim `strong_isr`.
     """
 
     def acknowledges(s, follower: Replica, leader: Replica, offset: Offset) -> Bool:
@@ -67,10 +68,11 @@ class CountsOldEpochs(Kip320):
     in_force=UNRELEASED,
 )
 class TruncatesEarly(Kip320):
-    """A follower truncates its log to the log of a leader that does not yet know that it leads.
+    """A follower truncates its log to the log of a new leader that has not learned of its election
+    yet.
 
-    The leader may truncate its own log before it begins to lead, so records that both logs had are
-    lost. This bug breaks the claim `strong_isr`.
+    The new leader may truncate its own log before it begins to lead. Then records that both logs
+    had are lost. This bug breaks the claim `strong_isr`.
     """
 
     def answers_truncation(s, leader: Replica, leader_epoch: LeaderEpoch) -> Bool:

@@ -1,8 +1,8 @@
 """Replication with a history variable: the largest high watermark that any leader ever had.
 
-A new leader's high watermark may lag, and followers copy it, so every replica's high watermark may
-be lower than an earlier one. Records below the largest high watermark stay committed, so a claim
-about committed records needs this variable.
+A new leader's high watermark may lag, and followers copy it. So all present high watermarks may be
+lower than the high watermark of an earlier leader. Records below the largest high watermark stay
+committed, so a claim about committed records needs this variable.
 
 Source: Abadi and Lamport, The Existence of Refinement Mappings; the true high watermark of public
 specifications of KIP-966.

@@ -42,9 +42,9 @@ from model.variants import LATEST, kafka, unreleased, version
 class Kip101(TruncateToHighWatermark):
     """KIP-101: the follower truncates to the end of its own last leader epoch in the leader's log.
 
-    This version breaks the claim `strong_isr` after two quick elections. A follower fetched from
-    the leader of a newer epoch and then led in an older epoch, so the epochs in its log decrease.
-    Then the leader answers with an offset that is too low (KAFKA-6361).
+    This version breaks the claim `strong_isr` after two quick elections. A replica may fetch from
+    the leader of a newer epoch, and then lead in an older epoch. Then the epochs in its log
+    decrease, and this leader answers a follower with an offset that is too low (KAFKA-6361).
     """
 
     def truncation_offset(s, follower: Replica, leader: Replica) -> Offset:
@@ -85,8 +85,9 @@ class Kip101(TruncateToHighWatermark):
 class Kip279(Kip101):
     """KIP-279: the follower truncates to the end of the common prefix of both logs.
 
-    This version breaks the claim `strong_isr` with three replicas. The leader that answers may be
-    deposed, and its log may end before the last committed record (KAFKA-6880).
+    This version breaks the claim `strong_isr` with three replicas. The leader that answers the
+    follower may be deposed, and this leader's log may end before the last committed record
+    (KAFKA-6880).
     """
 
     def truncation_offset(s, follower: Replica, leader: Replica) -> Offset:
@@ -146,9 +147,10 @@ class Kip320FirstTry(Kip279):
         """The leader raises its high watermark past a record that every member of its ISR has.
 
         Kafka: never shipped. Simplified: as in the version before KIP-101. The guard compares
-        records, not leader epochs. So the leader counts a follower of an older epoch, and this
-        follower may then truncate the record, because the leader of an epoch between the two lacks
-        the record. So a committed record is lost in 12 steps (3 replicas, 3 leader epochs).
+        records, not leader epochs. So the leader counts a follower of an older epoch. An epoch
+        between the two may have another leader, which lacks the record. When the follower meets
+        this other leader, it truncates the record. So a committed record is lost in 12 steps (3
+        replicas, 3 leader epochs).
         """
         hw = s.replica[leader].high_watermark
         when(
@@ -251,14 +253,14 @@ class Kip320(Kip279):
 
     @action(fair="strong")
     def leader_inc_high_watermark(s, leader: Replica) -> None:
-        """The leader raises its high watermark if every ISR member is in its epoch and has the
-        offset.
+        """The leader raises its high watermark if every ISR member is in the leader's epoch and has
+        the offset.
 
         Kafka: Partition.maybeIncrementLeaderHW, on fetches of the leader's epoch only. Simplified:
         the leader reads the followers' logs. The leader must not count a follower of an older
-        epoch: that follower may truncate the record when it meets the leader of an epoch in
-        between. Without the comparison of epochs, the variant `counts-old-epochs` breaks the claim
-        `strong_isr` in 12 steps.
+        epoch. An epoch between the two may have another leader. When the follower meets this other
+        leader, the follower may truncate the record. Without the comparison of epochs, the variant
+        `counts-old-epochs` breaks the claim `strong_isr` in 12 steps.
         """
         hw = s.replica[leader].high_watermark
         when(
@@ -272,9 +274,9 @@ class Kip320(Kip279):
         """A leader removes from the ISR a follower that lags or is in another leader epoch.
 
         Kafka: Partition.maybeShrinkIsr. Simplified: no time passes. The leader may also remove a
-        member that never fetches in this epoch, so that it can commit without the member; a smaller
-        ISR loses no record. Without the guard that only the true leader writes the ISR, the claim
-        `strong_isr` breaks in 8 steps.
+        member that never fetches in this epoch, because otherwise the leader could never commit
+        again. A smaller ISR loses no record. Without the guard that only the true leader writes the
+        ISR, the claim `strong_isr` breaks in 8 steps.
         """
         isr = s.replica[leader].isr
         lags = s.log[follower].end_offset < s.log[leader].end_offset

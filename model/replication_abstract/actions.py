@@ -1,9 +1,9 @@
 """The actions of abstract replication: controller, replicas, followers, leaders, restarts.
 
-A leader may be deposed without knowing, while the controller has elected others. Such a leader can
-commit only records that all members of its ISR have fetched. So its high watermark cannot pass the
-smallest fetched offset of a member that has left for a newer epoch (`departure`). That bound is the
-core of the proof in `proof.py`.
+A deposed leader may not know yet that the controller has elected another leader. The deposed leader
+can commit only records that all members of its ISR have fetched. So its high watermark cannot pass
+the smallest fetched offset of a member that has left for a newer epoch (`departure`). This bound is
+the core of the proof in `proof.py`.
 
 Next, as in TLA+; no action is fair, because only safety is proved.
 

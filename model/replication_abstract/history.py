@@ -1,9 +1,9 @@
 """The lemmas that the logs of leader epochs and of replicas are prefixes of one history.
 
-The log of a leader epoch only grows. So a log that has a record of some epoch has, below that
-record, the same records as the log of that epoch. Two logs that agree at an offset therefore agree
-at every offset below. The lemmas whose names end in `_prefix` say this. A replica keeps the records
-that it reported as fetched, as long as the replica stays in the epoch.
+The log of a leader epoch only grows. So if a log has a record of some epoch, this log and the log
+of the epoch are equal up to the record. Two logs that agree at an offset therefore agree at every
+offset below. The lemmas whose names end in `_prefix` say this. A replica keeps the records that it
+reported as fetched, as long as the replica stays in the epoch.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def epochs_are_elected(s) -> Bool:
-        """The controller elected every epoch that has begun and every epoch that a replica
-        is in.
+        """The controller has started every leader epoch in which a leader began to lead, and every
+        epoch that a replica is in.
         """
         return all_of(
             s.elected[s.newest],
@@ -55,8 +55,8 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def leaders_were_elected(s) -> Bool:
-        """A replica that leads was chosen by the controller for its epoch, and that epoch has
-        begun.
+        """The controller chose every replica that leads, for the replica's epoch, and this epoch
+        has begun.
         """
         return forall(
             implies(

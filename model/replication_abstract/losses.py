@@ -177,7 +177,8 @@ class ReplicationWithLosses(AbstractReplication):
     def become_leader_without(s, r: Replica, newer: LeaderEpoch, kept: Offset) -> None:
         """A replica begins to lead with its own log; committed records that it lacks are lost.
 
-        The replica is alone in its ISR, so all records of its log count as committed from now on.
+        The replica is the only member of its ISR, so all records of its log count as committed from
+        now on.
         """
         when(s.may_lack(newer), s.leads_from[r] <= newer, s.has_up_to(r, kept))
         was_end, end = s.committed_end, s.replica[r].end_offset
@@ -218,7 +219,9 @@ class ReplicationWithLosses(AbstractReplication):
 
     @action
     def commit_too_late(s, r: Replica, mark: Offset) -> None:
-        """A deposed leader commits records that a newer leader already lacks, so they are lost."""
+        """A deposed leader commits records that a newer leader lacks, so these records are lost at
+        once.
+        """
         own = s.replica[r].leader_epoch
         when(s.is_replaced(own))
         s.needs_fetches_up_to(r, mark)

@@ -123,8 +123,8 @@ class ReplicationLemmas(SharedHistory):
         """An ISR member has each record of an earlier epoch, unless the leader of that epoch cannot
         commit the record now.
 
-        That leader cannot commit the record if it is blocked for ever (`is_blocked`), or if it
-        still waits for this member to fetch the record.
+        There are two such cases: the leader is blocked for ever (`is_blocked`), or it still waits
+        until this member fetches the record.
         """
         return forall(
             implies(

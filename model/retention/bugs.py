@@ -100,11 +100,12 @@ class TakesLeadersStart(Retention):
 class JoinsWithOldRecords(Retention):
     """A follower joins the ISR when it has reached the high watermark, whatever its log start is.
 
-    The code of Kafka from 3.7 to 4.3 does so. A leader that has deleted the records of an epoch
-    answers with its log start as the end of older epochs. If a follower's log differs below this
-    offset, the follower keeps records that were never committed until it learns the log start. If
-    it becomes leader before, it returns these records. This was reproduced on brokers of Kafka 4.3;
-    no other report is known. This bug breaks the claim `latest_values_are_kept`.
+    Kafka from 3.7 to 4.3 has this bug. A leader that has deleted the records of an epoch answers
+    with its log start as the end of older epochs. If a follower's log differs below this offset,
+    the follower keeps records that were never committed, until it learns the leader's log start. If
+    the follower becomes leader before that, it returns these records to consumers. This was
+    reproduced on brokers of Kafka 4.3; no other report is known. This bug breaks the claim
+    `latest_values_are_kept`.
     """
 
     def has_heard_log_start(s, r: Replica) -> Bool:

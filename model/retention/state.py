@@ -70,9 +70,7 @@ def later_of(a: Offset, b: Offset) -> Offset:
 
 
 def same_epoch(a: Log, b: Log, offset: Offset) -> Bool:
-    """True if both logs have a record at the offset with the same leader epoch, so it is the same
-    record.
-    """
+    """True if both logs have the same record at the offset: a record of the same leader epoch."""
     return a.has_offset(offset) & (a.record[offset].leader_epoch == b.record[offset].leader_epoch)
 
 

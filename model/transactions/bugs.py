@@ -77,8 +77,8 @@ class OngoingById(LaxMarkers):
     """A leader appends a record if any transaction of its producer id is open.
 
     While the marker of one transaction is in flight, the leader appends a record of the next
-    transaction to the first one (KAFKA-18575, KAFKA-18654). This bug breaks the claim
-    `markers_close_their_own`.
+    transaction as if it belonged to the first one (KAFKA-18575, KAFKA-18654). This bug breaks the
+    claim `markers_close_their_own`.
     """
 
     def is_ongoing(s, p: TopicPartition, k: Transaction) -> Bool:

@@ -6,9 +6,9 @@ client that retries EndTxn: a fence raises the epoch by one, and so does the end
 
 Source: KIP-890; KAFKA-19367; TransactionMetadata.prepareAbortOrCommit and
 TransactionCoordinator.endTransaction of Apache Kafka 4.3.
-Simplified: as in `versions`. A client of transaction version 2 gets the new epoch by EndTxn. An
-older client gets it by InitProducerId with its producer id and epoch (KIP-360), which this spec
-leaves out.
+Simplified: as in `versions`. A client of transaction version 2 gets the new epoch by EndTxn. This
+spec leaves out older clients, which get the new epoch by InitProducerId with their producer id and
+epoch (KIP-360).
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ class StrictFence(Transactions):
     """After a fence for a new instance, the old instance receives no other epoch.
 
     As in transaction version 1, the coordinator does not store the previous epoch with the fence.
-    So it refuses a late EndTxn of the fenced transaction, and does not take it for a retry.
+    So the coordinator refuses a late EndTxn of the fenced transaction, and does not take this
+    request for a retry.
     """
 
     fenced: Set[Transaction]  # aborted because a newer instance asked for a producer id

@@ -88,8 +88,8 @@ class Version1(Transactions):
     # ---- the coordinator
 
     def asks_to_add(s, k: Transaction, p: TopicPartition) -> Bool:
-        """True if the client may add the partition: in transaction version 1, it does so before it
-        sends the record.
+        """True if the client may add the partition: in transaction version 1, the client does so
+        before it sends the record.
         """
         return s.is_waiting(k) & ~s.sent[k][p]
 
@@ -239,8 +239,8 @@ class Verification(Version1):
     in_force=kafka("4.0", "4.1"),
 )
 class LaxMarkers(Transactions):
-    """Version 2 as in 4.0: a partition accepts a marker even if its epoch already has records
-    there.
+    """Version 2 as in Kafka 4.0: a partition accepts a marker even if it already has records of the
+    marker's epoch.
 
     The marker of one transaction carries the epoch of the next transaction. If this marker is
     delivered again, it closes the next transaction (KAFKA-19446). This version breaks the claim

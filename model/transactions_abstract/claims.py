@@ -131,8 +131,8 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @lemma
     def one_after_another(s) -> Bool:
-        """Of two transactions of a producer, one is later: its records have at least the epoch of
-        the other one's markers.
+        """Of two transactions of a producer, the records of the later one have at least the epoch
+        of the earlier one's markers.
 
         True because the later transaction began after the earlier one was complete. The earlier
         decision had moved the producer to the epoch of its markers, and the later transaction took

@@ -66,8 +66,8 @@ def _committed_reads(history: History) -> frozenset[KeyValue]:
 def must_have_taken_effect(operation: Operation, read: AbstractSet[KeyValue]) -> bool:
     """Returns True if the operation surely took effect.
 
-    It did if it ended `ok`, or if it ended `info` and one of its records was read. The parameter
-    `read` has the records that were read.
+    An operation took effect if it ended `ok`, or if it ended `info` and one of its records was
+    read. The parameter `read` has the records that were read.
     """
     sent = {(micro.key, micro.value) for micro in operation.did if isinstance(micro, Send)}
     return operation.outcome == "ok" or (operation.outcome == "info" and not sent.isdisjoint(read))

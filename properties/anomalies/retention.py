@@ -5,8 +5,8 @@ records below it need not be in the log, no matter when a client read that start
 declared compacted, any record may be gone: the history does not show which records have a later one
 with the same key.
 
-Simplified: a record that a reader missed before it was deleted is not distinguished from a record
-that was deleted before the reader reached it.
+Simplified: a reader may miss a record that is deleted later, or a record that was already deleted;
+the two cases are not distinguished.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ and own view of the in-sync set. Two records are equal if offset, leader epoch a
 
 Source: D0, D3 of docs/sources.md; KIP-966; hachikuji/kafka-specification; Vanlightly's
 specifications of replication.
-Simplified: a broker that is down still counts with the log that it had before. Records that it lost
-with its power are missing only from its restart on.
+Simplified: a broker that is down still counts with the log that it had before. If a power loss cost
+this broker records, they are missing only from its restart on.
 """
 
 from __future__ import annotations

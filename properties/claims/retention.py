@@ -1,9 +1,9 @@
 """Executable definition of the claim about readers that are away for some time.
 
 `KeptForReaders` has the history of the writers and readers, and the absences of each reader. An
-absence begins when the reader has read to the end of the log. At its return the reader lists the
-end offset, and the absence ends when it has read up to that offset. Records may be deleted once the
-promised time is over. Values are unique.
+absence begins when the reader has read to the end of the log. When the reader returns, it lists the
+end offset. The absence ends when the reader has read up to this offset. Records may be deleted once
+the promised time is over. Values are unique.
 
 Source: D3 of docs/sources.md.
 """
@@ -42,7 +42,7 @@ class KeptForReaders:
 def retention_loses(run: KeptForReaders) -> tuple[Breach, ...]:
     """Always: a reader that is away for less than the promised time misses no record.
 
-    It receives each acknowledged record that was sent while it was away.
+    The reader receives each acknowledged record that was sent during its absence.
     """
     received: defaultdict[int, set[str]] = defaultdict(set)
     for operation in run.history:

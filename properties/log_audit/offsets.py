@@ -22,7 +22,9 @@ from properties.log_audit.log import Logs, ReplicaLog, base_offset
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class OffsetBack(Location):
-    """A batch that begins below the end of the batch before it, or below its segment's base."""
+    """A batch that begins below the end of the batch before it, or below the base offset of its
+    segment.
+    """
 
     next_offset: int  # the lowest offset at which it may begin
 
@@ -37,7 +39,8 @@ class OffsetGap(Location):
 def offsets_back(logs: Logs) -> tuple[OffsetBack, ...]:
     """Returns one row per batch that begins below the lowest offset at which it may begin.
 
-    That offset is the end of the batch before, or the base offset of its segment if higher.
+    This lowest offset is the end of the batch before, or the base offset of the batch's segment if
+    that is higher.
     """
     rows: list[OffsetBack] = []
     for log in logs.replicas:

@@ -7,8 +7,8 @@ highest log end.
 
 Source: KIP-664, which finds hanging transactions by the same two criteria; KIP-890.
 Simplified: the current time is that of the newest batch in any log. A `transaction.max.timeout.ms`
-above the default is not taken into account. A coordinator's log is taken as complete for the
-producers that it has, even if partitions are missing.
+above the default is not taken into account. A coordinator's log counts as complete for the
+producers that it contains, even if partitions of this log are missing.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The producer snapshot with which a broker starts agrees with the log.
 
 A broker that starts reads the newest producer snapshot and the log after it. If the snapshot is
-wrong, the broker refuses a producer's next batch, appends one twice, or waits for a transaction
-that has ended.
+wrong, the broker may refuse a producer's next batch, append a batch twice, or wait for a
+transaction that has ended.
 
 Source: ProducerStateManager (`.snapshot`), KIP-98, KIP-360.
 Simplified: only the newest snapshot of each log is compared, and only if the log still has the

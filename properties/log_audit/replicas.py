@@ -7,8 +7,9 @@ one, so some offsets may not be compared.
 
 Source: Kafka documentation, "Replication"; replication-offset-checkpoint, ReplicaManager.
 Simplified: an offset that only one replica has is no difference: each replica is compacted at its
-own time, and `offset-gap` reports gaps. After an unclean election a replica may keep a checkpoint
-of records that it truncated: this is reported as a difference, and it is a real difference.
+own time, and `offset-gap` reports gaps. After an unclean election, a replica's checkpoint may still
+count records that the replica has truncated. This is reported as a difference, because the replicas
+do differ.
 """
 
 from __future__ import annotations

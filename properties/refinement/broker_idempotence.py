@@ -7,9 +7,10 @@ The spec's variables get their values from the broker:
     acked               the records that were acknowledged to clients, at the acknowledged offset
 
 A stamp is the producer, epoch and sequence number of a record. The log of a new leader may contain
-records that the previous leader lacked. These are mapped to a change of leader and then appends, as
-if they were appended again. The producer state of a leader must agree with its log. Each record
-without a producer id or sequence number, and each marker, is mapped to a producer of its own.
+records that the previous leader lacked. These records are mapped to appends after the change of
+leader, as if the new leader appended them again. The producer state of a leader must agree with its
+log. Each record without a producer id or sequence number, and each marker, is mapped to a producer
+of its own.
 
 Source: KIP-98, KIP-360; `model.idempotence_abstract.versions`.
 Simplified: an acknowledgement counts when the client receives it, and only with acks=all.

@@ -278,8 +278,9 @@ class BrokerReplication:
     def _late_fetches(self, leader: Leader) -> Iterator[Call]:
         """Yields the spec's actions for fetches that were sent before the leader's epoch began.
 
-        The spec takes the action of a fetch when the follower sends the fetch. These fetches were
-        sent too early for that, so the action is taken after the leader has received the fetch.
+        Usually the spec takes the action of a fetch when the follower sends the fetch. But before
+        its epoch has begun, the leader of the spec cannot take part in a fetch. So the spec takes
+        the action after the broker's leader has received the fetch.
         """
         state, e = self.behaviour.state, leader.state.leader_epoch
         for broker, remote in leader.in_sync.remotes.items():

@@ -1,7 +1,8 @@
 """The knowledge of a broker about a topic partition: only facts that messages brought to it.
 
-In the abstract specs a node reads the state of other nodes directly. So the abstract specs accept a
-leader that relies on a fetch before the fetch arrives. These rules limit a broker's knowledge:
+In the abstract specs a node reads the state of other nodes directly. So the abstract specs alone
+would accept a leader that relies on a fetch before the fetch arrives. These rules limit a broker's
+knowledge:
 
     a partition state    is one that the controller has decided
     a follower's end     is the offset of a fetch of that follower, once the fetch has arrived

@@ -1,8 +1,8 @@
 """Numbers that identify producers, topic partitions and transactions in abstract transactions.
 
-A transaction gets its number when it first appears in its coordinator's cache. A producer epoch
-identifies the transaction: its records carry the epoch in which it began, and its markers carry the
-producer's new epoch, which was set when the transaction ended. In version 2 these epochs
+A transaction gets its number when it first appears in its coordinator's cache. Producer epochs
+identify the transaction. Its records carry the epoch in which the transaction began. Its markers
+carry the new epoch that the producer got when the transaction ended. In version 2 these epochs
 distinguish the transactions of a producer.
 """
 

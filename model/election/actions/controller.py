@@ -336,10 +336,10 @@ class Controller(Brokers):
 
         Kafka: ReplicationControlManager.validateAlterPartitionData answers INELIGIBLE_REPLICA;
         Partition.handleAlterPartitionError. Simplified: other errors leave the request pending. A
-        leader that drops the proposed ISR after any error may commit without a member that was
-        granted: the variant `falls-back-on-any-refusal` breaks the claim `leader_completeness` in
-        11 steps. A leader that ignores the answer never asks again: the variant
-        `waits-after-refusal` breaks the claim `requests_are_answered`.
+        leader that drops the proposed ISR after any error may commit without a member that the
+        controller has added: the variant `falls-back-on-any-refusal` breaks the claim
+        `leader_completeness` in 11 steps. A leader that ignores the answer never asks again: the
+        variant `waits-after-refusal` breaks the claim `requests_are_answered`.
         """
         when(
             s.presumes_leadership(leader),

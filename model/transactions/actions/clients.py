@@ -177,7 +177,8 @@ class Clients(Markers):
 
     @action(fair="weak")
     def hear_end(s, k: Transaction, i: Instance, outcome: Outcome) -> None:
-        """A client learns that its transaction ended as it asked, and receives its new epoch.
+        """A client learns that its transaction ended as the client asked, and receives its new
+        producer epoch.
 
         Kafka: EndTxnResponse v5 and TransactionManager. Simplified: if an answer is lost, the
         client learns the end in a later step. Without the guard that the coordinator has decided as

@@ -53,7 +53,7 @@ class TransactionsClaims(Agreement):
     @invariant
     def told_is_true(s) -> Bool:
         """If a client receives the answer that its commit or abort succeeded, the coordinator has
-        decided so.
+        made this decision.
         """
         return forall(
             implies(

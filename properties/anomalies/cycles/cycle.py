@@ -178,7 +178,8 @@ def _with_anti_dependencies(form: str, found: tuple[Dependency, ...]) -> Iterato
 def of_anti_dependencies(
     component: tuple[int, ...], flow: Graph, missed: Iterable[tuple[int, int]]
 ) -> tuple[str, tuple[int, ...]] | None:
-    """Returns the form (G-single or G2) and a cycle of it, or None if there is no such cycle.
+    """Returns the form G-single or G2, and a cycle of this form; None if there is no cycle of
+    either form.
 
     `missed` are the rw dependencies: pairs of a reader and the sender of a record that the reader
     missed. `flow` is the graph of all other dependencies. The cycle of a G-single begins with the

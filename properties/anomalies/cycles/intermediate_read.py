@@ -1,7 +1,7 @@
 """G1b: a reader received part of a transaction, then a later record, but never the last part.
 
-A poll returns a range of records that may end inside a transaction. That alone is no fault, since
-the next poll continues there, or the reader stops for good or loses the key. A read is intermediate
+A poll returns a range of records that may end inside a transaction. This alone is no fault: the
+next poll continues there, unless the reader stops for good or loses the key. A read is intermediate
 if the reader polls a value of the transaction and then skips (`order.skip`) past the last value
 that the transaction sent to the same key. The reader's process must never have polled this last
 value.

@@ -5,8 +5,8 @@ fetch completed, or a commit from before the history. The second origin is exclu
 offset was observed before the fetch began. An offset that only aborted transactions committed is an
 `aborted-offset-read`.
 
-Simplified: commits missing from the history (automatic ones, or those of other clients) count as
-absent.
+Simplified: a commit that the history does not record (an automatic one, or one of another client)
+counts as no commit.
 """
 
 from __future__ import annotations

@@ -53,8 +53,8 @@ class GroupOffsetWentBackwards:
 def _unexplained(history: History, fetch: Fetch) -> Iterator[Commit | Fetch]:
     """Yields each earlier commit or fetch of a higher offset, if no later commit lowered it.
 
-    A commit may have lowered the higher offset if it committed the fetched offset, and may have
-    taken effect after the higher offset was committed or fetched.
+    A commit of the fetched offset may have lowered the higher offset, if this commit may have taken
+    effect after the higher offset was committed or fetched.
     """
     back = [
         commit

@@ -1,8 +1,8 @@
 """Two committed transactions of a pipeline consumed the same input record.
 
-Each transaction committed an offset above the record, so the later one should have begun above it.
-A rewind explains the repetition. A rewind is a commit of an offset that is not above the record. It
-did not fail, and it may have taken effect between the two transactions.
+Each transaction committed an offset above the record, so the later transaction should have begun
+above the record. A rewind explains the repetition. A rewind is a commit of an offset that is not
+above the record. It did not fail, and it may have taken effect between the two transactions.
 """
 
 from __future__ import annotations

@@ -2,12 +2,14 @@
 
 The committed offset of a group and key is one register. A commit outside a transaction sets it when
 the coordinator accepts the commit. A commit inside a transaction is pending until the transaction
-commits. The coordinator orders all commits by their arrival: a pending commit overrides the commits
-accepted before it, and later ones override it, however late its marker arrives.
+commits. The coordinator orders all commits by their arrival. A pending commit overrides the commits
+that arrived earlier. Commits that arrived later override the pending commit, even if its marker
+arrives after them.
 
 A fetch at read_committed waits while a transaction with a pending offset is undecided (KIP-447,
-`require_stable`). At read_uncommitted it may return the offset from before a transaction that has
-already ended `ok`. NONE, the register without a committed offset, is below every offset.
+`require_stable`). A fetch at read_uncommitted may return an older offset, even if the transaction
+with the newer offset has already ended `ok`. NONE, the register without a committed offset, is
+below every offset.
 
 Source: KIP-98, KIP-447; OffsetMetadataManager of Apache Kafka for the order of pending commits.
 """
@@ -111,9 +113,9 @@ def may_follow(commit: Commit, fact: Commit | Fetch) -> bool:
     """Returns True if the commit may have taken effect after `fact`.
 
     `fact` is a commit or a fetch of the same group and partition. A fetch that does not wait for
-    undecided transactions may miss an offset even after its transaction has ended. So a commit
-    inside a transaction may take effect after such a fetch, even if the commit completed before the
-    fetch began.
+    undecided transactions may miss an offset even after the transaction with this offset has ended.
+    So a commit inside a transaction may take effect after this fetch, even if the commit completed
+    before the fetch began.
     """
     if commit.outcome == "fail" or commit.register != fact.register:
         return False

@@ -76,8 +76,8 @@ def _before(history: History, fetch: Fetch, shown: _Shown) -> bool:
 def _after(fetch: Fetch, commit: Commit) -> bool:
     """Returns True if the fetch must return the commit's offset or a later one.
 
-    That is so if the fetch reads the same group and key, waits for undecided transactions, and
-    begins after the commit was invoked.
+    The fetch must read the same group and key, wait for undecided transactions, and begin after the
+    commit was invoked.
     """
     same = commit.register == fetch.register
     return same and fetch.stable and commit.invoked_ns < fetch.invoked_ns

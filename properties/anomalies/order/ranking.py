@@ -2,8 +2,9 @@
 
 A value *ranks* at an offset if it counts as the record there. Of several values observed at one
 offset, one ranks there. If a value ranks at several offsets, the last offset counts. The choice
-among several values is arbitrary: Jepsen takes the first value of a Clojure hash set. For integers
-the same value is chosen here, so that the verdicts agree; otherwise the least value.
+among several values is arbitrary: Jepsen takes the first value of a Clojure hash set. If all values
+are integers, the value that Jepsen takes is chosen here too, so that the verdicts agree. Otherwise
+the least value is chosen.
 
 Source: jepsen.tests.kafka version-orders; Clojure: clojure.lang.PersistentHashSet and Murmur3, for
 longs.

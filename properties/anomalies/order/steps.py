@@ -3,10 +3,11 @@
 Within an operation, every two consecutive records that it polled from a key, or sent to a key, are
 a step. If a rebalance affected the key during the operation, its polls of the key are no steps.
 
-Between operations of a process, a step of polls goes from the last record of the key in an
-operation that ended `ok` to the first record in the next operation that polls the key; other
-operations do not move the position. A step of sends goes from one operation that did not fail to
-the next one. An `assign` or `subscribe` drops the keys that it does not name.
+Between operations of a process, a step of polls goes from the last record of a key in an operation
+that ended `ok` to the first record of the key in the next operation that polls the key. Operations
+with another outcome do not move the position. A step of sends goes from one operation that did not
+fail to the next operation that did not fail. An `assign` or `subscribe` drops the keys that it does
+not name.
 
 The length of a step is the distance between the offsets at which its two values rank (`ranking`). A
 step with an unknown offset proves nothing.
@@ -125,8 +126,9 @@ def sends_within(history: History) -> Iterator[Step]:
 def polls_between(history: History) -> Iterator[Step]:
     """Yields the steps of polls that lead from one operation of a process to a later one.
 
-    A step goes from the last record of a key that the first operation polled, to the first record
-    of the key in the next operation of the process that polls the key.
+    The later operation is the next one of the process that polls the same key. The step goes from
+    the last record of the key in the first operation to the first record of the key in the later
+    one.
     """
     return _located(history, _between(history, Poll))
 
@@ -134,7 +136,8 @@ def polls_between(history: History) -> Iterator[Step]:
 def sends_between(history: History) -> Iterator[Step]:
     """Yields the steps of sends that lead from one operation of a process to a later one.
 
-    A step goes from the last record that the first operation sent to a key, to the first record
-    that the process sent to this key in its next operation on the key.
+    The later operation is the next one of the process that sends to the same key. The step goes
+    from the last record sent to the key in the first operation to the first record sent to the key
+    in the later one.
     """
     return _located(history, _between(history, Send))

@@ -12,8 +12,8 @@ markers legally hold back. Records polled, and ends read, at `read_committed` pr
 the last stable offset. An acknowledged send proves none. If no transaction sends to the key, every
 fact is also a lower bound of the last stable offset.
 
-Operations that did not end ok prove no facts. Nor does an empty poll: a fetch may return before it
-has data, and a new leader's high watermark may lag (KIP-207).
+Operations that did not end ok prove no facts. An empty poll proves no fact either: a fetch may
+return before it has data, and a new leader's high watermark may lag (KIP-207).
 """
 
 from __future__ import annotations

@@ -80,8 +80,8 @@ def calls(some: Collection[Commit | Fetch]) -> list[Call[RegisterAction]]:
 def registers(history: History) -> dict[Register, list[Commit | Fetch]]:
     """Maps each register to the commits and fetches that the search must order.
 
-    Commits that failed are left out. So is a commit that may never have taken effect, if no fetch
-    returned its offset. Registers without a fetch are left out.
+    Three things are left out: commits that failed; commits that may never have taken effect, if no
+    fetch returned their offsets; registers without a fetch.
     """
     found: dict[Register, list[Commit | Fetch]] = {}
     in_transactions = {one.register for one in commits(history) if one.in_transaction}

@@ -29,7 +29,7 @@ FENCED: Final = re.compile(
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class FencedTransactionRead:
-    """A record that only fenced transactions sent, the first of these, and the first reader."""
+    """A record that only fenced transactions sent, with its first sender and its first reader."""
 
     key: str
     value: str

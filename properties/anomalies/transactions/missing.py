@@ -12,7 +12,7 @@ The last stable offset is no upper bound, since it waits for the marker. Records
 have dropped (`retention`) are not missing.
 
 Simplified: readers count as having read beyond a record if any reader received that offset or a
-higher one, as for `lost-write`. In a history in which no reader reads from the beginning, this
+higher one, as for `lost-write`. So if no reader of a history reads from the beginning, this check
 reports false losses.
 """
 

@@ -1,8 +1,7 @@
 """A transaction is visible only in part: some of its records were read, others are missing.
 
-The transaction ended `ok`, or ended `info` and a read of one of its records proves that it
-committed. So every reader that reads beyond one of its records must also receive that record
-(`missing`).
+The transaction has committed: it ended `ok`, or it ended `info` and one of its records was read. So
+every reader that reads beyond a record of the transaction must receive this record (`missing`).
 
 A transaction of which no record was read is not torn: its missing records are a `lost-write`. In a
 torn transaction, a missing record with an observed offset is also a `lost-write`. A record of a
@@ -58,7 +57,7 @@ class _Shown:
 
 
 def _shown(history: History) -> Iterator[_Shown]:
-    """Yields each transaction of several records, with the one of them that was read first.
+    """Yields each transaction of several records, with the record that was read first.
 
     Transactions of which no record was read are left out.
     """

@@ -2,8 +2,9 @@
 
 The operation `init_producer` makes its process an instance of a transactional id, and fences every
 earlier instance. An operation took effect if it ended `ok` with a send or an offset commit, or if a
-reader at read_committed received one of its records. It must not take effect if a newer instance
-was made before its end was requested (for a plain send: before it was invoked):
+reader at read_committed received one of its records. A plain send has no end, so its invocation
+counts as the end. The operation must not take effect if a newer instance was made before the
+operation's end was requested:
 
     older instance made | newer instance made | end requested        -->  a zombie's write
 

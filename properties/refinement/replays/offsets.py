@@ -83,7 +83,7 @@ class OffsetHarness:
 
 
 def _with_copy(effect: Effect) -> Effect:
-    """Wraps an effect so that the harness keeps a copy of itself from before the action."""
+    """Returns the effect of an action, extended: first the harness keeps a copy of itself."""
 
     def effect_with_copy(harness: OffsetHarness, *arguments: Any) -> None:
         harness.before = replace(harness, before=None)

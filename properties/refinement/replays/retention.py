@@ -7,9 +7,9 @@
     ... cleans-past-hw               compacts-uncommitted      latest_values_are_kept
 
 The harness is one topic partition on two brokers, its leader and its follower, and the fetches
-between them. A log that deletes uncommitted records moves its high watermark up with its log start,
-so that these records look committed. Therefore the high watermark is read as it was before the
-deletion.
+between them. If a log of the broker deletes uncommitted records, its high watermark moves up with
+its log start, and the deleted records look committed. Therefore the harness uses the high watermark
+from before the deletion.
 
 Simplified: retention deletes all records that it may delete at once; the model deletes one at a
 time. A compacted log needs one more record, since its active segment is not compacted. In one

@@ -8,12 +8,13 @@
     transactions forgets-failed-fence   failed-fence-counts     memory_is_the_log
     transactions unclean-election       (unclean, allowed)      no_hanging_transaction
 
-The harness is `transaction_harness`. A message that arrives late in the counterexample is held by
-the network, and the action that receives it waits for its arrival.
+The harness is `transaction_harness`. The simulated network holds each message that arrives late in
+the counterexample. The action that receives the message waits until the message arrives.
 
 Source: KIP-890, KIP-1228; KAFKA-9666, KAFKA-14884, KAFKA-17754.
-Simplified: the late EndTxn is of transaction version 2, so its producer epoch is an old one, and
-only the buggy broker accepts it. In version 1 the epoch stays the same, so it is always accepted.
+Simplified: the late EndTxn is of transaction version 2. It carries an old producer epoch, so only
+the buggy broker accepts it. In version 1 the epoch does not change, so every broker accepts a late
+EndTxn.
 """
 
 from __future__ import annotations

@@ -99,8 +99,8 @@ def run(
     """Returns the verdicts on the suite's claims inside their conditions, on a broker with `bugs`.
 
     The claims that must *always* hold are checked together on the same runs. The search ends at the
-    first run that breaks one of them; the other claims are then undecided, unless this run breaks
-    them too. Claims that something *can* happen are searched only on a broker without bugs.
+    first run that breaks one of these claims. The other claims are then undecided, unless this run
+    breaks them too. Claims that something *can* happen are searched only on a broker without bugs.
     """
     started = time.process_time()
     tally = Tally(progress=progress)
