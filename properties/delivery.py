@@ -16,7 +16,7 @@ application received up to the highest one that was delivered to it; later recor
 Records that retention may have deleted do not count as skipped.
 
 A history satisfies a semantics if all its applications do. An application that seeks back receives
-records again.
+records again, so its deliveries are not at-most-once.
 
 Source: docs/sources.md D0; claims: at_most_once, at_least_once, exactly_once_publish,
 exactly_once_pipeline, rewind_redelivers.

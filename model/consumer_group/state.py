@@ -4,7 +4,7 @@ Source: KIP-848, KIP-1251 (assignment epochs, for commits); kafka trunk of 2026,
 CurrentAssignmentBuilder and ConsumerGroup.
 Simplified: one partition. The coordinator's log always has all of its state; the claim
 `books_are_right` says that a failover computes the same partition epoch.
-Left out: Kafka accepts a commit in the member's own epoch also for a partition that the member
+Left out: in the member's own epoch, Kafka accepts a commit even for a partition that the member
 never had.
 """
 

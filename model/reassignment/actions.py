@@ -4,9 +4,9 @@ For every change of the partition, the controller first tests whether the reassi
 Then the controller updates the ELR, elects a leader among the replicas, and begins a leader epoch
 if a replica was removed.
 
-Next, as in TLA+, by role. WF marks a weakly fair action, which is eventually taken if it stays
-enabled. SF marks a strongly fair action, which is eventually taken if it is enabled infinitely
-often. An action without a mark may never happen.
+Next, as in TLA+: the table lists all actions by role. WF marks a weakly fair action, which is
+eventually taken if it stays enabled. SF marks a strongly fair action, which is eventually taken if
+it is enabled infinitely often. An action without a mark may never happen.
 
     brokers      WF apply_metadata, WF delete_replica, write, SF advance_high_watermark,
                  shrink_isr, WF fetch, WF truncate_to_shared, take_late_fetch

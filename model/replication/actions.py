@@ -1,8 +1,8 @@
 """The actions of replication, in the protocol before KIP-101; `versions.py` replaces some of them.
 
-Next, as in TLA+, by role. WF marks a weakly fair action, which is eventually taken if it stays
-enabled. SF marks a strongly fair action, which is eventually taken if it is enabled infinitely
-often. An action without a mark may never happen.
+Next, as in TLA+: the table lists all actions by role. WF marks a weakly fair action, which is
+eventually taken if it stays enabled. SF marks a strongly fair action, which is eventually taken if
+it is enabled infinitely often. An action without a mark may never happen.
 
     controller   controller_elect_leader, controller_shrink_isr
     leaders      WF become_leader, leader_write, SF leader_inc_high_watermark, leader_shrink_isr,

@@ -5,7 +5,7 @@ can commit only records that all members of its ISR have fetched. So its high wa
 the smallest fetched offset of a member that has left for a newer epoch (`departure`). This bound is
 the core of the proof in `proof.py`.
 
-Next, as in TLA+; no action is fair, because only safety is proved.
+Next, as in TLA+: the table lists all actions. No action is fair, because only safety is proved.
 
     controller   elect, elect_nobody, shrink_isr, refuse, expand_isr
     replicas     become_leader, become_follower, restart

@@ -1,8 +1,9 @@
 """A fence for a new instance, with and without a way back for the old instance.
 
-A new instance that finds an open transaction has it aborted (a *fence*), and asks again for its
-producer id until the abort is complete. Until then the coordinator may take the old instance for a
-client that retries EndTxn: a fence raises the epoch by one, and so does the end of a transaction.
+If a new instance finds an open transaction, the coordinator aborts this transaction (a *fence*).
+The new instance asks again for its producer id until the abort is complete. Until then the
+coordinator may mistake the old instance for a client that retries EndTxn: a fence raises the epoch
+by one, and so does the end of a transaction.
 
 Source: KIP-890; KAFKA-19367; TransactionMetadata.prepareAbortOrCommit and
 TransactionCoordinator.endTransaction of Apache Kafka 4.3.

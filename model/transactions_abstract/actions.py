@@ -5,7 +5,7 @@ decision arrives. Requests may arrive late and twice, so an action stays possibl
 forbids it. A marker carries a producer and an epoch but no transaction, so only epochs distinguish
 the transactions of a producer.
 
-Next, as in TLA+; no action is fair, because only safety is proved.
+Next, as in TLA+: the table lists all actions. No action is fair, because only safety is proved.
 
     coordinator  begin, add_partition, end_commit, end_abort, fence, init_producer,
                  complete_transaction

@@ -1,8 +1,8 @@
 """An anomaly: a statement about histories, a checker that finds violations, and their text.
 
-Each anomaly is a module with five parts: the row that describes one violation, the literal
-definition that finds the rows, the count of the observations that were checked (`observed`), the
-rendering of a row (`explain`), and the anomaly itself as an entry of the catalogue.
+Each anomaly is a module with five parts: the row that describes one violation; the literal
+definition that finds the rows; the count of the checked observations (`observed`); the rendering of
+a row (`explain`); the anomaly itself, which is an entry of the catalogue.
 """
 
 from __future__ import annotations

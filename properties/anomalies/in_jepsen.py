@@ -1,8 +1,8 @@
 """The catalogue under the names of jepsen.tests.kafka, with the anomalies that Jepsen looks for.
 
 Jepsen's checker has no process dependencies, so Jepsen calls a -process form a -realtime form. For
-a component with a cycle, Jepsen's checker also reports a general name, `PL-..-cycle-exists`. An
-anomaly that Jepsen does not look for is still reported here, but is permitted (no fault).
+a strongly connected component, Jepsen's checker also reports a general name, `PL-..-cycle-exists`.
+An anomaly that Jepsen does not look for is still reported here, but is permitted (no fault).
 
 Source: jepsen.tests.kafka; Elle: elle.txn, for the names of its consistency models.
 """

@@ -1,8 +1,8 @@
 """A check of the audit: what must be true of logs, and how faults are found and shown.
 
-Each module holds the checks of one concern: their rows, the literal definitions that find them, the
-counts of what was checked (`observed`), the rendering of a row (`explain`), and the checks as
-entries of the catalogue.
+Each module has the checks of one concern, with five parts: the rows; the literal definitions that
+find the rows; the counts of what was checked (`observed`); the rendering of a row (`explain`); the
+checks themselves, which are entries of the catalogue.
 """
 
 from __future__ import annotations

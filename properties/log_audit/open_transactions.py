@@ -1,8 +1,9 @@
 """Transactions that are open at the end of a log, and those among them that will never end.
 
 A transaction is open until its marker is written. The coordinator ends a transaction when its
-timeout is over. A transaction that the coordinator does not know is never ended: it hangs, and
-readers at read_committed wait for it forever. Each partition is checked on the replica with the
+timeout is over. But a transaction that the coordinator does not know *hangs*: nothing ends it, and
+readers at read_committed wait for it forever. Without an entry of the coordinator, a transaction
+hangs if it is older than the longest timeout. Each partition is checked on the replica with the
 highest log end.
 
 Source: KIP-664, which finds hanging transactions by the same two criteria; KIP-890.

@@ -1,7 +1,8 @@
 """A pipeline skipped an input record: no committed transaction consumed the record.
 
-The record is in the log. A transaction that ended `ok` committed a higher offset, so the group will
-not read the record again. No operation of the group polled it, except operations that failed.
+Three facts show this. The record is in the log. A transaction that ended `ok` committed a higher
+offset, so the group will not read the record again. No operation of the group polled the record,
+except operations that failed.
 
 A record is not skipped in four cases: it is below every offset of the group; the application
 itself committed a higher offset outside transactions; the log may have dropped the record

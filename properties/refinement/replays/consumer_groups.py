@@ -12,12 +12,13 @@ each member sends a heartbeat, receives the response, revokes, and rejoins if th
 refuses it.
 
 The model chooses which member gets the partition. In the harness this partition is the second of
-two partitions of a topic to which the first member always subscribes. The uniform assignor assigns
-it to the second member while the second member also subscribes to the topic, else to the first.
+two partitions of a topic to which the first member always subscribes. The uniform assignor gives it
+to the second member if the second member also subscribes to this topic, and otherwise to the first
+member.
 
 Simplified: a member joins and gets its assignment by one heartbeat, while the model takes three
-steps; epochs increase more often than in the model. A member that the counterexample fences
-rejoins.
+steps; epochs increase more often than in the model. If the counterexample fences a member, the
+member rejoins.
 """
 
 from __future__ import annotations

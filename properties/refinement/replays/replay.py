@@ -1,7 +1,7 @@
 """A replay: the actions of a model's counterexample, carried out on the reference broker.
 
-A `Replay` contains the origin of the counterexample (spec, variant, claim), the defect that the
-broker gets, a function that builds a harness, the effect of each action on the harness, and a
+A `Replay` has five parts: the origin of the counterexample (spec, variant, claim); the defect that
+the broker gets; a function that builds a harness; the effect of each action on the harness; a
 function that reads the harness as a state of the spec. The package docstring shows an example.
 """
 

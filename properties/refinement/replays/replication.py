@@ -9,8 +9,8 @@ The harness is a cluster of three brokers with one producer. An action changes t
 for a change; the cluster does everything else by itself. The logs of the brokers and the ISR of the
 controller are read as the spec's state.
 
-Simplified: a model moves leadership at any time; in the cluster the leader dies, or all brokers
-that are in sync.
+Simplified: a model moves leadership at any time; in the cluster, leadership moves because the
+leader dies, or because all brokers that are in sync die.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The rules of the suite `delivery`: an application is killed or paused at any of its steps.
 
-A producer sends to `orders-0`. The application, one of those in `applications`, consumes in a group
-and writes to a database that outlives it. The rules send records, kill the application and start it
-again, or *replace* it: another instance takes over while it is paused, and it continues as a
-zombie. Brokers crash, and responses are lost. At the end of a run, after all faults, the database
-and the output are compared with the records sent.
+A producer sends to `orders-0`. An application from the module `applications` consumes in a group,
+and writes to a database that outlives its process. The rules send records, kill the application and
+start it again, or *replace* it: another instance takes over while the first one is paused, and then
+the first one continues as a zombie. Brokers crash, and responses are lost. At the end of a run,
+after all faults, the database and the output are compared with the records sent.
 
 The machine has no faults of leaders and links: the failures of interest are the application's.
 """

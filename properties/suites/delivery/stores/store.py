@@ -7,7 +7,7 @@
 A `transaction` is atomic and survives the death of the application. A prepared transaction also
 survives, but is invisible until it is committed or rolled back by its name.
 
-    SQLite       in memory or in a file. SQLite has no PREPARE TRANSACTION, so this one rolls the
+    SQLite       in memory or in a file. SQLite has no PREPARE TRANSACTION, so this store rolls the
                  statements back and stores their texts durably under the name; the commit runs
                  them again and deletes the texts, in one transaction. Unlike a real prepared
                  transaction it holds no locks, so the rows may have changed by then.
