@@ -6,8 +6,8 @@
 text.
 
 Outside a condition a suite searches for a counterexample on each seed of the profile, ten by
-default. It shrinks the program of the first seed. The model's verdicts come from the track record.
-Proofs are repeated.
+default. The suite shrinks the program of the first seed. The model's verdicts come from the track
+record. Proofs are repeated.
 
 The histories come from the clients of simulated sweeps. On a correct broker no seed may show an
 anomaly. Each seeded bug that the history analysis must catch has to show its anomaly on some seed.

@@ -159,8 +159,8 @@ class Cluster:
     def _sends(self, size: int) -> tuple[Operations, Ints, Ints, Ints]:
         """Returns send operations, whose offsets are not yet known, and three facts on each record.
 
-        They are the record's append time, the end time of its transaction, and its fate. The fate
-        is 0 if the record never reached the log, 1 if it was aborted, 2 if it took effect.
+        The facts are the record's append time, the end time of its transaction, and its fate. The
+        fate is 0 if the record never reached the log, 1 if it was aborted, 2 if it took effect.
         """
         rng, shape = self.rng, (SENDERS, size)
         duration = rng.integers(200 * US, 1_400 * US, shape)
@@ -211,7 +211,7 @@ class Cluster:
     def _initialised(self, sends: Operations) -> Operations:
         """Returns `init_producer` operations: one after each transaction with the outcome `info`.
 
-        A new process executes it, with the same transactional id.
+        A new process executes the operation, with the same transactional id.
         """
         of = sends.of_operation
         begun = np.flatnonzero((of["outcome"] == UNKNOWN) & (of["transactional_id"] != NULL))

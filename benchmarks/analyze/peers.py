@@ -9,8 +9,8 @@ Two sets of anomalies are compared:
     SHARED          the same, and the anomalies of the log and of the order within a process that a
                     query can find
 
-The queries do less than the checks, so peers have less work. They assume that a history has no
-retention, compaction, dirty reads, offsets of operations that ended `info`, rebalances, or
+The queries do less than the checks, so peers have less work. The queries assume that a history has
+no retention, compaction, dirty reads, offsets of operations that ended `info`, rebalances, or
 assignments after the first poll. Peers do not check cycles, transactions or the offsets of groups.
 Each query is the fastest of several that were tried.
 """

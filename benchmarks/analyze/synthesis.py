@@ -4,10 +4,11 @@
 
 The result is a folder as `urteil record` writes it, in Parquet parts. Eight processes send; five of
 them send transactions of one to eight records. Up to eight processes read every record once, ten to
-fifty records at a time. They commit their offsets, and sometimes fetch the committed offsets. Two
-processes query end offsets. Some operations fail. Some have the outcome `info`, and half of these
-took effect; a new process then initialises the same transactional id. At nearly every border
-between two parts, some operations are open. The number of rows is close to the requested number.
+fifty records at a time. The readers commit their offsets, and sometimes fetch the committed
+offsets. Two processes query end offsets. Some operations fail. Some have the outcome `info`, and
+half of these took effect; a new process then initialises the same transactional id. At nearly every
+border between two parts, some operations are open. The number of rows is close to the requested
+number.
 """
 
 from __future__ import annotations

@@ -77,7 +77,8 @@ def _has_another_leader(difference: Difference) -> bool:
 def _ends_with_a_segment(difference: Difference) -> bool:
     """Returns whether the system's answer ends where Kafka begins a new log segment.
 
-    That is so if the next batch is more than a week (segment.ms) younger than the first one.
+    Kafka begins a segment if the next batch is more than a week (segment.ms) younger than the first
+    batch of the last segment.
     """
     theirs = difference.system_fields["records"]
     ours = difference.reference_fields["records"]

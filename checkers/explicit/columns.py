@@ -318,8 +318,8 @@ class Columns(FiniteTerms):
     ) -> tuple[list[tuple[Code, int]], Code]:
         """Returns the columns that `variable[keys]` may read, and a mask of its undefined rows.
 
-        The keys may depend on the state. Each column comes with a condition. It is true in the rows
-        where the keys select the column.
+        The keys may depend on the state. Each column comes with a condition, which is true in the
+        rows where the keys select the column.
         """
         block = self.at.blocks[variable.name]
         found: list[tuple[Code, int]] = [(1, block.start)]

@@ -42,7 +42,8 @@ class FiniteTerms:
     ) -> list[dict[int, int]]:
         """Returns one environment for each combination of values of the bound variables.
 
-        Each is a copy of `env` with these values. The value of the last variable changes first.
+        Each environment is a copy of `env` with these values. The value of the last variable
+        changes first.
         """
         out = [dict(env)]
         for b in binders:

@@ -1,7 +1,8 @@
 """Breadth-first exploration at a finite scope: each violation has a shortest trace.
 
 A violated property does not end the search. The search ends when every property is violated, when
-every reachable state was explored, or when its budget is spent. It keeps partial results.
+every reachable state was explored, or when its budget is spent. A search that ends early keeps its
+partial results.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Decides the anomalies of a history: one query plan that checks assumptions, then anomalies.
 
-The plan is the same in this process and on Spark. It first checks that rows are valid and that the
-assumptions hold. If both are true, it runs all anomaly checkers in parallel. If no checker needs
-the shuffled history, the checkers share their passes with the checks of the assumptions.
+The plan is the same in this process and on Spark. The plan first checks that rows are valid and
+that the assumptions hold. If both are true, the plan runs all anomaly checkers in parallel. If no
+checker needs the shuffled history, the checkers share their passes with the checks of the
+assumptions.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class Log:
     def next_offset(self) -> Ints:
         """Returns, for each row, the offset after the last offset of the previous row.
 
-        It is 0 for the first row.
+        The result is 0 for the first row.
         """
         return np.append(0, self.last[:-1] + 1)[: len(self.base)]
 

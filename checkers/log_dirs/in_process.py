@@ -17,7 +17,7 @@ from checkers.progress import Progress, Watcher
 class InProcess:
     """The audit engine that checks every topic partition in this process.
 
-    It calls `watch` with the progress before each segment.
+    The engine calls `watch` with the progress before each segment.
     """
 
     dirs: LogDirs

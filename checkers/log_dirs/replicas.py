@@ -2,7 +2,7 @@
 
 The first step compares batches: two batches are identical if they cover the same offsets in the
 same leader epoch, with the same length and checksum. The second step compares the records of all
-other batches, called suspects. Most clusters have no suspects; the others have suspects because
+other batches, called suspects. Most clusters have no suspects. Other clusters have suspects because
 compaction rewrites batches.
 
 Source and rules: `properties.log_audit.replicas`; the functions here compute its definitions.

@@ -1,7 +1,7 @@
 """A member of a consumer group that consumes, transforms and produces in transactions.
 
 In a transaction the member polls a few records of the group's input and sends one output record for
-each. It commits the input offsets in the same transaction. The history records this as one
+each. The member commits the input offsets in the same transaction. The history records this as one
 operation `txn`, from the first poll to the last response; sends are recorded before they leave the
 client. After a transaction that did not commit, the member seeks back to the group's committed
 offsets.
@@ -284,8 +284,9 @@ class Attempt:
     def end(self, error: Any, *, abort: bool, replaced: bool) -> tuple[Outcome, str | None, bool]:
         """Commits the transaction, or aborts it.
 
-        It is aborted if `abort` is true, if there is an `error`, or if the commit fails. Returns
-        the outcome, the reason (None after a commit), and whether the producer can be used again.
+        The transaction is aborted if `abort` is true, if there is an `error`, or if the commit
+        fails. Returns the outcome, the reason (None after a commit), and whether the producer can
+        be used again.
         """
         producer = self.pipeline.producer
         requested = False

@@ -39,8 +39,8 @@ def register() -> None:
 def _plain(fault: UnicodeError) -> tuple[str, int]:
     """Replaces the characters that the terminal's encoding lacks.
 
-    It is an error handler of Python's `codecs`: it returns the replacement, and the position at
-    which encoding continues. A character without a replacement becomes `?`.
+    This function is an error handler of Python's `codecs`. It returns the replacement, and the
+    position at which encoding continues. A character without a replacement becomes `?`.
     """
     if not isinstance(fault, UnicodeEncodeError):
         raise fault

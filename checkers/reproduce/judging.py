@@ -4,7 +4,7 @@ A case shows the defect if the history has every anomaly that the reproduction n
 matter whether a client's settings permit the anomaly, such as lost records with acks=1. A case is
 undecided if a step did not happen, or if an assumption about the history is broken.
 
-Two kinds of defects are decided otherwise. If no client sees the defect in time, the log
+Two kinds of defects are decided in another way. If no client sees the defect in time, the log
 directories are audited, by the code of `urteil analyze --log-dirs`. If the promise is about an
 answer, the answer to the last step decides.
 """

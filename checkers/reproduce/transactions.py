@@ -1,8 +1,9 @@
 """A transactional producer that sends each request by itself, for schedules that control the order.
 
 Transactions of version 1 add each partition by AddPartitionsToTxn and keep the producer epoch.
-Those of version 2 (KIP-890) add it by the produce request and get a new epoch at each end. All
-requests go to one broker, which must lead the partition and coordinate the transactional id.
+Transactions of version 2 (KIP-890) add each partition by the produce request, and get a new epoch
+at each end. All requests go to one broker, which must lead the partition and coordinate the
+transactional id.
 
 Source: KIP-98; KIP-360; KIP-890.
 """

@@ -1,10 +1,10 @@
 """Sessions of a Spark Connect server: `--master sc://host:port`.
 
-The client is pure Python, without Java, and sends query plans to the server. It has DataFrames,
-artifacts and progress reports, but no SparkContext. The packages of this project are sent as an
-archive, from which the session's workers import them. The server's workers need the same minor
-version of Python as this process, NumPy, SciPy and PyArrow. The workers and this process must be
-able to read the history under the same path.
+The client is pure Python, without Java, and sends query plans to the server. The client has
+DataFrames, artifacts and progress reports, but no SparkContext. The packages of this project are
+sent as an archive, from which the session's workers import them. The server's workers need the same
+minor version of Python as this process, NumPy, SciPy and PyArrow. The workers and this process must
+be able to read the history under the same path.
 
 Simplified: the server decides how workers start. If a worker's working directory had a folder
 `model/`, the worker would import that folder instead of this project's package.

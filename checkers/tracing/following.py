@@ -4,9 +4,10 @@ Kafka writes most lines after their effect, and another thread may see the effec
 written. So if an event is refused, events whose lines come later may have to be taken before it.
 
 Such a late event must be of a kind that Kafka logs after its effect. Its line comes at most
-`ahead_ms` after the refused event. It is the next event of its thread, because one thread writes
-its lines in order. Of all sequences of late events that make the refused event possible, the
-shortest is taken. The search is bounded. The result has the longest distance that was used.
+`ahead_ms` after the refused event. The late event is the next event of its thread, because one
+thread writes its lines in order. Of all sequences of late events that make the refused event
+possible, the shortest is taken. The search is bounded. The result has the longest distance that was
+used.
 
 A trace is accepted when every event was taken. Otherwise the result has the first event that the
 spec forbids, why, the state there, and the events around it.

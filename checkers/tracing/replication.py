@@ -13,7 +13,8 @@ a line repeats: an offset, an epoch, a high watermark.
 
 The trace is followed in the version `with-losses` of the spec. Until a step may lose records, this
 version has the same steps as the proved version. The spec has no reassignments, and no follower
-that deletes its log and starts at an offset. These events are reported as *outside* of the spec.
+that deletes its log and starts at an offset. Events of reassignments and of such followers are
+reported as *outside* of the spec.
 
 Source: `model.replication_abstract.actions` and `losses`; KIP-101; KIP-497; KIP-966.
 """

@@ -2,8 +2,8 @@
 
 A program that breaks a claim outside its condition in the simulation is tried first on a real
 system, also outside the condition. Other programs break a claim by a seeded bug of the simulated
-broker. They are tried inside the condition, where a real broker must not break the claim. They are
-worth a trial, because they lead to situations where a bug does harm.
+broker. These programs are tried inside the condition, where a real broker must not break the claim.
+They are worth a trial, because they lead to situations where a bug does harm.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from properties.suites.suite import Suite
 class KeptTrial:
     """A trial that a run kept: its programs, its claim, and where it ran.
 
-    The first program is that of the trial; the others ran at the same time.
+    The first program is the trial itself; the other programs ran at the same time.
     """
 
     folder: Path

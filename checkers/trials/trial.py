@@ -105,8 +105,9 @@ class Trials:
     ) -> list[Ran]:
         """Runs trials in one setting at the same time: replays the programs, draws from the seeds.
 
-        A trial that runs alone may have every fault. Trials at the same time have none of those in
-        `ONE_AT_A_TIME`, such as a power loss. The running time is divided equally among the trials.
+        A trial that runs alone may have every fault. Trials at the same time may not have the
+        faults in `ONE_AT_A_TIME`, such as a power loss. The running time is divided equally among
+        the trials.
         """
         if not plans:
             return []

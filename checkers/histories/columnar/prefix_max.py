@@ -42,7 +42,7 @@ class PrefixMaxIndex:
         return self.reach(np.arange(len(self.rows)))
 
     def reach(self, at: Ints) -> Ints:
-        """Returns, for each position in the index, the maximum value of its group up to there.
+        """Returns, for each position in the index, the maximum that its group has reached there.
 
         The result is NOWHERE, a number below all values, if the method `restricted_to` has excluded
         all rows up to the position.
@@ -65,10 +65,10 @@ class PrefixMaxIndex:
         return np.where(none, -1, at)
 
     def below_maximum(self, ties: Mask) -> Ints:
-        """Returns the rows whose value is below that of an earlier row of their group.
+        """Returns the rows whose value is below the value of an earlier row of their group.
 
-        For a row in the mask `ties`, a value equal to that of an earlier row is enough. Rows with
-        equal times keep their order.
+        For a row in the mask `ties`, a value equal to the earlier one is enough. Rows with equal
+        times keep their order.
         """
         before, own, rows = self.packed[:-1], self.own[1:], self.rows[1:]
         passed = before > own

@@ -160,8 +160,8 @@ def location_of(batch: Batch) -> Ints:
 def took_effect(batch: Batch, committed: Ints) -> Mask:
     """Returns a mask: True for each row that is a send that must have taken effect.
 
-    These are the acknowledged sends, and the sends of the operations in `committed`. Those
-    operations ended `info`, but a poll proves that they took effect.
+    These are the acknowledged sends, and the sends of the operations in `committed`. Operations in
+    `committed` ended `info`, but a poll proves that they took effect.
     """
     role = role_of(batch)
     took: Mask = role == SEND_OK

@@ -9,7 +9,7 @@ The result of a kernel depends neither on how its source is partitioned nor on t
 plan runs in this process (`in_process.py`) and on Spark (`checkers.spark.dataset`) unchanged.
 
 A partition of the history holds whole operations in completion order. Every operation of a
-partition has a smaller number than those of the next partition. A shuffled partition only
+partition has a smaller number than all operations of the next partition. A shuffled partition only
 guarantees that it has all rows of each of its keys. No verdict depends on where a partition ends.
 """
 

@@ -3,8 +3,8 @@
 A topic is deleted while its ISR is empty. The controller has an index of the partitions in each log
 directory. When a topic is deleted, only the members of its ISR are removed from the index. So this
 topic stays in the index. Later a disk of broker 1 fails, and the broker reports it by its
-heartbeat. The controller looks for the deleted topic, finds none, and throws a RuntimeException,
-which makes it resign. So the leader on the failed disk is not replaced.
+heartbeat. The controller looks for the deleted topic, finds none, throws a RuntimeException, and
+resigns. So the leader on the failed disk is not replaced.
 
 Source: ReplicationControlManager.handleDirectoriesOffline;
 ReplicationControlManager.generateLeaderAndIsrUpdates; KIP-858; KIP-966.

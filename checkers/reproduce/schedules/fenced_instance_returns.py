@@ -1,10 +1,11 @@
 """KIP-890: an instance that was fenced by a newer one gets a new epoch, and goes on.
 
 A newer instance requests a producer id while the old instance has a transaction open. The
-coordinator aborts the transaction in a new epoch, to fence the old instance. It stores this epoch
-as it does when a client ends a transaction. The old instance then aborts its transaction. The
-coordinator takes that for a retry, and answers with the new epoch, so the old instance goes on.
-The newer instance must repeat its request, and finds another open transaction.
+coordinator aborts the transaction in a new epoch, to fence the old instance. The coordinator stores
+this epoch in the same way as when a client ends a transaction. The old instance then aborts its
+transaction. The coordinator takes this request for a retry, and answers with the new epoch, so the
+old instance goes on. The newer instance must repeat its request, and finds another open
+transaction.
 
 Source: KIP-890; KAFKA-19367; TransactionCoordinator.endTransaction;
 TransactionMetadata.prepareAbortOrCommit.

@@ -2,8 +2,8 @@
 
 A producer id has the epochs 0 to 32766. An instance with epoch 32765 asks for the next one, as it
 does after an error. The coordinator gives it 32766, and the answer is lost. The instance repeats
-its request. The coordinator does not yet compare the epoch of the request with the last one. It
-first sees that all epochs are used, and throws an IllegalStateException.
+its request. The coordinator does not yet compare the epoch of the request with the last one. The
+coordinator first sees that all epochs are used, and throws an IllegalStateException.
 
 Source: KIP-360; TransactionCoordinator.prepareInitProducerIdTransit;
 TransactionMetadata.prepareIncrementProducerEpoch.

@@ -1,8 +1,8 @@
 """Kills the processes of a cluster when the process that started them has ended.
 
-It reads lines from its standard input: `+PID` for a process that was started, `-PID` for one that
-has ended. The input ends when the starting process ends, for whatever reason, SIGKILL included.
-Then every process that is still listed is killed.
+The program reads lines from its standard input: `+PID` for a process that was started, `-PID` for
+one that has ended. The input ends when the starting process ends, for whatever reason, SIGKILL
+included. Then every process that is still listed is killed.
 
 This file is run as a script, isolated: it imports nothing of Urteil, so it starts in milliseconds.
 """

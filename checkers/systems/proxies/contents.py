@@ -12,8 +12,8 @@ id only.
 
 An incremental Fetch names only the partitions that changed, but it fetches all partitions of its
 session. A consumer or a follower opens a session on each connection. So the partitions of a session
-are collected from the earlier Fetch requests of the connection. They are incomplete if the session
-began on another connection.
+are collected from the earlier Fetch requests of the connection. The collected partitions are
+incomplete if the session began on another connection.
 
 Source: Kafka documentation, "Protocol Guide"; KIP-227 for fetch sessions; KIP-516 for topic ids.
 """

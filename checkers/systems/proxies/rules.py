@@ -51,7 +51,7 @@ class Match:
 
     A request with several partitions or producers matches if at least one partition and at least
     one producer match. The matching requests are counted from the moment when the rule is added.
-    Those from number `first` on are selected, at most `count` of them.
+    The rule selects them from number `first` on, and at most `count` of them.
     """
 
     sender: int | None = None

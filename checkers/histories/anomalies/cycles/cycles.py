@@ -82,8 +82,8 @@ def find_info_senders(
 ) -> Plan[InfoSenders]:
     """Returns the operations that sent an unconfirmed value and did not end ok.
 
-    They are returned with their logical times. A value is unconfirmed if a poll returned it at an
-    offset that no acknowledged send of it has.
+    Each operation has its logical time. A value is unconfirmed if a poll returned it at an offset
+    that no acknowledged send of it has.
     """
     sends = unconfirmed.sends
     ops = distinct(sends.ints("op")[sends.ints("role") != SEND_OK])

@@ -65,9 +65,9 @@ def _senders_of_locations(dependencies: DependencyContext, batch: Batch) -> Ints
 
 
 def _last_effective_senders(committed: Ints, batch: Batch) -> Ints:
-    """Returns, for each value at an offset, the last operation that sent it there with effect.
+    """Returns, for each value at an offset, the last operation whose send put it at this offset.
 
-    If no send took effect there, the result is UNKNOWN_SENDER.
+    Only sends that took effect count. Without one, the result is UNKNOWN_SENDER.
     """
     senders, sent = (
         np.full(len(first_rows(batch)), UNKNOWN_SENDER),

@@ -8,9 +8,10 @@
     ww  op 0 -> op 1    b follows a in the log
 
 A block of 65,536 offsets has every send and every poll of its records. So each block can find most
-dependencies alone: those of confirmed values, and those between adjacent records. The module
-`block_ends` finds the dependencies across the ends of blocks. The driver finds those of unconfirmed
-values. An operation that did not end ok is left out, unless a poll returned a value that it sent.
+dependencies alone: through confirmed values, and between adjacent records. The module `block_ends`
+finds the dependencies across the ends of blocks. The driver finds the dependencies through
+unconfirmed values. An operation that did not end ok is left out, unless a poll returned a value
+that it sent.
 
 Source: `properties.anomalies.cycles.dependencies`.
 """

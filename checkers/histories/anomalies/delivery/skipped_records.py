@@ -44,8 +44,8 @@ def count_skipped(
 ) -> None:
     """Counts the acknowledged records that each application skipped, with an example per key.
 
-    The parameter `unknown` has the offsets of polls with the outcome `info`. They do not count as
-    skipped.
+    The parameter `unknown` has the offsets of polls with the outcome `info`. These offsets do not
+    count as skipped.
     """
     low, high, key = expected_from(context, reach), reach.ints("high"), reach.ints("key")
     for owner, rows in rows_by_owner(reach.ints("owner")):

@@ -5,7 +5,7 @@
     c1 poll       -> ok k-1=a@0      a is in partitions 0 and 1, and was sent to partition 0 only
 
 In partition 1 it looks as if nobody had sent the value. Such values are few. For each of them the
-plan looks up the keys to which the value was sent, and whether it is located there too.
+plan looks up the keys to which the value was sent, and whether the value is located in these keys.
 
 Source: `properties.anomalies.log.duplicate_across_keys`.
 """

@@ -63,7 +63,7 @@ class LogPositions:
         """Builds the positions of all values.
 
         The parameter `outranked` has the values at an offset where another value counts as the
-        record. They are treated like unconfirmed values, and so are values that were sent again
+        record. These values are treated like unconfirmed values. So are values that were sent again
         after a failed send.
         """
         lower, resent = _pairs_and_offsets(outranked), _pairs_and_offsets(unconfirmed.resent)

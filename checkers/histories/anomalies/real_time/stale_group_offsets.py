@@ -7,7 +7,7 @@
 A register is the committed offset of one group and key. A commit is hidden from a fetch if another
 commit is entirely between the two. Fetches are few, so the first stage collects them. Commits are
 many, so in the second stage each batch reports only the commits that some fetch may return. A
-commit that is hidden from every fetch is not needed: it fits into any order of the others.
+commit that is hidden from every fetch is not needed: it fits into any order of the other commits.
 
 Most registers need no search, because each fetch has exactly one possible commit, or because the
 fetches before all commits returned equal offsets. For every other register, the plan searches for a

@@ -2,8 +2,8 @@
 
     p1 txn{id=x,end=30} k=a j=b -> ok @0 @0
 
-Here op 0 is a transaction that ended ok and sent 2 records. It requested its end (commit or abort)
-at 30 ns.
+Here op 0 is a transaction that ended ok and sent 2 records. The transaction requested its end
+(commit or abort) at 30 ns.
 """
 
 from __future__ import annotations
