@@ -1,4 +1,4 @@
-"""Compares kernels with the literal definitions on many histories: `--histories 100000 --seed 0`.
+"""Compares the history analysis with its literal definitions: `--histories 100000 --seed 0`.
 
 Each history is generated from its number. The assumptions of its analysis are drawn at random. The
 kinds of histories are:
@@ -9,14 +9,14 @@ kinds of histories are:
     consumers   two kinds, in which most observations agree on one log: as `anything`, but mostly
                 polls; and as `pipelines`
 
-Every result of the kernels must equal that of the definitions: broken assumptions, rows of every
+Every result of the analysis must equal that of the definitions: broken assumptions, rows of every
 anomaly, delivery semantics.
 
-A call of the kernels costs a tenth of a second even for the smallest history. So most histories are
-joined to one long history, which the kernels analyse at once. The result must equal the union of
-the results that the definitions find in each history. If the results differ, halves of the joined
-history are analysed until no half shows the difference. The numbers of the remaining histories are
-printed; `--seed NUMBER --histories 1` repeats one of them.
+An analysis costs a tenth of a second even for the smallest history. So most histories are joined to
+one long history, which is analysed at once. The result must equal the union of the results that the
+definitions find in each history. If the results differ, halves of the joined history are analysed
+until no half shows the difference. The numbers of the remaining histories are printed; `--seed
+NUMBER --histories 1` repeats one of them.
 """
 
 from __future__ import annotations

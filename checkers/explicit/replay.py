@@ -43,7 +43,11 @@ class Taken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replayed:
-    """The result of a replay: the steps taken, and the obstacle or the violation, if any."""
+    """The result of a replay: the steps taken, and where the replay ended.
+
+    `broken` is the step that violates the property, if one does. `stopped` says why the spec does
+    not allow the next step; the text is empty if all steps were taken.
+    """
 
     taken: tuple[Taken, ...]
     stopped: str = ""  # why the next step was impossible; empty if all steps were taken

@@ -56,7 +56,10 @@ class Log:
 
     @cached_property
     def joined(self) -> Flags:
-        """Returns a mask: True for each sound batch whose previous batch is sound too."""
+        """Returns a mask: True for each sound batch whose previous batch is sound too.
+
+        A batch is sound if its format is known and its checksum is right.
+        """
         before: Flags = np.append(False, self.is_sound[:-1])[: len(self.base)]
         return self.is_sound & before
 
@@ -72,7 +75,8 @@ class Log:
     def range_number(self) -> Ints:
         """Returns the number of each row's range of contiguous offsets.
 
-        A range is a series of adjacent sound batches without an offset gap between them.
+        A range is a series of adjacent sound batches without an offset gap between them. A batch is
+        sound if its format is known and its checksum is right.
         """
         return np.cumsum(~(self.joined & (self.base == self.next_offset)))
 
@@ -90,11 +94,17 @@ class Log:
 
     @cached_property
     def ascends(self) -> bool:
-        """True if the sound batches are in offset order and do not overlap."""
+        """True if the sound batches are in offset order and do not overlap.
+
+        A batch is sound if its format is known and its checksum is right.
+        """
         return bool((self.base[self.sound[1:]] > self.last[self.sound[:-1]]).all())
 
     def covering(self, offset: int) -> Ints:
-        """Returns the row numbers of the sound batches whose offset range contains the offset."""
+        """Returns the row numbers of the sound batches whose offset range contains the offset.
+
+        A batch is sound if its format is known and its checksum is right.
+        """
         rows = self.sound
         if self.ascends:  # at most one batch covers the offset, found by binary search
             at = int(np.searchsorted(self.base[rows], offset, side="right"))

@@ -79,7 +79,7 @@ class Stage:
     # ------------------------------------------------------------ brokers
 
     def do(self, action: Ability, broker: int) -> None:
-        """Performs the action on the broker, and records whether the broker is now down."""
+        """Performs the action on the broker, and notes whether the broker is now down."""
         self.cluster.do(action, broker)
         self.faults.append(Fault(at_ns=time.monotonic_ns(), do=action.value, node=broker))
         if action in (Ability.KILL, Ability.STOP, Ability.LOSE_POWER):

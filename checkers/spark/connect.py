@@ -85,7 +85,8 @@ def is_local(spark: SparkSession) -> bool:
 def parallelism(spark: SparkSession) -> int:
     """Returns the number of tasks that run in parallel.
 
-    A Spark Connect client cannot read this number; it returns the number of shuffle partitions.
+    A Spark Connect client cannot read this number. For such a session, the result is the number of
+    shuffle partitions.
     """
     if is_connected(spark):
         return int(spark.conf.get(_SHUFFLE_PARTITIONS) or 1)

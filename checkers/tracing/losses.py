@@ -62,7 +62,7 @@ class Loss:
     steps: tuple[LossyStep, ...]
 
     def is_allowed(self, allowed: Collection[Kind]) -> bool:
-        """Returns whether every step that led to the loss is of a kind that is allowed."""
+        """Returns whether `allowed` has the kinds of all steps that led to the loss."""
         return {step.kind for step in self.steps} <= {*allowed}
 
     def __str__(self) -> str:

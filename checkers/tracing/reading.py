@@ -47,7 +47,7 @@ def read(lines: Iterable[LogLine]) -> Reading:
     """Returns the events of each partition and transactional id, in the order of the clock.
 
     A partition is left out if no line shows its creation. A line that no row of the tables matches
-    is kept as an unknown line, if it names a partition that is in the result.
+    is unknown. Unknown lines are kept if they name a partition in the result.
     """
     found, unknown = Reading(), list[LogLine]()
     for line in lines:

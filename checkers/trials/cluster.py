@@ -84,8 +84,8 @@ class RealTimeCluster(WatchedTopics):
     def run_for(self, duration_ms: int) -> None:
         """Runs the clients for this virtual time.
 
-        Before that, waits until the brokers that this trial has started accept clients, which takes
-        seconds for a process of Kafka.
+        Before that, waits until the brokers that this trial has started accept clients. A process
+        of Kafka takes seconds for this.
         """
         starting, self._starting = self._starting, {}
         self.run_until(

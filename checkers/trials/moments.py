@@ -9,8 +9,8 @@ at the end. So the result also has the records that a broker truncates when it r
     kills and starts of brokers       ─┼─> Moment, Moment, ...  ─> the claims on elections
     values of records                 ─┘
 
-Some lines come after their effect, when another broker may have seen it. So a high watermark counts
-only up to the end of the replica's log that the trace has shown so far.
+Some lines come after their effect, when another broker may already have seen the effect. So a high
+watermark counts only up to the end of the replica's log that the trace has shown so far.
 
 Source: `checkers.tracing.replication_lines`; KIP-966.
 Simplified: one topic partition without transactions; a broker counts as registered again when it

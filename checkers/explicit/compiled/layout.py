@@ -1,8 +1,8 @@
 """The stored form of a state: every variable takes as many bits as its sort needs.
 
-A variable with keys takes these bits for each key. No value is split between two bytes, so one
-instruction unpacks a byte of many states. Bytes form 64-bit words. A write changes its word by one
-mask and one shift.
+A variable with keys takes these bits for each key. No value is split between two bytes, so one SIMD
+instruction unpacks the same byte of many states. Bytes form 64-bit words. A write changes its word
+by one mask and one shift.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Sparse bitsets of integers: 64-bit words, of which only those with a member are stored.
 
 Word n stands for the numbers from 64n to 64n+63. The numbers of a hundred million operations fit
-into 12.5 MB, so every task can have the whole set. A kernel packs the numbers in its batch into
+into 12.5 MB, so every task can have the whole set. Each task packs the numbers in its batch into
 words (`packed`), and `Bitset.of` is the union of the words of all batches.
 
     members     3, 5, 64           words  0: 0b101000, 1: 0b1

@@ -1,6 +1,6 @@
 """The offsets of each key that an owner got, and the offsets that an owner got more than once.
 
-An owner is a consumer or a consumer group, given as a number. A kernel packs the offsets in each
+An owner is a consumer or a consumer group, given as a number. A function packs the offsets in each
 batch into 64-bit words; `OwnerOffsets.of` is their union. An offset is repeated if it occurs twice
 in one batch, or in two batches. `repeated_in` is the first batch in which an offset is repeated.
 
@@ -90,7 +90,8 @@ class OwnerOffsets:
     def of(cls, words: pa.Table) -> OwnerOffsets:
         """Returns the union of the 64-bit words of all batches.
 
-        The words of an earlier batch must come first.
+        The words of an earlier batch must come first, because the result has the first batch in
+        which an offset is repeated.
         """
         batch = Batch(words)
         bits, repeated = (batch.ints(name).view(np.uint64) for name in ("bits", "repeated"))
@@ -111,7 +112,7 @@ class OwnerOffsets:
         )
 
     def at(self, owner: Ints, key: Ints, word: Ints) -> Ints:
-        """Returns the row that stores this 64-bit word of an owner and a key, or -1."""
+        """Returns, for each owner, key and word number, the row of this 64-bit word, or -1."""
         at = self._insertion_point(owner, key, word)
         rows = np.flatnonzero(at < len(self))
         candidate = at.take(rows)
@@ -131,9 +132,9 @@ class OwnerOffsets:
     def within(self, owner: Ints, key: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints, Bits]:
         """Returns the offsets that owners got inside intervals, as 64-bit words.
 
-        An interval is an owner, a key, and the offsets from `low` up to, but excluding, `high`. The
-        result has an entry for each word: the number of its interval, its row in this object, and
-        its bits inside the interval.
+        An owner is a consumer or a consumer group. An interval is an owner, a key, and the offsets
+        from `low` up to, but excluding, `high`. The result has an entry for each word: the number
+        of its interval, its row in this object, and its bits inside the interval.
         """
         first = self._insertion_point(owner, key, word_of(low))
         last = self._insertion_point(owner, key, word_of(high + 63))
@@ -166,7 +167,10 @@ def _index_of(offsets: OwnerOffsets) -> KeyedWords:
 def _union(
     owner: Ints, key: Ints, word: Ints, bits: Bits, repeated: Bits, batch: Ints
 ) -> OwnerOffsets:
-    """Merges the words of the same owner and key; rows of an earlier batch must come first."""
+    """Merges the bitset words of the same owner and key; rows of an earlier batch must come first.
+
+    An owner is a consumer or a consumer group.
+    """
     order, starts = _order(owner, key, word)
     if not len(order):
         return OwnerOffsets(owner, key, word, bits, repeated, batch)
@@ -221,7 +225,8 @@ def _range(numbers: Ints) -> tuple[int, int]:
 def without(words: pa.Table, key: Ints, offset: Ints) -> pa.Table:
     """Removes some offsets from the bitsets of all owners, and returns the words that are left.
 
-    The arrays `key` and `offset` have one entry for each offset to remove.
+    An owner is a consumer or a consumer group. The arrays `key` and `offset` have one entry for
+    each offset to remove.
     """
     gone = OwnerOffsets.of(packed_offsets(np.zeros(len(key), dtype=np.int64), key, offset, 0))
     if not len(gone) or not words.num_rows:

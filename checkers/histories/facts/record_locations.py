@@ -1,7 +1,8 @@
 """The records of a history by offset, and the sends by value: two sources made by shuffling.
 
     RECORD_LOCATIONS  a row for each record that was polled, or sent at a known offset. A partition
-                      has whole blocks of offsets of a key, sorted by key, offset, value, operation
+                      has whole blocks of 65,536 offsets of a key, sorted by key, offset, value and
+                      operation
     SENDS             a row for each send; all sends of a value are in one partition, adjacent
 
 A location is a key, an offset and a value. The module `unconfirmed_values` says which values one

@@ -1,4 +1,4 @@
-"""Unconfirmed values: the few values that no single block of offsets can decide alone.
+"""Unconfirmed values: the few values that no single block of 65,536 offsets can decide alone.
 
     p1 send k=a -> ok @0     c1 poll k=a@0              a is confirmed
     p1 send k=b -> info      c1 poll k=b@1              b is unconfirmed: its send has no offset
@@ -101,7 +101,8 @@ class UnconfirmedValues:
     def of_first_rows(self, batch: Batch) -> Mask:
         """Returns a mask with one entry for each location: True if its value is unconfirmed.
 
-        A location is a run of rows of the batch with equal key, offset and value.
+        A location is a run of rows of the batch with equal key, offset and value. A value is
+        unconfirmed if a poll returned it at an offset that no acknowledged send of it has.
         """
 
         def made(batch: Batch) -> Mask:

@@ -1,4 +1,4 @@
-"""A batch: rows in memory, the input of a kernel.
+"""A batch: rows in memory, the input of a kernel (a function from a batch to a table).
 
 A batch is an Arrow table whose columns are also NumPy arrays of integers. Texts become dictionary
 codes or fingerprints (64-bit hashes), so kernels compare only integers. Each array is computed once

@@ -73,7 +73,8 @@ class CachedPartition:
     def containing(self, ops: Sequence[Ints]) -> Partition:
         """Returns a part of this partition that has at least all rows of the operations `ops`.
 
-        The part is the whole partition if it would be large, or if cached columns are in files.
+        The whole partition is returned if the part would be large, or if cached columns are in
+        files.
         """
         near = self.stored.containing(ops)
         few = near.rows * _FEW <= self.rows

@@ -27,7 +27,7 @@ NameT = TypeVar("NameT")
 
 
 class Dataset(Protocol):
-    """A source that is divided into partitions, which kernels can process."""
+    """A source that is divided into partitions; `collect` runs functions (kernels) on them."""
 
     def collect(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
         """Returns one table for each kernel: the rows that it returned for all partitions.

@@ -62,7 +62,7 @@ class LocalDataset:
     def shuffle(
         self, kernels: Mapping[NameT, Kernel], partitions: int
     ) -> Generator[Mapping[NameT, Dataset]]:
-        """Yields, for each kernel, a dataset of its rows.
+        """Yields, for each kernel, a dataset of the rows that the kernel returned.
 
         Rows that exceed `memory_bytes` are kept on disk.
         """

@@ -33,7 +33,10 @@ def split_by_key(table: pa.Table, partitions: int) -> Iterator[tuple[int, pa.Tab
 
 
 def merged(parts: Iterable[pa.Table], kernel: Kernel) -> pa.Table:
-    """Merges the parts that a kernel sent to one partition; sorts by the columns `kernel.order`."""
+    """Merges the parts that a kernel sent to one partition; sorts by the columns `kernel.order`.
+
+    A kernel is a function from a batch of rows to a table.
+    """
     tables = [part for part in parts if part.num_rows] or [shuffled_schema(kernel).empty_table()]
     table = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
     if not kernel.order or not table.num_rows:
@@ -43,5 +46,5 @@ def merged(parts: Iterable[pa.Table], kernel: Kernel) -> pa.Table:
 
 
 def shuffled_schema(kernel: Kernel) -> pa.Schema:
-    """Returns the schema of the kernel's rows after the shuffle, without the shuffle key."""
+    """Returns the schema of a kernel's rows after a shuffle, without the shuffle key."""
     return kernel.schema.remove(kernel.schema.get_field_index(SHUFFLE_KEY))

@@ -54,7 +54,10 @@ class Source(Enum):
 
 @dataclass(frozen=True, slots=True, init=False)
 class Stage(Generic[AnswerT]):
-    """A kernel, the source that it reads, and a function that decodes the result."""
+    """A kernel, the source that it reads, and a function that decodes the result.
+
+    A kernel is a function from a batch of rows to a table.
+    """
 
     source: Source
     kernel: Kernel
@@ -83,7 +86,7 @@ def _as_it_is(table: pa.Table) -> pa.Table:
 
 @dataclass(slots=True, eq=False)
 class Collect:
-    """A request for the table that a kernel returns; the scheduler stores the answer in `table`."""
+    """A request for the table that a stage returns; the scheduler stores the answer in `table`."""
 
     source: Source
     kernel: Kernel

@@ -10,10 +10,10 @@ them from the log directory of a dead broker:
     t-0/*.snapshot                      deleted, if it has the producers of a later offset
     t-0/leader-epoch-checkpoint         without the epochs that begin after the cut
 
-A partition is flushed up to the highest offset that Kafka has checkpointed as its recovery point,
-or has logged in a line "Flushing log up to offset"; truncations lower it. The line precedes the
-flush, and a truncation may leave an old checkpoint. So the cut may keep too much, but it never
-removes a record that was flushed.
+A partition is flushed up to the higher of two offsets: its recovery point in Kafka's checkpoint,
+and the highest offset of its log lines "Flushing log up to offset". A truncation lowers the second
+offset. The line precedes the flush, and a truncation may leave an old checkpoint. So the cut may
+keep too much, but it never removes a record that was flushed.
 
 Source: UnifiedLog.flush and LogLoader.recoverLog of Kafka 4.3.
 Simplified: the worst case of a power loss for records, and only for them. No batch is torn, files

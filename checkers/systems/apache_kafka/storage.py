@@ -42,7 +42,10 @@ def format_first(java: Sequence[str], properties: Path, features: Mapping[str, i
 
 
 def copy_to(formatted: Path, others: Iterable[tuple[int, Path]]) -> None:
-    """Copies a formatted folder to a new folder for each of the other nodes, by number."""
+    """Copies a formatted folder to a new folder for each other node.
+
+    `others` has the number and the new folder of each node.
+    """
     for node, folder in others:
         shutil.copytree(formatted, folder)
         meta = folder / META
@@ -51,7 +54,7 @@ def copy_to(formatted: Path, others: Iterable[tuple[int, Path]]) -> None:
 
 
 def add_disk(formatted: Path, folder: Path) -> None:
-    """Formats a new, empty folder for the node of the formatted folder."""
+    """Creates one more formatted folder, without data, for the node that owns `formatted`."""
     folder.mkdir()
     text = (formatted / META).read_text()
     (folder / META).write_text(_DIRECTORY.sub(f"directory.id={_directory_id()}", text))

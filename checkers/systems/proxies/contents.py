@@ -6,9 +6,9 @@ Requests name partitions in different ways, but each has a list inside of each t
     topics [{name: "orders", partition_indexes: [0]}]                   WriteTxnMarkers
     topics [{topic_id: 4ac2..., partitions: [{partition: 0}]}]          Fetch from version 13 on
 
-A request names a producer by its transactional id or by its producer id, which is in a field or in
-the batches of a Produce request. From Produce 13, Fetch 13 and OffsetCommit 10 on, a topic has an
-id only.
+A request names a producer by its transactional id or by its producer id. The producer id is in a
+field, or in the batches of a Produce request. From Produce 13, Fetch 13 and OffsetCommit 10 on, a
+topic has an id only.
 
 An incremental Fetch names only the partitions that changed, but it fetches all partitions of its
 session. A consumer or a follower opens a session on each connection. So the partitions of a session

@@ -86,7 +86,8 @@ _NO_OPS: Final = np.zeros(0, dtype=np.int64)
 def _last_polled(dependencies: DependencyContext, batch: Batch) -> pa.Table:
     """Returns, for each operation and key, the confirmed record that the operation polled last.
 
-    Only records in this batch count. The last one is the one at the highest offset.
+    Only records in this batch count. The last one is the one at the highest offset. A record is
+    confirmed if every poll returned it at an offset that an acknowledged send of it has.
     """
     key, offset, value = (batch.ints(name) for name in ("key", "offset", "value"))
     is_unconfirmed = member(hash_of_pair(key, value), dependencies.senders.pairs)

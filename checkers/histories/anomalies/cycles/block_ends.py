@@ -1,4 +1,4 @@
-"""The ww dependencies across the end of a block of offsets, which no block finds alone.
+"""The ww dependencies across the end of a block of 65,536 offsets, which no block finds alone.
 
     block 0   k: .. a at 65535       last record of its block, sent by op 0
     block 1   k: b at 65536 ..       first record of its block, sent by op 1
@@ -64,7 +64,7 @@ def ww_between_blocks(ends: Batch) -> pa.Table:
 
 
 def log_records_of_ends(ends: Batch) -> LogRecords:
-    """Converts a table of records at the ends of blocks of offsets to LogRecords."""
+    """Converts a table to LogRecords: the records at the ends of blocks of 65,536 offsets."""
     order, _ = runs(ends.ints("key"), ends.ints("offset"), ends.ints("value"))
     key, offset, value, sender, last = (
         ends.ints(name)[order] for name in ("key", "offset", "value", "sender", "last")

@@ -52,9 +52,9 @@ class UnconfirmedSenders:
 
 @dataclass(frozen=True, slots=True)
 class DependencyContext:
-    """The data about the whole history that a kernel needs to find dependencies in one batch.
+    """The data about the whole history that is needed to find dependencies in one batch.
 
-    The field `of` is the name of the query plan that the kernel belongs to. A batch caches its
+    The field `of` is the name of the query plan that needs the dependencies. A batch caches its
     dependencies under this name, separately for each plan.
     """
 

@@ -10,8 +10,9 @@
 A block of 65,536 offsets has every send and every poll of its records. So each block can find most
 dependencies alone: through confirmed values, and between adjacent records. The module `block_ends`
 finds the dependencies across the ends of blocks. The driver finds the dependencies through
-unconfirmed values. An operation that did not end ok is left out, unless a poll returned a value
-that it sent.
+unconfirmed values. A value is unconfirmed if a poll returned it at an offset that no acknowledged
+send of it has. An operation that did not end ok is left out, unless a poll returned a value that it
+sent.
 
 Source: `properties.anomalies.cycles.dependencies`.
 """

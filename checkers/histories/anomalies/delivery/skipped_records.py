@@ -7,7 +7,8 @@
     c1 poll     -> ok k=c@2       delivered        offsets 0 2      bits 101
                                   skipped below 2: offset  1        bits 010
 
-Only confirmed values that share their offset with no other value are in these bits. The module
+Only confirmed values that share their offset with no other value are in these bits. A value is
+confirmed if every poll returned it at an offset that an acknowledged send of it has. The module
 `unconfirmed_deliveries` checks all other values.
 
 Source: `properties.delivery`.

@@ -8,9 +8,10 @@ only the commits that matter for a fetch:
 - the first two distinct offsets of each register;
 - for each fetch, the highest offset committed before it, if above the fetched one.
 
-A sound history has no commits of the last kind. Such a commit proves nothing if it began before a
-commit of the fetched offset ended. Then a third stage finds the highest offset of the commits that
-began later.
+A commit of the last kind may contradict the fetch; a sound history has no such commits. Such a
+commit does not contradict the fetch if it began before a commit of the fetched offset ended,
+because the two commits may have taken effect in the other order. For such a fetch, a third stage
+finds the highest offset of the commits that began later.
 
 Source: `properties.anomalies.groups.offsets` and the anomalies that use it.
 """

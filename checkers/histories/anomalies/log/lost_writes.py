@@ -108,7 +108,8 @@ def lost_writes(context: Context) -> Plan[tuple[Finding, ...]]:
 def _highest_reads(unconfirmed: UnconfirmedValues, batch: Batch) -> pa.Table:
     """Returns, for each key, the confirmed value that was read at the highest offset.
 
-    Each row has the value, its offset and its first reader.
+    Each row has the value, its offset and its first reader. A value is confirmed if every poll
+    returned it at an offset that an acknowledged send of it has.
     """
     at = first_rows(batch)
     given = np.flatnonzero(any_in_run(polled_ok(batch), at) & ~unconfirmed.of_first_rows(batch))
@@ -179,6 +180,7 @@ def _is_owed(bounds: Batch, key: Ints, offset: Ints) -> Mask:
 def _unread_below_bound(unconfirmed: UnconfirmedValues, bounds: Batch, batch: Batch) -> pa.Table:
     """Returns the confirmed values below the highest read offset that no poll returned.
 
+    A value is confirmed if every poll returned it at an offset that an acknowledged send of it has.
     One more row at the end has the number of values that had to be read.
     """
     at, writes = first_rows(batch), took_effect(batch, unconfirmed.committed)

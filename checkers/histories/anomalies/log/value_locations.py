@@ -6,10 +6,10 @@
     key  offset  value  op
     k    0       a      0         the first operation that shows a at offset 0
 
-The checkers `inconsistent_offsets`, `duplicates` and `lost_writes` read these rows. A kernel finds
-the locations in a block of offsets. The locations of unconfirmed values are also found on the
-driver, which has all rows about them. A value is confirmed if every poll returned it where an
-acknowledged send put it.
+The checkers `inconsistent_offsets`, `duplicates` and `lost_writes` read these rows. A kernel, a
+function on one batch, finds the locations in a block of 65,536 offsets. The locations of
+unconfirmed values are also found on the driver, which has all rows about them. A value is confirmed
+if every poll returned it at an offset that an acknowledged send of it has.
 
 Source: `properties.anomalies.observations`.
 """

@@ -9,7 +9,8 @@
 A step leads from one record that a process polled (or sent) to the next one in the same key. A
 confirmed value is located at its own offset. If several values are proven at one offset, only one
 counts as the record there: the value that ranks first (`properties.anomalies.order.ranking`). An
-unconfirmed value is located at the last offset at which it ranks first.
+unconfirmed value is located at the last offset at which it ranks first. A value is confirmed if
+every poll returned it at an offset that an acknowledged send of it has.
 
 Source: `properties.anomalies.order.steps`.
 """

@@ -3,7 +3,8 @@
     c1 poll     -> ok k=a@0       op 0
     p1 send k=a -> ok @0          op 1, invoked after op 0 completed
 
-A poll of a confirmed value proves that the log end is above the value's offset. So if the send was
+A value is confirmed if every poll returned it at an offset that an acknowledged send of it has. A
+poll of a confirmed value proves that the log end is above the value's offset. So if the send was
 invoked later, its offset is below a known log end, and `linearizable_offsets` finds the send. Only
 sends found in this way are examined here. All rows about unconfirmed values are on the driver.
 

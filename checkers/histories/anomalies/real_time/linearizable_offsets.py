@@ -3,10 +3,11 @@
     c1 end_offset k -> ok @5      op 0     observation: the log of k ends at 5 or higher
     p1 send k=a     -> ok @3      op 1     check: 3 is below 5, so it is an offset-order-inversion
 
-Observations and checks are those of `properties.anomalies.real_time`. An observation proves a log
-end from its completion on. The observation contradicts each check of a lower offset in the same
-log, if the operation of the check was invoked later. In keys that transactions send to, readers at
-`read_committed` see a log of their own, called STABLE. The plan has these stages:
+An observation proves a log end from its completion on. A check demands that the offset of a send or
+an end-offset query is not below an earlier observation (`properties.anomalies.real_time`). The
+observation contradicts each check of a lower offset in the same log, if the operation of the check
+was invoked later. In keys that transactions send to, readers at `read_committed` see a log of their
+own, called STABLE. The plan has these stages:
 
     1. Each batch decides its checks by its own observations (`batch_summary`). Across batches, the
        log end of all earlier batches is compared with the lowest offset to check (`log_ends`).

@@ -165,10 +165,11 @@ class LogEnds:
         return partition_numbers(self.steps.ints("batch")[may])
 
     def with_earlier_observations(self, contradicted: Batch) -> Batch:
-        """Replaces the log end of each contradicted check by one that an earlier batch observed.
+        """Replaces the log end that contradicts a check by one that an earlier batch observed.
 
-        The earlier log end must be at least as high. Without one, the log end stays as it is.
-        Batches must not overlap in time.
+        A log end contradicts a check if it is above the offset of the check. The earlier log end
+        must be at least as high. If there is none, the log end of the check stays as it is. Batches
+        must not overlap in time.
         """
         group, some = self._log_of_each(contradicted)
         at = self.by_batch.before(group[some], self.rank[contradicted.ints("batch")[some]])

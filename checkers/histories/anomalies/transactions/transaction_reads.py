@@ -10,9 +10,9 @@
 
 In the first stages each batch of the history reports three things: its transactions that ended ok
 and sent records; the progress of readers in each log; records of transactions without a known
-offset. Then each block of offsets finds the records of these transactions that are below the
-progress and that no reader got. A sound history has none. All rows about unconfirmed values are on
-the driver.
+offset. Then each block of 65,536 offsets finds the records of these transactions that are below the
+progress and that no reader got. A sound history has none. Values without a confirmed offset are
+few, and all rows about them are on the driver.
 
 Source: `properties.anomalies.transactions.missing`, `properties.anomalies.transactions.visible`.
 """
@@ -118,7 +118,7 @@ def _unseen_without_offset(unconfirmed: UnconfirmedValues, batch: Batch) -> pa.T
 
 @dataclass(frozen=True, slots=True)
 class BlockContext:
-    """The data about the whole history that a kernel needs to find unread records in one block.
+    """The data about the whole history that is needed to find unread records in one block.
 
     A block is a range of 65,536 offsets of a key. A record is unread if readers at read_committed
     passed its offset and none got it.

@@ -54,7 +54,8 @@ class UnconfirmedRecord:
 def unconfirmed_records(unconfirmed: UnconfirmedValues) -> dict[Record, UnconfirmedRecord]:
     """Returns a mapping from key and value to the data of each unconfirmed value.
 
-    The mapping is computed once for all plans.
+    The mapping is computed once for all plans. A value is unconfirmed if a poll returned it at an
+    offset that no acknowledged send of it has.
     """
     return unconfirmed.observations.derived(("records",), lambda _: _collect_records(unconfirmed))
 

@@ -7,7 +7,7 @@
 Each batch reports the producers initialized in it, and the time span in which each producer worked.
 A producer may still have worked after a newer one was initialized with its id. Then the next stage
 finds the writes of the older producer after that time. A write counts if its operation ended ok.
-Any other write counts if one of its records was read; such a record is unconfirmed.
+Any other write counts if one of its records was read.
 
 Source: `properties.anomalies.transactions.zombie_write`.
 """
