@@ -17,17 +17,16 @@ coordinator checks producer id and epoch first. Markers are sent to the leaders 
 transaction's topic partitions until each has responded. A new coordinator continues the prepared
 transactions in its log.
 
+The module `changes` has the change that each request causes.
+
 Source: KIP-98, KIP-360, KIP-890, KAFKA-17754, KAFKA-18660, KAFKA-19367; TransactionCoordinator,
 TransactionMetadata.pendingTransitionInProgress of Apache Kafka; docs/kafka-rules.md D1 to D7.
-Simplified: when the coordinator itself aborts a transaction (timeout, new instance), it uses V2, as
-with transaction.version=2.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple
 
 from model.vocabulary import (
     LeaderEpoch,
@@ -40,33 +39,19 @@ from reference_impl.log.partition_log import PartitionLog
 from reference_impl.node.bugs import Bug
 from reference_impl.node.context import Context, Requester
 from reference_impl.node.step import Effects, SetTimer, StepResult, Timer, TimerKind
-from reference_impl.protocol.coordinators import CONSUMER_OFFSETS
 from reference_impl.protocol.messages import (
     ErrorCode,
-    InitializedProducerId,
     InitProducerId,
     Produced,
 )
 from reference_impl.protocol.transactions import (
-    AddedOffsetsToTxn,
-    AddedPartitionsToTxn,
-    AddOffsetsToTxn,
-    AddPartitionsToTxn,
     CoordinatorRequest,
-    CoordinatorResponse,
-    EndedTxn,
-    EndTxn,
-    TransactionVersion,
-    TxnResult,
     WrittenTxnMarker,
-    refusal,
 )
+from reference_impl.transactions.changes import Change, change_by_request, change_by_time
 from reference_impl.transactions.end_txn import (
-    EndDecision,
     MarkerAttempt,
     Markers,
-    end_decision,
-    end_response,
     pending_markers,
     send_markers,
 )
@@ -75,28 +60,6 @@ from reference_impl.transactions.metadata import (
     TransactionMetadata,
     TxnState,
 )
-from reference_impl.transactions.producer_epochs import is_newest_instance, next_instance
-
-MAX_TIMEOUT_MS: Final = 900_000  # transaction.max.timeout.ms
-ABORT: Final = TxnResult.ABORT
-
-
-class Change(NamedTuple):
-    """A change of a transactional id that is being appended to the log, and its waiting request."""
-
-    after: TransactionMetadata
-    response: CoordinatorResponse | None = None
-    requester: Requester | None = None  # None: a change of the coordinator's own
-    request: CoordinatorRequest | None = None
-
-    def reply(self, error: ErrorCode = ErrorCode.NONE) -> Effects:
-        """Returns the effect that sends the waiting response, or an error response instead.
-
-        Returns no effect if no request waits for this change.
-        """
-        if self.requester is None or self.request is None or self.response is None:
-            return ()
-        return (self.requester.reply(refusal(self.request, error) if error else self.response),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,16 +120,9 @@ class TransactionCoordinator:
         self, context: Context, requester: Requester, request: CoordinatorRequest
     ) -> StepResult[TransactionCoordinator]:
         """Handles a request of a client, or of a leader that verifies a transaction."""
-        match request:
-            case InitProducerId():
-                result = self._init_producer_id(context, request)
-            case AddPartitionsToTxn():
-                result = self._add_partitions(context, request)
-            case AddOffsetsToTxn():
-                place = context.coordinators.partition_for(CONSUMER_OFFSETS, request.group)
-                result = self._add_offsets(context, request, place)
-            case EndTxn():
-                result = self._end_txn(context, request)
+        id_ = request.transactional_id or ""
+        known = self.transactions.get(id_)
+        result = change_by_request(known, request, context, is_busy=self._is_busy(id_))
         if not isinstance(result, Change):
             return self, (requester.reply(result),)
         coordinator = self
@@ -188,100 +144,6 @@ class TransactionCoordinator:
         raised = ProducerEpoch(min(known.producer_epoch + 1, LAST_EPOCH))
         fenced = replace(known, producer_epoch=raised)
         return replace(self, transactions={**self.transactions, transactional_id: fenced})
-
-    def _init_producer_id(
-        self, context: Context, request: InitProducerId
-    ) -> Change | CoordinatorResponse:
-        transactional_id = request.transactional_id or ""
-        known = self.transactions.get(transactional_id) or TransactionMetadata(
-            transactional_id=transactional_id,
-            producer_id=context.new_producer_id,
-            timeout_ms=request.timeout_ms,
-        )
-        if not 0 < request.timeout_ms <= MAX_TIMEOUT_MS:
-            return InitializedProducerId(error=ErrorCode.INVALID_TRANSACTION_TIMEOUT)
-        if self._is_busy(transactional_id):
-            return InitializedProducerId(error=ErrorCode.CONCURRENT_TRANSACTIONS)
-        if not is_newest_instance(known, request):
-            return InitializedProducerId(error=ErrorCode.PRODUCER_FENCED)
-        if known.state is TxnState.ONGOING and Bug.ZOMBIE_NOT_FENCED not in context.bugs:
-            # No client gets the epoch of this fence: the client retries, for the next one.
-            return Change(
-                known.prepared(ABORT, TransactionVersion.V2, context.new_producer_id),
-                response=InitializedProducerId(error=ErrorCode.CONCURRENT_TRANSACTIONS),
-            )
-        after = next_instance(known, request, context)
-        if after is None:
-            return InitializedProducerId(error=ErrorCode.PRODUCER_FENCED)
-        response = InitializedProducerId(
-            producer_id=after.producer_id, producer_epoch=after.producer_epoch
-        )
-        return response if after == known else Change(after, response=response)
-
-    def _add_partitions(
-        self, context: Context, request: AddPartitionsToTxn
-    ) -> Change | CoordinatorResponse:
-        added = AddedPartitionsToTxn(topic_partitions=request.topic_partitions)
-        known = self.transactions.get(request.transactional_id)
-        error = self._producer_error(known, request, waits=not request.verify_only)
-        if known is None or error is not ErrorCode.NONE:
-            return replace(added, error=error)
-        is_open = known.state is TxnState.ONGOING
-        if is_open and set(request.topic_partitions) <= set(known.topic_partitions):
-            return added
-        if request.verify_only:
-            return replace(added, error=ErrorCode.INVALID_TXN_STATE)
-        return Change(
-            known.with_partitions(request.topic_partitions, context.now_ms), response=added
-        )
-
-    def _add_offsets(
-        self, context: Context, request: AddOffsetsToTxn, place: TopicPartition | None
-    ) -> Change | CoordinatorResponse:
-        if place is None:
-            return AddedOffsetsToTxn(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        as_partition = AddPartitionsToTxn(
-            transactional_id=request.transactional_id,
-            producer_id=request.producer_id,
-            producer_epoch=request.producer_epoch,
-            topic_partitions=(place,),
-        )
-        result = self._add_partitions(context, as_partition)
-        if isinstance(result, Change):
-            return result._replace(response=AddedOffsetsToTxn())
-        assert isinstance(result, AddedPartitionsToTxn)
-        return AddedOffsetsToTxn(error=result.error)
-
-    def _producer_error(
-        self,
-        known: TransactionMetadata | None,
-        request: AddPartitionsToTxn,
-        *,
-        waits: bool,
-    ) -> ErrorCode:
-        if known is None:
-            return ErrorCode.INVALID_PRODUCER_ID_MAPPING
-        reasons = (
-            (waits and self._is_busy(known.transactional_id), "CONCURRENT_TRANSACTIONS"),
-            (known.producer_id != request.producer_id, "INVALID_PRODUCER_ID_MAPPING"),
-            (known.producer_epoch != request.producer_epoch, "PRODUCER_FENCED"),
-            (known.is_prepared, "CONCURRENT_TRANSACTIONS"),
-        )
-        return next((ErrorCode[error] for applies, error in reasons if applies), ErrorCode.NONE)
-
-    def _end_txn(self, context: Context, request: EndTxn) -> Change | CoordinatorResponse:
-        known = self.transactions.get(request.transactional_id)
-        if known is None:
-            return EndedTxn(error=ErrorCode.INVALID_PRODUCER_ID_MAPPING)
-        is_busy = self._is_busy(request.transactional_id)
-        match end_decision(known, request, context.bugs, is_busy=is_busy):
-            case ErrorCode() as error:
-                return EndedTxn(error=error)
-            case EndDecision.PREPARE:
-                after = known.prepared(request.result, request.version, context.new_producer_id)
-                return Change(after, response=end_response(after, request))
-            case EndDecision.ALREADY_COMPLETE:
-                return end_response(known, request)
 
     # ------------------------------------------------------------ the log
 
@@ -377,7 +239,8 @@ class TransactionCoordinator:
         overdue = tuple(
             change
             for id_, transaction in coordinator.transactions.items()
-            if (change := _expired(transaction, context)) and not coordinator._is_changing(id_)
+            if (change := change_by_time(transaction, context))
+            and not coordinator._is_changing(id_)
         )
         if overdue and context.correlation not in coordinator.changes:
             coordinator, appended = coordinator._append(context, overdue)
@@ -407,18 +270,3 @@ class TransactionCoordinator:
             return coordinator, effects
         coordinator, appended = coordinator._append(context, done)
         return coordinator, effects + appended
-
-
-def _expired(transaction: TransactionMetadata, context: Context) -> Change | None:
-    """Returns the change that is due because of the time, or None.
-
-    That is the abort of an overdue transaction, or the expiry of an inactive transactional id.
-    """
-    if transaction.state is TxnState.ONGOING:
-        if context.now_ms - transaction.started_ms <= transaction.timeout_ms:
-            return None
-        return Change(transaction.prepared(ABORT, TransactionVersion.V2, context.new_producer_id))
-    rested_ms = context.now_ms - transaction.updated_ms
-    if transaction.is_prepared or rested_ms < context.timeouts.transactional_id_expiration_ms:
-        return None
-    return Change(transaction.moved(TxnState.DEAD))
