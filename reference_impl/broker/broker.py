@@ -391,7 +391,9 @@ class Broker:
 
     def _checkpoint(self, now_ms: int) -> StepResult[Broker]:
         replicas = {
-            topic_partition: replace(replica, log=replica.log.on_disk())
+            topic_partition: replica
+            if (log := replica.log.on_disk()) is replica.log
+            else replace(replica, log=log)
             for topic_partition, replica in self.replicas.items()
         }
         again = SetTimer(Timer(TimerKind.CHECKPOINT), now_ms + self.config.timeouts.checkpoint_ms)

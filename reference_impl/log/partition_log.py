@@ -272,7 +272,16 @@ class PartitionLog:
         return replace(self, high_watermark=within)
 
     def on_disk(self) -> PartitionLog:
-        """Returns the log after a flush and a checkpoint: a power loss then removes nothing."""
+        """Returns the log after a flush and a checkpoint: a power loss then removes nothing.
+
+        The result is this very log if nothing has changed since the last flush.
+        """
+        if (self.checkpoint, self.start_checkpoint, self.flushed) == (
+            self.high_watermark,
+            self.log_start,
+            self.end_offset,
+        ):
+            return self
         return replace(
             self,
             checkpoint=self.high_watermark,

@@ -9,7 +9,7 @@ The contract between a node and its runtime:
 
 - `now_ms` never goes back. A step may come at any time after its timer was due, and a timer may
   fire more than once. So a node must decide by its own state, never by the number of timer events.
-  No timer needs to be cancelled.
+  No timer needs to be cancelled. If a node sets a timer again, a runtime may drop the earlier one.
 - A `Send` arrives at the other node as `RequestReceived`. A `Reply` arrives as `ResponseReceived`,
   with the correlation id of its request. Either message may be lost, late, repeated or reordered,
   so a node trusts only the content of a message. Messages to and from the controller may be lost or

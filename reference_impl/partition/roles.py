@@ -109,6 +109,8 @@ def clean_logs(replica: Replica, context: Context) -> Replica:
     if Bug.PRODUCERS_GO_WITH_RECORDS in context.bugs:
         producers = producers.with_records_from(log.log_start)
     producers = producers.unexpired(now_ms, context.timeouts.producer_expiration_ms)
+    if log is replica.log and producers is replica.producers:
+        return replica
     return replace(replica, log=log, producers=producers)
 
 

@@ -5,6 +5,9 @@ that are not yet delivered are lost, as with its connections. A client's request
 the broker's response resolves. A step that raises an exception leaves its node unchanged; the
 traceback is logged, and the exception is raised again when the cluster stops.
 
+A timer that is set again replaces the earlier one. The timers of a topic partition at rest do not
+fire until the leader changes, see the module `rest`: otherwise 500 partitions would fill a core.
+
 Simplified: messages between live nodes are never lost. Only connections of clients lose messages,
 see the module `faults`.
 """
@@ -32,7 +35,9 @@ from reference_impl.node.step import (
     Send,
     SetTimer,
     Stopped,
+    Timer,
     TimerFired,
+    TimerKind,
 )
 from reference_impl.node.timeouts import Timeouts
 from reference_impl.protocol.controller import BrokerState
@@ -44,6 +49,7 @@ from reference_impl.protocol.messages import (
     Produced,
 )
 from reference_impl.protocol.requests import Request, Response
+from reference_impl.wire import rest
 
 # Failures are detected within seconds; a broker that a busy machine stalls for one is not fenced.
 SERVED: Final = Timeouts(
@@ -84,10 +90,13 @@ class Host:
     _ahead_s: float = 0.0  # wall clock minus the loop's clock
     _requests: int = 0
     _owed: dict[tuple[NodeId, int], asyncio.Future[Response]] = field(default_factory=dict)
-    _polling: dict[tuple[NodeId, TopicPartition], set[asyncio.Event]] = field(default_factory=dict)
+    _polling: dict[NodeId, dict[TopicPartition, set[asyncio.Event]]] = field(default_factory=dict)
+    _timers: dict[tuple[NodeId, Timer], asyncio.TimerHandle] = field(default_factory=dict)
+    _resting: dict[tuple[NodeId, Timer], rest.Reason] = field(default_factory=dict)
 
     def start(self) -> None:
         self._ahead_s = time.time() - asyncio.get_running_loop().time()
+        self._wake_resting()
         controller = Controller.start(self.now_ms, timeouts=self.timeouts, bugs=self.bugs)
         self._begin(CONTROLLER, *controller)
         for broker_id in self.brokers:
@@ -180,23 +189,27 @@ class Host:
         Also returns when the broker dies.
         """
         event = asyncio.Event()
-        places = [(NodeId(broker_id), topic_partition) for topic_partition in topic_partitions]
-        for place in places:
-            self._polling.setdefault(place, set()).add(event)
+        polling = self._polling.setdefault(NodeId(broker_id), {})
+        for place in topic_partitions:
+            polling.setdefault(place, set()).add(event)
         try:
             async with asyncio.timeout(timeout_ms / 1000):
                 await event.wait()
         except TimeoutError:
             pass  # the normal end of a long poll
         finally:
-            for place in places:
-                self._polling[place].discard(event)
+            for place in topic_partitions:
+                polling[place].discard(event)
+                if not polling[place]:
+                    del polling[place]
 
     def _wake(self, node_id: NodeId, topic_partition: TopicPartition | None = None) -> None:
-        for (polled, of), events in self._polling.items():
-            if polled == node_id and topic_partition in (None, of):
-                for event in events:
-                    event.set()
+        """Ends the long polls of a topic partition, or all of the broker."""
+        polling = self._polling.get(node_id, {})
+        places = polling if topic_partition is None else (topic_partition,)
+        for place in places:
+            for event in polling.get(place, ()):
+                event.set()
 
     # ------------------------------------------------------------ steps and effects
 
@@ -230,7 +243,7 @@ class Host:
                 case Reply(to, correlation, response):
                     self._deliver(source, to, ResponseReceived(source, correlation, response))
                 case SetTimer(timer, at_ms):
-                    self._schedule(source, at_ms, TimerFired(timer))
+                    self._schedule(source, timer, at_ms)
                 case Readable(topic_partition):
                     self._wake(source, topic_partition)
                 case Stopped():
@@ -251,11 +264,46 @@ class Host:
         else:
             loop.call_soon(arrive)
 
-    def _schedule(self, node_id: NodeId, at_ms: int, event: TimerFired) -> None:
+    # ------------------------------------------------------------ timers
+
+    def _schedule(self, node_id: NodeId, timer: Timer, at_ms: int) -> None:
+        """Sets a timer, which replaces the same timer of the node if it is set or at rest."""
+        earlier = self._timers.get((node_id, timer))
+        if earlier is not None:
+            earlier.cancel()
+        self._resting.pop((node_id, timer), None)
         loop = asyncio.get_running_loop()
-        loop.call_at(
-            (at_ms + 1) / 1000 - self._ahead_s, self._step, node_id, event, self._lives[node_id]
+        self._timers[node_id, timer] = loop.call_at(
+            (at_ms + 1) / 1000 - self._ahead_s, self._fire, node_id, timer, self._lives[node_id]
         )
+
+    def _fire(self, node_id: NodeId, timer: Timer, life: int) -> None:
+        """Delivers a timer that is due, or lets it rest."""
+        del self._timers[node_id, timer]
+        reason = rest.reason_to_rest(self._nodes, node_id, timer)
+        if reason is not None and life == self._lives[node_id]:
+            self._resting[node_id, timer] = reason
+        else:
+            self._step(node_id, TimerFired(timer), life)
+
+    def _wake_resting(self) -> None:
+        """Ends the rest of each timer whose reason has changed, and comes again.
+
+        A leader that was at rest has not heard of its followers for long. So its check for lagging
+        followers comes only after they had the time to fetch.
+        """
+        nodes = self._nodes
+        changed = [
+            (node_id, timer)
+            for (node_id, timer), reason in self._resting.items()
+            if not rest.is_unchanged(nodes, node_id, timer, reason)
+        ]
+        for node_id, timer in changed:
+            lags = timer.kind is TimerKind.REPLICA_LAG
+            delay_ms = self.timeouts.replica_lag_ms // 2 if lags else 0
+            self._schedule(node_id, timer, self.now_ms + delay_ms)
+        loop = asyncio.get_running_loop()
+        loop.call_later(self.timeouts.replica_fetch_wait_ms / 1000, self._wake_resting)
 
 
 def _all_live(known: Mapping[BrokerId, BrokerState], brokers: tuple[BrokerId, ...]) -> bool:
