@@ -17,6 +17,7 @@ BENCHMARKS = (
     "analyze",
     "log_dirs",
     "exactly_once_costs",
+    "wire",
 )
 
 

@@ -1,0 +1,249 @@
+"""Measures the served broker beside kfake and librdkafka's mock cluster, in one run.
+
+    requests   CPU time of the server and latency of one request: a produce of 1, 100 and 10,000
+               records with acks=all, and a fetch of a megabyte
+    idle       share of a core that a cluster of three brokers with 500 partitions uses
+    start      seconds until `urteil broker` is ready, with and without bytecode of any module
+    log        time of an append to a log of a million batches
+
+One partition with one replica is measured on all systems, since kfake and the mock do not
+replicate. The reference broker is also measured with three replicas. The systems take turns in
+each round; the load of the machine is noted. CPU times depend less on other work than latencies.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import asdict
+from importlib.metadata import version
+from typing import Final
+
+from confluent_kafka import libversion
+
+from benchmarks.pairs import Figure, Pairing
+from benchmarks.wire.client import MEGABYTE, Client, created
+from benchmarks.wire.systems import OURS, SYSTEMS, System
+from model.vocabulary import LeaderEpoch, Offset
+from reference_impl.log.partition_log import PartitionLog
+from reference_impl.log.record import Record
+from reference_impl.log.record_batch import encode, stamped
+from reference_impl.log.segment import Batch
+
+ROUNDS: Final = 5
+REPLICATED: Final = f"{OURS}, three replicas"
+PARTITIONS: Final = 500
+IDLE_S: Final = 10.0
+LONG: Final = 1_000_000
+# name: records of a request, bytes of a value, requests of a round
+PRODUCES: Final[Mapping[str, tuple[int, int, int]]] = {
+    "produce 1 record": (1, 100, 300),
+    "produce 100 records": (100, 100, 100),
+    "produce 10,000 records": (10_000, 20, 10),
+}
+FETCH: Final = "fetch 1 MB"
+FETCHES: Final = 50
+Spent = tuple[float, float]  # CPU seconds of the server, seconds of the client; of one request
+
+
+def run() -> list[Pairing]:
+    return []  # CPU of the server, not wall time of two functions, is compared: see `facts`
+
+
+def facts() -> dict[str, object]:
+    before = os.getloadavg()[0]
+    requests = _requests()
+    return {
+        "rounds": ROUNDS,
+        "confluent-kafka": version("confluent-kafka"),
+        "librdkafka": libversion()[0],
+        "load_before": round(before, 1),
+        "requests_ms": requests,
+        "cpu_ratio": _ratios(requests),
+        "idle": _idle(),
+        "start_s": _starts(),
+        "log": _log(),
+        "load_after": round(os.getloadavg()[0], 1),
+    }
+
+
+# ---------------------------------------------------------------- requests
+
+
+def _requests() -> dict[str, dict[str, dict[str, object]]]:
+    """Returns, by request and system, the CPU time of the server and the latency in ms."""
+    found: dict[str, dict[str, list[Spent]]] = {name: {} for name in (*PRODUCES, FETCH)}
+    with ExitStack() as stack:
+        clients: dict[str, tuple[System, dict[str, tuple[Client, bytes, int]]]] = {}
+        for name, replicas in {**dict.fromkeys(SYSTEMS, 1), REPLICATED: 3}.items():
+            start = SYSTEMS[OURS if name == REPLICATED else name]
+            system = stack.enter_context(start(replicas))
+            clients[name] = system, _prepared(stack, system, replicas)
+        for _ in range(ROUNDS):
+            for request, by_system in found.items():
+                for name, (system, prepared) in clients.items():
+                    spent = _measured(system, *prepared[request])
+                    by_system.setdefault(name, []).append(spent)
+    return {
+        request: {
+            name: {
+                "cpu": asdict(Figure.of([cpu * 1000 for cpu, _ in spent])),
+                "latency": asdict(Figure.of([wall * 1000 for _, wall in spent])),
+            }
+            for name, spent in by_system.items()
+        }
+        for request, by_system in found.items()
+    }
+
+
+def _prepared(
+    stack: ExitStack, system: System, replicas: int
+) -> dict[str, tuple[Client, bytes, int]]:
+    requests: dict[str, tuple[Client, bytes, int]] = {}
+    for number, (name, (records, size, times)) in enumerate(PRODUCES.items()):
+        topic = f"produce-{number}"
+        client = stack.enter_context(Client(created(system.servers, topic, 1, replicas)[0]))
+        frame = client.produce_frame(topic, records, size)
+        requests[name] = client, frame, times
+        client.exchange(frame)
+    client = stack.enter_context(Client(created(system.servers, "fetched", 1, replicas)[0]))
+    for _ in range(20):
+        client.exchange(client.produce_frame("fetched", 100, 1_000))
+    frame = client.fetch_frame("fetched", MEGABYTE)
+    deadline = time.monotonic() + 5
+    while len(client.exchange(frame)) < MEGABYTE * 0.8 and time.monotonic() < deadline:
+        time.sleep(0.05)  # the high watermark is still below the last batches
+    return {**requests, FETCH: (client, frame, FETCHES)}
+
+
+def _measured(system: System, client: Client, frame: bytes, times: int) -> Spent:
+    before = system.cpu_s()
+    started = time.perf_counter()
+    for _ in range(times):
+        client.exchange(frame)
+    wall_s = time.perf_counter() - started
+    return (system.cpu_s() - before) / times, wall_s / times
+
+
+def _ratios(requests: dict[str, dict[str, dict[str, object]]]) -> dict[str, dict[str, float]]:
+    """Returns the CPU time of the reference broker over that of each other system (medians)."""
+
+    def median(request: str, name: str) -> float:
+        figure = requests[request][name]["cpu"]
+        assert isinstance(figure, dict)
+        return float(figure["median"])
+
+    return {
+        request: {
+            name: round(median(request, OURS) / median(request, name), 2)
+            for name in by_system
+            if name != OURS and median(request, name)
+        }
+        for request, by_system in requests.items()
+    }
+
+
+# ---------------------------------------------------------------- idle
+
+
+def _idle() -> dict[str, object]:
+    """Returns the idle share of a core by the number of partitions, and a produce's latency."""
+    found: dict[str, object] = {}
+    for partitions in (1, PARTITIONS):
+        with SYSTEMS[OURS](3) as system:
+            leader = created(system.servers, "wide", partitions, 3)[0]
+            time.sleep(2)
+            before = system.cpu_s()
+            time.sleep(IDLE_S)
+            share = (system.cpu_s() - before) / IDLE_S
+            with Client(leader) as client:
+                frame = client.produce_frame("wide", 1, 100)
+                client.exchange(frame)
+                spent = [_measured(system, client, frame, 50) for _ in range(ROUNDS)]
+            found[f"{partitions} partitions"] = {
+                "core_share": round(share, 4),
+                "produce_cpu_ms": asdict(Figure.of([cpu * 1000 for cpu, _ in spent])),
+                "produce_latency_ms": asdict(Figure.of([wall * 1000 for _, wall in spent])),
+            }
+    return found
+
+
+# ---------------------------------------------------------------- start
+
+
+def _starts() -> dict[str, object]:
+    with tempfile.TemporaryDirectory() as folder:
+        cold = [_ready({"PYTHONPYCACHEPREFIX": f"{folder}/{number}"}) for number in range(3)]
+    with tempfile.TemporaryDirectory() as folder:
+        _ready({"PYTHONPYCACHEPREFIX": folder})
+        warm = [_ready({"PYTHONPYCACHEPREFIX": folder}) for _ in range(ROUNDS)]
+    return {
+        name: {
+            "until_ready": asdict(Figure.of([wall for wall, _ in spent])),
+            "cpu": asdict(Figure.of([cpu for _, cpu in spent])),
+        }
+        for name, spent in {"without bytecode": cold, "warm": warm}.items()
+    }
+
+
+def _ready(environment: Mapping[str, str]) -> Spent:
+    main = "from checkers.cli.main import main; main()"
+    call = [*_on_one_core(), sys.executable, "-c", main, "broker"]
+    started = time.perf_counter()
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHONDONT")}
+    with subprocess.Popen(
+        call, stdout=subprocess.PIPE, text=True, env={**kept, **environment}
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        wall_s = time.perf_counter() - started
+        cpu_s = System(OURS, "", process).cpu_s()
+        process.terminate()
+    return wall_s, cpu_s
+
+
+def _on_one_core() -> list[str]:
+    return ["taskset", "-c", "0"]
+
+
+# ---------------------------------------------------------------- the log
+
+
+def _log() -> dict[str, object]:
+    """Returns the time of one append in ms, to an empty log and to one of a million batches."""
+    data = encode([Record(value=b"v")])
+    batches = [
+        Batch.of(stamped(data, base_offset=Offset(at), leader_epoch=LeaderEpoch(0)))
+        for at in range(LONG + 2_000)
+    ]
+    log = PartitionLog()
+    short: list[float] = []
+    for batch in batches[:1_000]:
+        log = _append(log, batch, short)
+    for batch in batches[1_000:LONG]:
+        log = log.append(batch)
+    long: list[float] = []
+    for batch in batches[LONG:]:
+        log = _append(log, batch, long)
+    return {
+        "batches": LONG,
+        "mean_append_ms_first_thousand": _mean_ms(short),
+        "mean_append_ms_after_all": _mean_ms(long),
+    }
+
+
+def _mean_ms(spent: list[float]) -> float:
+    return round(statistics.mean(spent) * 1000, 4)
+
+
+def _append(log: PartitionLog, batch: Batch, spent: list[float]) -> PartitionLog:
+    started = time.perf_counter()
+    log = log.append(batch)
+    spent.append(time.perf_counter() - started)
+    return log

@@ -1,0 +1,117 @@
+"""A client that sends the same request again and again, with almost no work of its own."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+from reference_impl.log.record import Record
+from reference_impl.log.record_batch import encode
+from reference_impl.wire import plain_messages
+from reference_impl.wire.apis import Api
+
+TIMEOUT_S: Final = 60.0
+_LENGTH: Final = struct.Struct(">i")
+MEGABYTE: Final = 1_000_000
+MOST_BYTES: Final = 50_000_000
+NEWEST: Final[Mapping[Api, int]] = {  # by topic name: newer versions need topic ids
+    Api.API_VERSIONS: 0,
+    Api.METADATA: 5,
+    Api.CREATE_TOPICS: 4,
+    Api.PRODUCE: 9,
+    Api.FETCH: 11,
+}
+
+
+class Client:
+    """A connection to one broker."""
+
+    def __init__(self, server: str) -> None:
+        host, _, port = server.rpartition(":")
+        self.stream = socket.create_connection((host, int(port)), timeout=TIMEOUT_S)
+        self.stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.versions: dict[int, int] = {}
+        self.versions = {
+            entry["api_key"]: entry["max_version"]
+            for entry in self.call(Api.API_VERSIONS)["api_keys"]
+        }
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stream.close()
+
+    def version(self, api: Api) -> int:
+        return min(NEWEST[api], self.versions.get(int(api), NEWEST[api]))
+
+    def frame(self, api: Api, body: Mapping[str, Any]) -> bytes:
+        return plain_messages.encode(api, self.version(api), 1, body)
+
+    def exchange(self, frame: bytes) -> bytes:
+        """Sends a frame and returns the frame of the response, without its length prefix."""
+        self.stream.sendall(frame)
+        return plain_messages.receive(self.stream)
+
+    def call(self, api: Api, **body: Any) -> dict[str, Any]:
+        answer = self.exchange(self.frame(api, body))
+        return plain_messages.decode(api, self.version(api), answer)
+
+    def produce_frame(
+        self, topic: str, records: int, value_bytes: int, partition: int = 0
+    ) -> bytes:
+        now_ms = int(time.time() * 1000)
+        batch = encode([Record(value=b"v" * value_bytes, timestamp_ms=now_ms)] * records)
+        data = [{"index": 0, "records": batch}]
+        topics = [{"name": topic, "partition_data": data}]
+        return self.frame(Api.PRODUCE, {"acks": -1, "timeout": 30_000, "topic_data": topics})
+
+    def fetch_frame(self, topic: str, size: int) -> bytes:
+        wanted = {
+            "partition": 0,
+            "fetch_offset": 0,
+            "partition_max_bytes": size,
+            "current_leader_epoch": -1,
+            "log_start_offset": -1,
+        }
+        body = {
+            "replica_id": -1,
+            "max_wait": 500,
+            "min_bytes": 1,
+            "max_bytes": MOST_BYTES,
+            "session_epoch": -1,
+            "topics": [{"topic": topic, "partitions": [wanted]}],
+        }
+        return self.frame(Api.FETCH, body)
+
+
+def created(servers: str, topic: str, partitions: int, replicas: int) -> list[str]:
+    """Creates a topic and returns the address of the leader of each partition.
+
+    librdkafka's mock creates a topic when its metadata is requested, with four partitions.
+    """
+    with Client(servers.split(",")[0]) as client:
+        if int(Api.CREATE_TOPICS) in client.versions:
+            wanted = {
+                "name": topic,
+                "num_partitions": partitions,
+                "replication_factor": replicas,
+                "assignments": [],
+                "configs": [],
+            }
+            client.call(Api.CREATE_TOPICS, topics=[wanted], timeout=30_000, validate_only=False)
+        deadline = time.monotonic() + TIMEOUT_S
+        while time.monotonic() < deadline:
+            found = client.call(
+                Api.METADATA, topics=[{"name": topic}], allow_auto_topic_creation=True
+            )
+            (described,) = found["topics"]
+            leaders = {one["partition_index"]: one["leader_id"] for one in described["partitions"]}
+            if len(leaders) >= partitions and -1 not in leaders.values():
+                at = {one["node_id"]: f"{one['host']}:{one['port']}" for one in found["brokers"]}
+                return [at[leaders[index]] for index in range(partitions)]
+            time.sleep(0.05)
+    raise TimeoutError(f"topic {topic} has no leaders after {TIMEOUT_S} s")
