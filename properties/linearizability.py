@@ -7,12 +7,14 @@ taken effect. If a completion leaves no configuration, no legal order exists.
 
 A register needs this search. For a log with gaps, whose end only grows, it suffices to compare
 pairs of calls (`anomalies.real_time`): if no legal order exists, then two of the calls contradict
-each other. The reason: precedence in real time is an interval order, and a response demands only
-that one call precedes another. Tests compare both methods.
+each other. Tests compare both methods.
 
 Source: Wing and Gong, "Testing and verifying concurrent objects", 1993; Lowe, "Testing for
 linearizability", 2017 (the memory of configurations, just-in-time linearization).
 """
+
+# Why pairs suffice for a log: a response demands only that one call precedes another, and
+# precedence in real time is an interval order.
 
 from __future__ import annotations
 

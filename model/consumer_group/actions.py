@@ -246,10 +246,10 @@ class ConsumerGroupActions(ConsumerGroupState):
         """True if the coordinator accepts an offset commit from the member (KIP-1251).
 
         The commit carries the consumer's epoch. This epoch must be at least the epoch in which the
-        partition was assigned, and at most the member's epoch. If only the member's epoch is
-        accepted, the variant `wants-exact-epoch` breaks the claim `owners_may_commit` in 7 steps.
-        If every older epoch is accepted, the variant `commits-in-any-epoch` breaks the claim
-        `only_owners_commit` in 5 steps.
+        partition was assigned, and at most the member's epoch. A rule that accepts only the
+        member's epoch is too strict: the variant `wants-exact-epoch` breaks the claim
+        `owners_may_commit` in 7 steps. A rule that accepts every older epoch is too lax: the
+        variant `commits-in-any-epoch` breaks the claim `only_owners_commit` in 5 steps.
         """
         x, epoch = s.member[m], s.consumer[m].epoch
         since = ite(x.assigned != nothing, x.assigned, x.revoking)

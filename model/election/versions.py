@@ -163,8 +163,8 @@ class Kip966(Election):
         empty.
 
         All last known eligible leaders must answer first. KIP-966, section on unclean recovery: not
-        released. Simplified: asking and electing are one step. If only the last leader is asked,
-        the variant `remembers-one` breaks the claim `enough_are_asked` in 6 steps.
+        released. Simplified: asking and electing are one step. It is not enough to ask the last
+        leader: the variant `remembers-one` breaks the claim `enough_are_asked` in 6 steps.
         """
         asked = s.partition_registration.last_known
         when(

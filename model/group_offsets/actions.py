@@ -282,7 +282,7 @@ class GroupOffsetsActions(GroupOffsetsState):
         """The coordinator refuses a commit with too much metadata, and the cache does not change.
 
         Kafka: OFFSET_METADATA_TOO_LARGE. Simplified: the metadata is left out. The refused commit
-        must not stay pending in the cache: otherwise the variant `forgets-refused` breaks the claim
+        must not stay pending in the cache: the variant `forgets-refused` breaks the claim
         `pending_is_decided` in 5 steps (KAFKA-16371).
         """
         when(s.consumer[m].reads, s.has_nothing_open(m), s.accepts(m), s.serves())
@@ -357,7 +357,7 @@ class GroupOffsetsActions(GroupOffsetsState):
     def may_expire(s) -> Bool:
         """True if the group is empty; the offset of an empty group may expire.
 
-        If offsets expire during a rebalance too, the variant `expires-in-rebalance` breaks the
+        An offset must not expire during a rebalance: the variant `expires-in-rebalance` breaks the
         claim `committed_offsets_last` in 3 steps (KAFKA-13636).
         """
         return s.is_empty()

@@ -103,7 +103,8 @@ class ExpiresInRebalance(GroupOffsets):
 class DropsDeletedGroups(GroupOffsets):
     """A new coordinator drops a group if its tombstone is anywhere in the log (KAFKA-4704).
 
-    A later group has the same name and has committed after the tombstone. This bug breaks the claim
+    The tombstone belongs to an earlier group of the same name. The present group has committed
+    after the tombstone, and loses these commits. This bug breaks the claim
     `committed_is_the_last_that_counts`.
     """
 

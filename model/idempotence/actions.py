@@ -142,7 +142,7 @@ class IdempotenceActions(IdempotenceState):
     def may_copy(s, p: TopicPartition) -> Bool:
         """Always true: a follower copies a record without a check of its sequence.
 
-        If a follower checks the sequence, the variant `checks-copies` breaks the claim
+        A follower must not check the sequence: the variant `checks-copies` breaks the claim
         `followers_can_copy` in 7 steps (KAFKA-6003).
         """
         return true
@@ -166,9 +166,9 @@ class IdempotenceActions(IdempotenceState):
         """The follower becomes leader with its own producer state; the old leader truncates and
         follows.
 
-        Kafka: ProducerStateManager.truncateAndReload. Simplified: the logs are equal afterwards. If
-        the old leader restores only the newest batch, the variant `snapshot-keeps-newest` breaks
-        the claim `at_most_once` in 10 steps.
+        Kafka: ProducerStateManager.truncateAndReload. Simplified: the logs are equal afterwards.
+        The old leader must restore its whole window, not only the newest batch: the variant
+        `snapshot-keeps-newest` breaks the claim `at_most_once` in 10 steps.
         """
         copied = s.log[p].high_watermark
         when(s.leader_epoch[p] < s.leader_changes)
@@ -234,8 +234,8 @@ class IdempotenceActions(IdempotenceState):
     def begins_anew(s, p: TopicPartition) -> Bool:
         """True if the client numbers the partition's next batch with 0, because the epoch grew.
 
-        If the client restarts the sequences of one partition only, the variant `keeps-sequences`
-        breaks the claim `the_next_is_accepted` in 8 steps (KAFKA-12152).
+        The client must restart the sequences of all partitions, not of one only: the variant
+        `keeps-sequences` breaks the claim `the_next_is_accepted` in 8 steps (KAFKA-12152).
         """
         return s.is_stale(p)
 

@@ -13,8 +13,8 @@ class AnySequence(IdempotentProducer):
     """The leader does not compare sequences, so it appends a retry again.
 
     Kafka does this for a producer whose state has expired (KAFKA-15591). This bug breaks the claim
-    `in_order_without_duplicates` at the action `append_next`. With three sequences, it also breaks
-    the claim `without_gaps`.
+    `in_order_without_duplicates` at the action `append_next`. With three sequences, this bug also
+    breaks the claim `without_gaps`.
     """
 
     def continues(s, sequence: Sequence, latest: Offset) -> Bool:
@@ -44,7 +44,7 @@ class UncleanElection(IdempotentProducer):
     acknowledged ones.
 
     This bug breaks the lemma `committed_is_written` at the action `change_leader`. When the log has
-    grown over the lost records, it also breaks the claim `acknowledged_is_durable`.
+    grown over the lost records, this bug also breaks the claim `acknowledged_is_durable`.
     """
 
     def may_lead_with(s, end: Offset) -> Bool:

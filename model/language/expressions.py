@@ -213,7 +213,9 @@ nothing = wrap(Nothing, t.Least(t.SortInfo("Nothing", "sort", optional=True)))
 
 
 def lower(value: object, sort: Any) -> t.Node:
-    """Lowers a value to the node that engines read: a term's node, or a constant for a literal."""
+    """Returns the node of the grammar that engines read: the node of a term, or a constant for a
+    literal.
+    """
     if isinstance(value, Term):
         return value.node
     if isinstance(value, bool) or (isinstance(value, int) and sort.flavour == "int"):

@@ -47,7 +47,8 @@ class Narrowed:
 def narrowed(formula: t.Node, binder: t.Local, free: Free) -> Sequence[Narrowed]:
     """Returns one `Narrowed` for each disjunct of the formula.
 
-    Together they allow every value of the bound variable that satisfies the formula, perhaps more.
+    Together the results allow every value of the bound variable that satisfies the formula, and
+    perhaps more values.
 
     If no comparison restricts the bound variable, the result is one `Narrowed` without conditions.
     """

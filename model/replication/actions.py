@@ -59,7 +59,7 @@ from model.variants import kafka, version
 class TruncateToHighWatermark(ReplicationClaims):
     """Before KIP-101: a new follower truncates its log to its own high watermark.
 
-    The follower's high watermark may be behind the leader's, so the follower removes a committed
+    The follower's high watermark may be behind the leader's, so the follower may remove a committed
     record. This version breaks the claim `weak_isr`.
     """
 

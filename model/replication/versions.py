@@ -161,7 +161,7 @@ class Kip320FirstTry(Kip279):
         s.replica[leader].high_watermark = hw + 1
 
     def is_caught_up(s, follower: Replica, leader: Replica, end: Offset) -> Bool:
-        """True if the follower has the leader's record before `end`, or `end` is 0."""
+        """True if the follower has the leader's record just before `end`, or if `end` is 0."""
         at_zero = s.is_following(follower, leader) & (end == 0)
         return at_zero | ((end != 0) & s.follows_with(follower, leader, end - 1))
 
@@ -364,7 +364,7 @@ class FetchDivergence(Kip320):
     def is_following_epoch(s, follower: Replica, leader: Replica) -> Bool:
         """True if the follower is in the leader's epoch, and its fetch is answered with records.
 
-        The leader counts only such a fetch. If the leader also counts a diverging fetch, the
+        The leader counts only this kind of fetch. The leader must not count a diverging fetch: the
         variant `counts-diverging-fetches` breaks the claim `strong_isr` in 8 steps (KAFKA-13141).
         """
         return super().is_following_epoch(follower, leader) & ~s.diverges(follower, leader)

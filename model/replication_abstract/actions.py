@@ -151,7 +151,7 @@ class AbstractReplicationActions(AbstractReplicationState):
         """A replica follows a newer leader, and keeps its log until a fetch finds a divergence.
 
         Kafka: Partition.makeFollower. Simplified: the replica may learn of the leader at any later
-        time. If the replica truncates its log to its high watermark instead, the variant
+        time. The replica must not truncate its log to its high watermark instead: the variant
         `cuts-at-hw` breaks the claim `isr_has_what_is_committed` in 6 steps.
         """
         when(s.elected[newer], ~s.leads_in(r, newer), s.replica[r].leader_epoch < newer)
@@ -346,8 +346,8 @@ class AbstractReplicationActions(AbstractReplicationState):
         """A replica restarts with its whole log and an older high watermark, and does not lead.
 
         Kafka: a killed process, with its replication-offset-checkpoint. Simplified: the high
-        watermark may be any older one. The restart must not lose the tail of the log: otherwise the
-        variant `loses-its-tail` breaks the claim `isr_has_what_is_committed` in 5 steps.
+        watermark may be any older one. The restart must not lose the tail of the log: the variant
+        `loses-its-tail` breaks the claim `isr_has_what_is_committed` in 5 steps.
         """
         when(mark <= s.replica[r].high_watermark)
         s.on_restart(r, mark)

@@ -157,7 +157,7 @@ class RetentionActions(RetentionState):
     def is_deleted(s, r: Replica) -> Bool:
         """True if all replicas have deleted the requested records, so no later leader returns them.
 
-        Kafka waits only for the live replicas. If the leader waits for no other replica, the
+        Kafka waits only for the live replicas. The leader must wait for the other replicas: the
         variant `answers-alone` breaks the claim `deleted_stays_deleted` in 6 steps.
         """
         return forall(s.requested <= s.log[x].log_start for x in Replica)
@@ -176,7 +176,7 @@ class RetentionActions(RetentionState):
     def cleanable_end(s, r: Replica) -> Offset:
         """Returns the high watermark: compaction looks only at records below it.
 
-        If compaction looks at all records of the log, the variant `cleans-past-hw` breaks the claim
+        Compaction must not look at the records above: the variant `cleans-past-hw` breaks the claim
         `latest_values_are_kept` in 5 steps (KAFKA-13194).
         """
         return s.log[r].high_watermark
@@ -231,7 +231,7 @@ class RetentionActions(RetentionState):
         """Returns the follower's log start after a fetch: its own or the leader's, whichever is
         larger.
 
-        If the follower always takes the leader's log start, the variant `takes-leaders-start`
+        The follower must not always take the leader's log start: the variant `takes-leaders-start`
         breaks the claim `log_starts_grow` in 6 steps.
         """
         return later_of(s.log[r].log_start, s.log[s.leader].log_start)
@@ -260,8 +260,8 @@ class RetentionActions(RetentionState):
     def high_watermark_after_truncation(s, r: Replica) -> Offset:
         """Returns the high watermark of a follower that dropped its log: the leader's log start.
 
-        If the follower keeps its old high watermark, the variant `leaves-mark-behind` breaks the
-        claim `log_start_is_committed` in 5 steps (KAFKA-9491).
+        The follower must not keep its old high watermark: the variant `leaves-mark-behind` breaks
+        the claim `log_start_is_committed` in 5 steps (KAFKA-9491).
         """
         return s.log[s.leader].log_start
 

@@ -95,8 +95,8 @@ def is_void(transaction: Operation) -> bool:
 def atomic_commit(run: Transacted) -> tuple[Breach, ...]:
     """Always: each transaction is read whole or not at all, and its group offset with it.
 
-    At the end all records of a committed transaction are read, and no record of a void one. Of any
-    other transaction, all or none are read. No fetched group offset is from an unread transaction.
+    At the end, readers receive all records of a committed transaction, no record of a void one, and
+    all or no records of any other. No fetched group offset is from an unread transaction.
     """
     return tuple(Breach("atomic_commit", why) for why in _torn(run))
 

@@ -47,8 +47,8 @@ class Clients(Markers):
 
     @action
     def begin(s, k: Transaction, i: Instance) -> None:
-        """A client begins a transaction, after it learned how its last one ended; no request is
-        sent.
+        """A client begins a transaction, after it learned how its last transaction ended; no
+        request is sent.
 
         Kafka: TransactionManager.beginTransaction. Simplified: the transaction takes the client's
         present producer id and epoch. Without the guard that the client knows the end of its last

@@ -235,8 +235,8 @@ class Partitions(State):
         )
 
     def put_marker(s, p: TopicPartition, k: Transaction, epoch: CoordinatorEpoch) -> None:
-        """Appends the transaction's marker from this coordinator epoch, if the partition accepts
-        it.
+        """Appends the transaction's marker, sent by the coordinator of this epoch, if the partition
+        accepts the marker.
         """
         stamp, outcome = s.marker_stamp[k], s.decided[k]
         when(
@@ -261,8 +261,8 @@ class Partitions(State):
     def has_marker(
         s, p: TopicPartition, k: Transaction, epoch: CoordinatorEpoch, end: Offset
     ) -> Bool:
-        """True if the log has a marker of the transaction from this coordinator epoch below
-        `end`.
+        """True if the log has, below `end`, a marker of the transaction from the coordinator of
+        this epoch.
         """
         return exists(
             all_of(
@@ -314,8 +314,8 @@ class Partitions(State):
     def last_stable_offset(s, p: TopicPartition) -> Offset:
         """Returns the offset of the first committed record whose marker is not committed.
 
-        Returns the high watermark if there is no such record. The marker must be committed:
-        otherwise the variant `stable-at-first-open` breaks the claim
+        Returns the high watermark if there is no such record. It is not enough that the marker is
+        in the log: the variant `stable-at-first-open` breaks the claim
         `stable_offsets_do_not_go_back` in 10 steps (KAFKA-5121).
         """
         end = s.log[p].high_watermark

@@ -62,7 +62,7 @@ class Agreement(Clients):
     def closes(s, p: TopicPartition, m: Offset, o: Offset) -> Bool:
         """True if the marker at offset `m` closes the transaction of the record at offset `o`.
 
-        It is the first marker of the record's producer after the record.
+        This is the first marker of the record's producer after the record.
         """
         return all_of(
             o < m,

@@ -154,7 +154,9 @@ class TransactionsClaims(Agreement):
 
     @action_property
     def stable_offsets_do_not_go_back(s, after: Self) -> Bool:
-        """The last stable offset of a partition never falls, also when its leader changes."""
+        """The last stable offset of a partition never falls, even when the partition's leader
+        changes.
+        """
         return forall(
             s.last_stable_offset(p) <= after.last_stable_offset(p) for p in TopicPartition
         )
