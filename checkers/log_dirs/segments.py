@@ -225,7 +225,10 @@ def _parts(block: Block, wanted: Flags) -> Iterator[_Part]:
 
 
 def _markers(control: Flags, part: _Part) -> tuple[Ints, Ints]:
-    """Returns each batch's transaction marker and its coordinator epoch; -1 for no marker."""
+    """Returns two arrays: the kind of marker in each batch, and its coordinator epoch.
+
+    The kind is commit or abort. A batch without a transaction marker has -1 in both arrays.
+    """
     marker, coordinator_epoch = np.full((2, len(control)), -1)
     view, found = np.frombuffer(part.data, np.uint8), part.records
     batch, first = np.unique(found.batch, return_index=True)

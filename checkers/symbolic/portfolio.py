@@ -98,7 +98,7 @@ AtScopes = Callable[[], Iterator[tuple[Goal, Sorts]]]  # the same condition at f
 
 
 def attempts(goal: Goal, sorts: Sorts, at_scopes: AtScopes) -> Iterator[Attempt]:
-    """Yields the attempts at a condition, in order; translates a finite scope only when needed."""
+    """Yields the attempts at a condition, in order; builds a finite scope only when needed."""
     for facts in goal.facts:
         yield unbounded(goal, facts, sorts, AT_FIRST_SIGHT)
     for finite, finite_sorts in at_scopes():

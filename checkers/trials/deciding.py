@@ -353,7 +353,8 @@ def _needed(suite: Suite, side: Side) -> set[Power]:
 def _cannot(powers: Collection[Power], needed: Collection[Power]) -> str:
     """Returns why a system with these powers cannot decide a claim; empty if it can.
 
-    The system may lack a kind of fault, or its settings may violate the claim's condition.
+    The powers of a system are the faults, settings and inside views that it offers. The system may
+    lack a kind of fault, or its settings may violate the claim's condition.
     """
     lacking = sorted(power for power in needed if power not in powers)
     if lacking:

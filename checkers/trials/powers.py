@@ -36,7 +36,10 @@ OFTEN_MS: Final = 1_000
 
 
 def powers_of(system: System) -> frozenset[Power]:
-    """Returns the powers of the system, according to its abilities, proxies and settings."""
+    """Returns the powers of the system, according to its abilities, proxies and settings.
+
+    A power is a fault, a setting or an inside view that a system offers to suites.
+    """
     found = {power for power, abilities in NEEDED.items() if abilities <= system.abilities}
     # the nodes of `served` talk in one process, where no proxy is between them
     if system.proxies is not None and Ability.PAUSE in system.abilities:
@@ -60,7 +63,10 @@ def impossible(system: str, suite: str, setting: str) -> str:
 
 
 def how_to_get(power: Power) -> str:
-    """Returns the command-line option that gives a system this power, or an empty text."""
+    """Returns the command-line option that gives a system this power; empty if there is none.
+
+    A power is a fault, a setting or an inside view that a system offers to suites.
+    """
     for (name, value), given in WEAKENING.items():
         if given is power:
             return f"--broker-config {name}={value}"

@@ -91,7 +91,7 @@ class OffsetCounts:
 
     @classmethod
     def of(cls, words: pa.Table) -> OffsetCounts:
-        """Returns the union of the 64-bit words in a table with the columns of KEY_WORDS."""
+        """Builds the offsets from the 64-bit words that all batches packed, as KEY_WORDS."""
         batch = Batch(words)
         key, word = batch.ints("key"), batch.ints("word")
         keys, present = distinct(key), distinct(word)
@@ -152,7 +152,7 @@ class OccupiedOffsets:
 
     @classmethod
     def of(cls, words: pa.Table) -> OccupiedOffsets:
-        """Returns the union of the 64-bit words in a table with the columns of KEY_WORDS."""
+        """Builds the offsets from the 64-bit words that all batches packed, as KEY_WORDS."""
         everything = OffsetCounts.of(words)
         clean = words.filter(words["clean"])
         return cls(everything if len(clean) == len(words) else OffsetCounts.of(clean), everything)
