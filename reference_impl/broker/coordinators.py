@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from model.vocabulary import BrokerId, LeaderEpoch, TopicPartition
+from reference_impl.groups import requests as group_requests
 from reference_impl.groups.coordinator import GroupCoordinator
 from reference_impl.groups.validation import request_error
 from reference_impl.log.partition_log import PartitionLog
@@ -126,7 +127,8 @@ class LocalCoordinators:
         if place is None or not isinstance(role, GroupCoordinator):
             error = ErrorCode.NOT_COORDINATOR
             return self, (requester.reply(groups.refusal(request, error)),)
-        role, effects = role.on_request(context, requester, request, replicas[place].log)
+        log = replicas[place].log
+        role, effects = group_requests.on_request(role, context, requester, request, log)
         return self._with(role), effects
 
     def on_append_response(

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from reference_impl.groups.classic_group import ClassicGroup, GroupState, Member
-from reference_impl.node.bugs import Bug
+from reference_impl.node.bugs import Bug, Bugs
 from reference_impl.node.context import Context, Requester
 from reference_impl.node.step import Effects, StepResult
 from reference_impl.protocol.groups import (
@@ -276,3 +276,14 @@ def identity_error(group: ClassicGroup, member_id: str, instance_id: str | None)
         if static.member_id != member_id:
             return ErrorCode.FENCED_INSTANCE_ID
     return ErrorCode.NONE if member_id in group.members else ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def must_be_logged(before: ClassicGroup, after: ClassicGroup, bugs: Bugs) -> bool:
+    """Returns True if this change of a classic group must be written to the log at once.
+
+    That is the case if the last member has left, or if a new process has replaced a static member.
+    After any other change the group is written together with its next assignment.
+    """
+    is_emptied = after.state is GroupState.EMPTY and before.state is not GroupState.EMPTY
+    is_replaced = after.state is GroupState.STABLE and after.members.keys() != before.members.keys()
+    return is_emptied or (is_replaced and Bug.STATIC_REPLACEMENT_NOT_KEPT not in bugs)
