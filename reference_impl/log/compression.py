@@ -2,11 +2,15 @@
 
 Snappy data is either raw or framed by xerial's Java library; both are read, raw data is written.
 
+A few bytes may decompress to gigabytes, so `decompress` has a limit. The output buffer has a fixed
+size, and a larger result is an error before it is complete.
+
 Source: Kafka documentation, "Message Format"; CompressionType.
 """
 
 from __future__ import annotations
 
+import mmap
 import struct
 from collections.abc import Callable
 from typing import Final, Literal, get_args
@@ -16,14 +20,20 @@ import cramjam
 Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 COMPRESSIONS: Final[tuple[Compression, ...]] = get_args(Compression)  # by their number
 
+# As many bytes as a request may have without compression: socket.request.max.bytes.
+DECOMPRESSED_BYTES: Final = 100 * 1024 * 1024
+
+_TRIED_RATIO: Final = 8
+_TRIED_BYTES: Final = 16 * 1024
+_FULL: Final = "failed to write whole buffer"  # cramjam's message if the output buffer is too small
 _XERIAL: Final = b"\x82SNAPPY\x00"
 _XERIAL_HEADER: Final = len(_XERIAL) + 8  # magic, version, oldest compatible version
 _XERIAL_CHUNK: Final = struct.Struct(">i")
 
 
-def _unsnap(data: bytes) -> bytes:
+def _unsnap(data: bytes, most: int) -> bytes:
     if not data.startswith(_XERIAL):
-        return bytes(cramjam.snappy.decompress_raw(data))
+        return _unsnap_raw(data, most)
     chunks: list[bytes] = []
     at = _XERIAL_HEADER
     while at < len(data):
@@ -32,9 +42,37 @@ def _unsnap(data: bytes) -> bytes:
         left = len(data) - at
         if not 0 <= length <= left:
             raise BadCompression(f"byte {at}: a xerial chunk of {length} bytes, {left} are left")
-        chunks.append(bytes(cramjam.snappy.decompress_raw(data[at : at + length])))
+        chunks.append(_unsnap_raw(data[at : at + length], most))
+        most -= len(chunks[-1])
         at += length
     return b"".join(chunks)
+
+
+def _unsnap_raw(data: bytes, most: int) -> bytes:
+    if cramjam.snappy.decompress_raw_len(data) > most:
+        raise TooLarge(f"snappy data declares more than {most} bytes")
+    return bytes(cramjam.snappy.decompress_raw(data))
+
+
+def _limited(into: Callable[[bytes, bytearray | mmap.mmap], int]) -> Callable[[bytes, int], bytes]:
+    """Returns a decompression that stops at a size.
+
+    A small buffer is tried first. The large one is mapped memory, which costs nothing until bytes
+    are written into it.
+    """
+
+    def unpack(data: bytes, most: int) -> bytes:
+        tried = min(most, len(data) * _TRIED_RATIO + _TRIED_BYTES)
+        small = bytearray(tried)
+        try:
+            return bytes(memoryview(small)[: into(data, small)])
+        except cramjam.DecompressionError as error:
+            if _FULL not in str(error) or tried == most:
+                raise
+        with mmap.mmap(-1, most) as large:
+            return large[: into(data, large)]
+
+    return unpack
 
 
 def _independent_blocks(data: bytes) -> bytes:
@@ -54,12 +92,12 @@ _PACK: Final[dict[Compression, Callable[[bytes], bytes]]] = {
     "lz4": _independent_blocks,
     "zstd": lambda data: bytes(cramjam.zstd.compress(data)),
 }
-_UNPACK: Final[dict[Compression, Callable[[bytes], bytes]]] = {
-    "none": lambda data: data,
-    "gzip": lambda data: bytes(cramjam.gzip.decompress(data)),
+_UNPACK: Final[dict[Compression, Callable[[bytes, int], bytes]]] = {
+    "none": lambda data, most: data,
+    "gzip": _limited(cramjam.gzip.decompress_into),
     "snappy": _unsnap,
-    "lz4": lambda data: bytes(cramjam.lz4.decompress(data)),
-    "zstd": lambda data: bytes(cramjam.zstd.decompress(data)),
+    "lz4": _limited(cramjam.lz4.decompress_into),
+    "zstd": _limited(cramjam.zstd.decompress_into),
 }
 
 
@@ -67,13 +105,22 @@ class BadCompression(ValueError):
     """The error for bytes that are not data of the compression codec."""
 
 
+class TooLarge(BadCompression):
+    """The error for data that decompresses to more bytes than the limit permits."""
+
+
 def compress(compression: Compression, data: bytes) -> bytes:
     return _PACK[compression](data)
 
 
-def decompress(compression: Compression, data: bytes) -> bytes:
-    """Returns the decompressed data; raises BadCompression for invalid data."""
+def decompress(compression: Compression, data: bytes, most: int = DECOMPRESSED_BYTES) -> bytes:
+    """Returns the decompressed data, which has at most `most` bytes.
+
+    Raises BadCompression for invalid data, and its subclass TooLarge for more bytes.
+    """
     try:
-        return _UNPACK[compression](data)
+        return _UNPACK[compression](data, most)
     except (cramjam.DecompressionError, struct.error) as error:
+        if _FULL in str(error):
+            raise TooLarge(f"the data decompresses to more than {most} bytes") from error
         raise BadCompression(str(error)) from error

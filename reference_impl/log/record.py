@@ -9,7 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reference_impl.log.varint import read_bytes, read_varint, write_bytes, write_varint
+from reference_impl.log.varint import (
+    as_int64,
+    read_bytes,
+    read_varint,
+    read_varlong,
+    write_bytes,
+    write_varint,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +40,7 @@ def write_record(
     write_bytes(body, record.value)
     write_varint(body, len(record.headers))
     for name, value in record.headers:
-        write_bytes(body, name.encode())
+        write_bytes(body, name.encode(errors="surrogateescape"))
         write_bytes(body, value)
     write_varint(out, len(body))
     out += body
@@ -42,13 +49,14 @@ def write_record(
 def read_record(data: bytes, at: int, base_timestamp_ms: int) -> tuple[int, Record, int]:
     """Returns a record's offset relative to the batch, the record, and the position after it.
 
-    Raises IndexError or UnicodeDecodeError if the record is malformed.
+    Raises IndexError if the record is malformed. As in Kafka, the name of a header may be
+    any bytes; those that are not UTF-8 become surrogates.
     """
     length, at = read_varint(data, at)
     end = at + length
     if length < 0 or end > len(data):
         raise IndexError(f"it claims {length} bytes, but only {len(data) - at} are left")
-    timestamp_delta_ms, at = read_varint(data, at + 1)
+    timestamp_delta_ms, at = read_varlong(data, at + 1)
     offset_delta, at = read_varint(data, at)
     key, at = read_bytes(data, at)
     value, at = read_bytes(data, at)
@@ -61,10 +69,10 @@ def read_record(data: bytes, at: int, base_timestamp_ms: int) -> tuple[int, Reco
         if name is None:
             raise IndexError("a header has no key")
         header_value, at = read_bytes(data, at)
-        headers.append((name.decode(), header_value))
+        headers.append((name.decode(errors="surrogateescape"), header_value))
     if at != end:
         raise IndexError(f"it ends at byte {at} and claims to end at {end}")
-    timestamp_ms = base_timestamp_ms + timestamp_delta_ms
+    timestamp_ms = as_int64(base_timestamp_ms + timestamp_delta_ms)
     return (
         offset_delta,
         Record(value=value, key=key, timestamp_ms=timestamp_ms, headers=tuple(headers)),

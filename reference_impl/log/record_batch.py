@@ -43,12 +43,16 @@ MAGIC: Final = 2
 SEQUENCE_NUMBERS: Final = 2**31  # sequence numbers wrap to 0 after the largest int32
 
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
+HEADER_SIZE: Final = _HEADER.size
 _PREFIX: Final = struct.Struct(">qi")  # base offset, and how many bytes follow
 _LEADER_EPOCH: Final = struct.Struct(">i")
 _LEADER_EPOCH_AT: Final = 12
 _CRC: Final = struct.Struct(">I")
 _CRC_AT: Final = 17
 _SIGNED_FROM: Final = 21  # the checksum covers everything from the attributes on
+_ATTRIBUTES: Final = struct.Struct(">h")
+_TIMESTAMP: Final = struct.Struct(">q")
+_MAX_TIMESTAMP_AT: Final = 35
 
 _COMPRESSION_BITS: Final = 0x07
 _LOG_APPEND_TIME: Final = 0x08
@@ -214,17 +218,30 @@ def stamped(batch: bytes, *, base_offset: Offset, leader_epoch: LeaderEpoch) -> 
     )
 
 
-def with_create_time(batch: bytes) -> bytes:
-    """Returns the batch with the timestamp type CreateTime.
+def with_create_time(batch: bytes, max_timestamp_ms: int) -> bytes:
+    """Returns the batch with the timestamp type CreateTime and with its largest timestamp.
 
-    This removes the bit of LogAppendTime, which only a broker may set. Kafka:
-    DefaultRecordBatch.setMaxTimestamp.
+    This removes the bit of LogAppendTime, which only a broker may set. A producer's header may
+    declare a wrong largest timestamp. Kafka: DefaultRecordBatch.setMaxTimestamp.
     """
-    attributes = int.from_bytes(batch[_SIGNED_FROM : _SIGNED_FROM + 2])
-    if not attributes & _LOG_APPEND_TIME:
+    head = header(batch)
+    if not head.is_log_append_time and head.max_timestamp_ms == max_timestamp_ms:
         return batch
-    cleared = (attributes & ~_LOG_APPEND_TIME).to_bytes(2)
-    return _sealed(batch[:_SIGNED_FROM] + cleared + batch[_SIGNED_FROM + 2 :])
+    changed = bytearray(batch)
+    _ATTRIBUTES.pack_into(changed, _SIGNED_FROM, head.attributes & ~_LOG_APPEND_TIME)
+    _TIMESTAMP.pack_into(changed, _MAX_TIMESTAMP_AT, max_timestamp_ms)
+    return _sealed(bytes(changed))
+
+
+def renumbered(batch: bytes) -> bytes:
+    """Returns the batch with offset deltas that count from 0.
+
+    The header keeps its producer, its sequence number and its compression. Kafka:
+    LogValidator.buildRecordsAndAssignOffsets.
+    """
+    head = header(batch)
+    numbered = enumerate(record for _, record in records_in(batch, head))
+    return filter_records(batch, [(Offset(head.base_offset + n), one) for n, one in numbered], None)
 
 
 # ---------------------------------------------------------------- records
@@ -341,7 +358,7 @@ def records_in(batch: bytes, head: Header) -> tuple[tuple[Offset, Record], ...]:
     for number in range(head.record_count):
         try:
             delta, record, at = read_record(body, at, head.base_timestamp_ms)
-        except (IndexError, UnicodeDecodeError) as error:
+        except IndexError as error:
             raise CorruptBatch(f"byte {at} of the records: record {number}: {error}") from error
         found.append((Offset(head.base_offset + delta), record))
     if at != len(body):

@@ -5,6 +5,10 @@ Source: Kafka documentation, "Message Format"; the varints of Protocol Buffers.
 
 from __future__ import annotations
 
+from typing import Final
+
+_INT64: Final = 2**63
+
 
 def write_varint(out: bytearray, number: int) -> None:
     """Appends the number as a zigzag varint, in which numbers near 0 take few bytes."""
@@ -16,20 +20,41 @@ def write_varint(out: bytearray, number: int) -> None:
 
 
 def read_varint(data: bytes, at: int) -> tuple[int, int]:
-    """Returns the number at position `at`, and the position after it.
+    """Returns the int32 at position `at`, and the position after it.
 
-    Raises IndexError if the bytes end too early.
+    Raises IndexError if the bytes end too early, or if the number has more than five bytes. Kafka:
+    ByteUtils.readVarint, which drops the bits above 32.
     """
+    rest, at = _unsigned(data, at, 5)
+    rest &= 0xFFFFFFFF
+    return (rest >> 1) ^ -(rest & 1), at
+
+
+def read_varlong(data: bytes, at: int) -> tuple[int, int]:
+    """Returns the int64 at position `at`, and the position after it.
+
+    Raises IndexError if the bytes end too early, or if the number has more than ten bytes. Kafka:
+    ByteUtils.readVarlong, which drops the bits above 64.
+    """
+    rest, at = _unsigned(data, at, 10)
+    rest &= 0xFFFFFFFFFFFFFFFF
+    return (rest >> 1) ^ -(rest & 1), at
+
+
+def _unsigned(data: bytes, at: int, most: int) -> tuple[int, int]:
     rest = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
+    for place in range(at, at + most):
+        byte = data[place]
         rest |= (byte & 0x7F) << shift
         if byte < 0x80:
-            return (rest >> 1) ^ -(rest & 1), at
+            return rest, place + 1
         shift += 7
-        if shift > 63:
-            raise IndexError("a varint has more than ten bytes")
+    raise IndexError(f"a varint has more than {most} bytes")
+
+
+def as_int64(number: int) -> int:
+    """Returns the number as Java's long has it: the bits above 64 are dropped."""
+    return (number + _INT64) % (2 * _INT64) - _INT64
 
 
 def write_bytes(out: bytearray, value: bytes | None) -> None:

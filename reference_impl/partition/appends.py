@@ -37,7 +37,7 @@ from reference_impl.log.producer_state import (
     SequenceCheck,
     Verification,
 )
-from reference_impl.log.record_batch import Header, stamped, with_create_time
+from reference_impl.log.record_batch import Header, stamped
 from reference_impl.log.segment import Batch
 from reference_impl.log.transaction_marker import Marker
 from reference_impl.node.bugs import LOST_EVERY, Bug
@@ -47,8 +47,10 @@ from reference_impl.partition.leader import Leader, acknowledge, advance_high_wa
 from reference_impl.partition.record_validation import (
     VALID,
     BatchError,
+    appendable,
     batch_error,
     only_batch,
+    scanned,
 )
 from reference_impl.partition.waiting import (
     AppendOrigin,
@@ -65,6 +67,7 @@ from reference_impl.protocol.messages import (
     Produce,
     Produced,
 )
+from reference_impl.protocol.record_facts import RecordFacts
 from reference_impl.protocol.transactions import (
     AddedPartitionsToTxn,
     AddPartitionsToTxn,
@@ -124,7 +127,8 @@ def _check_and_append(
 
     A duplicate is acknowledged with its first offset; an invalid batch is rejected.
     """
-    error, records = _error(leader, context, request, batch)
+    facts = _facts(leader, request, batch)
+    error, records = _error(leader, context, request, batch, facts)
     log_start = UNKNOWN_OFFSET if error in WITHOUT_LOG_START else leader.log.log_start
     if error is not ErrorCode.NONE:
         return leader, _refusal(requester, error, log_start, records)
@@ -140,10 +144,30 @@ def _check_and_append(
                 leader, context, appended, known.base_offset, known.next_offset
             )
         case InSequence():
-            return _append_if_valid(leader, context, requester, request, batch.data)
+            return _append_if_valid(leader, context, requester, request, batch, facts)
 
 
-def _error(leader: Leader, context: Context, request: Produce, batch: Batch) -> BatchError:
+def _facts(leader: Leader, request: Produce, batch: Batch) -> RecordFacts | ErrorCode:
+    """Returns the facts of a client's records, or the error if they are invalid.
+
+    A batch that is too large is rejected anyway, so it is not read. A coordinator's batch is valid.
+    """
+    if request.scanned is not None:
+        return request.scanned
+    if request.by_coordinator:
+        return ErrorCode.NONE
+    if batch.header.size > leader.state.log_config.max_message_bytes:
+        return ErrorCode.MESSAGE_TOO_LARGE
+    return scanned(batch)
+
+
+def _error(
+    leader: Leader,
+    context: Context,
+    request: Produce,
+    batch: Batch,
+    facts: RecordFacts | ErrorCode,
+) -> BatchError:
     """Returns the first error of the checks that need no producer state; `VALID` if there is none.
 
     First the value of acks is checked, then with acks=all the size of the ISR, then the batch.
@@ -155,7 +179,7 @@ def _error(leader: Leader, context: Context, request: Produce, batch: Batch) -> 
         return BatchError(ErrorCode.NOT_ENOUGH_REPLICAS)
     if request.by_coordinator:
         return VALID
-    return batch_error(batch, leader.state.log_config, context.now_ms)
+    return batch_error(batch, facts, leader.state.log_config, context.now_ms)
 
 
 def _checked(
@@ -323,7 +347,12 @@ def write_marker(
 
 
 def _append_if_valid(
-    leader: Leader, context: Context, requester: Requester, request: Produce, batch: bytes
+    leader: Leader,
+    context: Context,
+    requester: Requester,
+    request: Produce,
+    batch: Batch,
+    facts: RecordFacts | ErrorCode,
 ) -> StepResult[Leader]:
     """Appends the batch, unless it comes from a coordinator that no longer wants the append.
 
@@ -335,21 +364,15 @@ def _append_if_valid(
         error = context.append_error(leader.topic_partition, requester.correlation)
     if error is not ErrorCode.NONE:
         return leader, _refusal(requester, error)
-    return _append(leader, context, requester, request, batch)
-
-
-def _append(
-    leader: Leader, context: Context, requester: Requester, request: Produce, batch: bytes
-) -> StepResult[Leader]:
     appended = AppendOrigin(requester, request.acks, request.timeout_ms)
-    return _written(leader, context, appended, batch)
+    data = appendable(batch, facts) if isinstance(facts, RecordFacts) else batch.data
+    return _written(leader, context, appended, data)
 
 
 def _written(
     leader: Leader, context: Context, appended: AppendOrigin, data: bytes
 ) -> StepResult[Leader]:
     base_offset = leader.log.end_offset
-    data = with_create_time(data)
     batch = Batch.of(stamped(data, base_offset=base_offset, leader_epoch=leader.state.leader_epoch))
     appends = leader.appends + 1
     producers = leader.producers.after(batch)

@@ -6,11 +6,13 @@ The first check concerns the request, so it comes before the verification of a t
 other checks belong to the append.
 
 Source: ProduceRequest.validateRecords, UnifiedLog.analyzeAndValidateRecords, LogValidator.
-Simplified: max.message.bytes and message.timestamp.after.max.ms have their defaults, and the
-timestamp type is always CreateTime. A batch may be larger than segment.bytes. A compressed record
-must be well-formed as a whole, whereas Kafka skips its key and value. Deviates: a batch with a
-producer id and no producer epoch, or transactional without a producer id, is rejected; no client
-sends one, and Kafka would append it.
+Simplified: message.timestamp.after.max.ms has its default, and the timestamp type is always
+CreateTime. A batch may be larger than segment.bytes. A compressed record must be well-formed as a
+whole, whereas Kafka skips its key and value. Compressed records have at most 100 MiB, which Kafka
+does not limit; more get MESSAGE_TOO_LARGE. Deviates: three batches are rejected that Kafka appends
+and no client sends. One has a producer id and no producer epoch, one is transactional without a
+producer id, and one is not compressed and has offset deltas that are not 0, 1, 2 and so on: its
+readers would get offsets outside of the batch. Such a compressed batch is renumbered, as by Kafka.
 """
 
 from __future__ import annotations
@@ -18,24 +20,23 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from model.vocabulary import NO_PRODUCER_ID
-from reference_impl.log.record import Record
 from reference_impl.log.record_batch import (
     MAGIC,
     CorruptBatch,
     Header,
-    records_in,
+    renumbered,
     verified,
     whole_batches,
+    with_create_time,
 )
 from reference_impl.log.segment import Batch
+from reference_impl.log.validation import TooManyBytes, Undecompressable, scan
 from reference_impl.protocol.messages import NO_TIMESTAMP, ErrorCode
+from reference_impl.protocol.record_facts import RecordFacts
 from reference_impl.protocol.topic_config import CleanupPolicy, LogConfig
 
-MAX_MESSAGE_BYTES: Final = 1_048_588  # max.message.bytes
 TIMESTAMP_AFTER_MAX_MS: Final = 3_600_000  # message.timestamp.after.max.ms
 _MAGIC_AT: Final = 16
-# A batch has one error for all its invalid records. Kafka: LogValidator.processRecordErrors.
-_WORST_FIRST: Final = (ErrorCode.INVALID_TIMESTAMP, ErrorCode.INVALID_RECORD)
 
 
 class BatchError(NamedTuple):
@@ -70,22 +71,58 @@ def only_batch(data: bytes) -> Batch | ErrorCode:
         return ErrorCode.INVALID_RECORD  # a negative number of records or of offsets
 
 
-def batch_error(batch: Batch, config: LogConfig, now_ms: int) -> BatchError:
-    """Returns the error that rejects a client's batch, or `VALID`.
+def scanned(batch: Batch) -> RecordFacts | ErrorCode:
+    """Returns the facts of the batch's records, or the error if they are invalid."""
+    try:
+        return scan(batch.data, batch.header)
+    except TooManyBytes:
+        return ErrorCode.MESSAGE_TOO_LARGE
+    except Undecompressable:
+        return ErrorCode.UNKNOWN_SERVER_ERROR  # a KafkaException, which has no code of its own
+    except CorruptBatch:
+        return ErrorCode.INVALID_RECORD  # the checksum is right, so the producer sent it so
+
+
+def batch_error(
+    batch: Batch, facts: RecordFacts | ErrorCode, config: LogConfig, now_ms: int
+) -> BatchError:
+    """Returns the error that rejects a client's batch with the facts of `scanned`, or `VALID`.
 
     The checks run in Kafka's order, and the first failed one decides.
 
     Kafka: UnifiedLog.analyzeAndValidateRecords, then LogValidator.validateBatch and validateRecord.
     """
+    refused = _header_error(batch, config)
+    if refused is not None:
+        return BatchError(refused)
+    if isinstance(facts, ErrorCode):
+        return BatchError(facts)
+    if not facts.is_in_sequence and batch.header.compression == "none":
+        return BatchError(ErrorCode.INVALID_RECORD)
+    needs_key = config.cleanup_policy is CleanupPolicy.COMPACT
+    return _records_error(batch.header, facts, now_ms, needs_key=needs_key)
+
+
+def appendable(batch: Batch, facts: RecordFacts) -> bytes:
+    """Returns the bytes that the leader appends for a valid batch.
+
+    They have CreateTime, the largest timestamp of the records, and offset deltas from 0. Kafka:
+    LogValidator.assignOffsetsNonCompressed and validateMessagesAndAssignOffsetsCompressed.
+    """
+    data = batch.data if facts.is_in_sequence else renumbered(batch.data)
+    return with_create_time(data, facts.max_timestamp_ms)
+
+
+def _header_error(batch: Batch, config: LogConfig) -> ErrorCode | None:
     head = batch.header
     if head.base_offset != 0:
-        return BatchError(ErrorCode.INVALID_RECORD)
-    if head.size > MAX_MESSAGE_BYTES:
-        return BatchError(ErrorCode.MESSAGE_TOO_LARGE)
+        return ErrorCode.INVALID_RECORD
+    if head.size > config.max_message_bytes:
+        return ErrorCode.MESSAGE_TOO_LARGE
     try:
         verified(batch.data)
     except CorruptBatch:
-        return BatchError(ErrorCode.CORRUPT_MESSAGE)
+        return ErrorCode.CORRUPT_MESSAGE
     is_idempotent = head.producer_id != NO_PRODUCER_ID
     reasons = (
         (not head.has_known_compression, ErrorCode.UNKNOWN_SERVER_ERROR),
@@ -95,34 +132,30 @@ def batch_error(batch: Batch, config: LogConfig, now_ms: int) -> BatchError:
         (is_idempotent and head.producer_epoch < 0, ErrorCode.INVALID_RECORD),
         (head.is_transactional and not is_idempotent, ErrorCode.INVALID_RECORD),
     )
-    refused = next((error for applies, error in reasons if applies), None)
-    if refused is not None:
-        return BatchError(refused)
-    try:
-        records = [record for _, record in records_in(batch.data, head)]
-    except CorruptBatch:
-        # The checksum is right, so the producer sent it so.
-        return BatchError(ErrorCode.INVALID_RECORD)
-    needs_key = config.cleanup_policy is CleanupPolicy.COMPACT
-    errors = [_record_error(record, head, now_ms, needs_key=needs_key) for record in records]
-    worst = next((error for error in _WORST_FIRST if error in errors), None)
-    if worst is None:
-        return VALID
-    return BatchError(worst, tuple(at for at, error in enumerate(errors) if error is not None))
+    return next((error for applies, error in reasons if applies), None)
 
 
-def _record_error(
-    record: Record, head: Header, now_ms: int, *, needs_key: bool
-) -> ErrorCode | None:
-    """Returns the error of one record, or None.
+def _records_error(head: Header, facts: RecordFacts, now_ms: int, *, needs_key: bool) -> BatchError:
+    """Returns the error of the records that have one, with their positions.
 
-    First the key is checked, if the topic requires keys, then the timestamp. Kafka:
-    LogValidator.validateRecord.
+    A record without a key has INVALID_RECORD if the topic requires keys, whatever its timestamp.
+    One INVALID_TIMESTAMP decides for the batch. Kafka: LogValidator.validateRecord and
+    processRecordErrors.
     """
-    if needs_key and record.key is None:
-        return ErrorCode.INVALID_RECORD
+    keyless = facts.keyless if needs_key else ()
+    latest_ms = now_ms + TIMESTAMP_AFTER_MAX_MS
     # With the bit of LogAppendTime each record has the time of its batch.
-    time_ms = head.max_timestamp_ms if head.is_log_append_time else record.timestamp_ms
-    is_early = time_ms == NO_TIMESTAMP and head.is_log_append_time
-    is_invalid = time_ms > now_ms + TIMESTAMP_AFTER_MAX_MS or is_early
-    return ErrorCode.INVALID_TIMESTAMP if is_invalid else None
+    times_ms = (
+        (head.max_timestamp_ms,) * head.record_count
+        if head.is_log_append_time
+        else facts.timestamps_ms
+    )
+    is_early = head.is_log_append_time and head.max_timestamp_ms == NO_TIMESTAMP
+    if not keyless and not is_early and max(times_ms) <= latest_ms:
+        return VALID
+    without = frozenset(keyless)
+    untimely = [
+        at for at, ms in enumerate(times_ms) if (ms > latest_ms or is_early) and at not in without
+    ]
+    error = ErrorCode.INVALID_TIMESTAMP if untimely else ErrorCode.INVALID_RECORD
+    return BatchError(error, tuple(sorted({*untimely, *without})))

@@ -138,6 +138,7 @@ class AlterConfigs:
     retention_bytes: int | None = None
     segment_bytes: int | None = None
     delete_retention_ms: int | None = None
+    max_message_bytes: int | None = None
     deleted: frozenset[str] = frozenset()
 
 

@@ -12,7 +12,7 @@ Simplified: no topic ids, fetch sessions, throttling, racks, log directories or 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final, NewType
 
@@ -27,6 +27,7 @@ from model.vocabulary import (
     ProducerId,
     TopicPartition,
 )
+from reference_impl.protocol.record_facts import RecordFacts
 
 NodeId = NewType("NodeId", int)  # a broker, the controller or a client
 CONTROLLER: Final = NodeId(-1)
@@ -155,6 +156,8 @@ class Produce:
     by_coordinator: bool = False  # appended by a coordinator: no sequence numbers
     adds_partition: bool = False  # KIP-890: the leader adds the partition to the transaction
     knows_abortable: bool = False  # KIP-890: the producer knows the error TRANSACTION_ABORTABLE
+    # What the receiver of a large batch found in it; with None the leader scans the batch itself.
+    scanned: RecordFacts | ErrorCode | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

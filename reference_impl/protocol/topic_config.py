@@ -30,6 +30,7 @@ class LogConfig:
     segment_bytes: int = 1_073_741_824  # segment.bytes
     min_cleanable_dirty_ratio: float = 0.5  # min.cleanable.dirty.ratio
     delete_retention_ms: int = 86_400_000  # delete.retention.ms: how long a tombstone stays
+    max_message_bytes: int = 1_048_588  # max.message.bytes: of a batch with its header
 
 
 DEFAULT_LOG_CONFIG: Final = LogConfig()

@@ -4,24 +4,37 @@ from __future__ import annotations
 
 import google_crc32c
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from model.vocabulary import Offset, ProducerEpoch, ProducerId, Sequence
+from reference_impl.log.compression import COMPRESSIONS, DECOMPRESSED_BYTES, Compression, compress
 from reference_impl.log.record import Record
-from reference_impl.log.record_batch import encode, header, with_create_time
+from reference_impl.log.record_batch import (
+    CorruptBatch,
+    decode,
+    encode,
+    filter_records,
+    header,
+)
 from reference_impl.log.segment import Batch
+from reference_impl.log.validation import TooManyBytes, scan
+from reference_impl.partition import record_validation
 from reference_impl.partition.record_validation import (
-    MAX_MESSAGE_BYTES,
     TIMESTAMP_AFTER_MAX_MS,
     BatchError,
+    appendable,
     batch_error,
     only_batch,
+    scanned,
 )
 from reference_impl.protocol.messages import ErrorCode
-from reference_impl.protocol.topic_config import DEFAULT_LOG_CONFIG, INTERNAL_LOG_CONFIG
+from reference_impl.protocol.record_facts import RecordFacts
+from reference_impl.protocol.topic_config import DEFAULT_LOG_CONFIG, INTERNAL_LOG_CONFIG, LogConfig
 
 NOW_MS = 1_000_000
 BATCH = encode([Record(value=b"v", timestamp_ms=NOW_MS)] * 2)
-ATTRIBUTES, LAST_OFFSET_DELTA, COUNT, MAGIC = 22, 23, 57, 16
+ATTRIBUTES, LAST_OFFSET_DELTA, MAX_TIMESTAMP, COUNT, MAGIC = 22, 23, 35, 57, 16
 
 
 def mutated(at: int, value: bytes, *, batch: bytes = BATCH) -> bytes:
@@ -34,15 +47,33 @@ def mutated(at: int, value: bytes, *, batch: bytes = BATCH) -> bytes:
     return bytes(data)
 
 
+ONE = encode([Record(value=b"v", timestamp_ms=NOW_MS)])
+
+
+def with_offset_delta(delta: int, compression: Compression = "none") -> bytes:
+    """Returns a batch of one record with the given offset delta."""
+    kept = [(Offset(delta), Record(value=b"v", timestamp_ms=NOW_MS))]
+    whole = encode([kept[0][1]], compression=compression)
+    return filter_records(whole, kept, None)
+
+
 def number(value: int) -> bytes:
     return value.to_bytes(4, "big", signed=True)
 
 
-def error_of(batch: bytes) -> ErrorCode:
-    found = only_batch(batch)
-    if isinstance(found, ErrorCode):
-        return found
-    return batch_error(found, DEFAULT_LOG_CONFIG, NOW_MS).error
+def error_of(data: bytes, config: LogConfig = DEFAULT_LOG_CONFIG) -> ErrorCode:
+    batch = only_batch(data)
+    if isinstance(batch, ErrorCode):
+        return batch
+    return batch_error(batch, scanned(batch), config, NOW_MS).error
+
+
+def appended(data: bytes) -> bytes:
+    """Returns the bytes that the leader appends for a valid batch."""
+    batch = Batch.of(data)
+    facts = scanned(batch)
+    assert isinstance(facts, RecordFacts)
+    return appendable(batch, facts)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +105,7 @@ def test_a_request_has_one_whole_batch(data: bytes, error: ErrorCode) -> None:
         (BATCH[:-1] + b"?", ErrorCode.CORRUPT_MESSAGE),
         (encode([Record(value=b"v")], base_offset=Offset(77)), ErrorCode.INVALID_RECORD),
         (encode([Record(value=bytes(1_200_000))]), ErrorCode.MESSAGE_TOO_LARGE),
-        (encode([Record(value=bytes(MAX_MESSAGE_BYTES - 100))]), ErrorCode.NONE),
+        (encode([Record(value=bytes(DEFAULT_LOG_CONFIG.max_message_bytes - 100))]), ErrorCode.NONE),
     ],
 )
 def test_size_checksum_and_base_offset(data: bytes, error: ErrorCode) -> None:
@@ -140,7 +171,7 @@ def test_the_bit_of_log_append_time_counts_only_without_a_timestamp() -> None:
     assert error_of(mutated(ATTRIBUTES, b"\x08")) is ErrorCode.NONE
     without = encode([Record(value=b"v", timestamp_ms=-1)])
     assert error_of(mutated(ATTRIBUTES, b"\x08", batch=without)) is ErrorCode.INVALID_TIMESTAMP
-    assert header(with_create_time(mutated(ATTRIBUTES, b"\x08"))) == header(BATCH)
+    assert header(appended(mutated(ATTRIBUTES, b"\x08"))) == header(BATCH)
 
 
 def test_a_compacted_topic_requires_keys() -> None:
@@ -159,5 +190,130 @@ def test_a_compacted_topic_requires_keys() -> None:
         ([keyed, keyless], ErrorCode.INVALID_RECORD, (1,)),
         ([late, keyed, keyless], ErrorCode.INVALID_TIMESTAMP, (0, 2)),
     ):
-        found = batch_error(Batch.of(encode(records)), INTERNAL_LOG_CONFIG, NOW_MS)
+        batch = Batch.of(encode(records))
+        found = batch_error(batch, scanned(batch), INTERNAL_LOG_CONFIG, NOW_MS)
         assert found == BatchError(error, refused)
+
+
+# ---------------------------------------------------------------- what the records declare
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        mutated(COUNT, number(2**31 - 1), batch=ONE),
+        mutated(LAST_OFFSET_DELTA, number(2**31 - 1), batch=ONE),
+        mutated(
+            COUNT, number(2**31 - 1), batch=mutated(LAST_OFFSET_DELTA, number(2**31 - 2), batch=ONE)
+        ),
+        mutated(COUNT, number(0), batch=ONE),
+        mutated(COUNT, number(-1), batch=ONE),
+        with_offset_delta(2**31 - 1),
+        with_offset_delta(-1),
+    ],
+)
+def test_a_record_cannot_declare_more_offsets_than_records(data: bytes) -> None:
+    """A batch is rejected if its count, its offsets and its records differ.
+
+    Otherwise one record could move the log's end to 2**31 - 1. Kafka: LogValidator.validateBatch,
+    DefaultRecordBatch.uncompressedIterator.
+    """
+    assert error_of(data) is ErrorCode.INVALID_RECORD
+
+
+@pytest.mark.parametrize("compression", ["gzip", "snappy", "lz4", "zstd"])
+def test_a_compressed_batch_is_renumbered(compression: Compression) -> None:
+    """A compressed batch with other offset deltas is appended with the deltas 0, 1, 2 and so on.
+
+    Kafka: LogValidator.validateMessagesAndAssignOffsetsCompressed and buildRecordsAndAssignOffsets.
+    """
+    data = with_offset_delta(2**31 - 1, compression)
+    assert error_of(data) is ErrorCode.NONE
+    assert decode(appended(data)) == decode(encode([Record(value=b"v", timestamp_ms=NOW_MS)]))
+    assert header(appended(data)).compression == compression
+
+
+def test_the_header_gets_the_largest_timestamp_of_the_records() -> None:
+    """A largest timestamp that only the header declares would keep the batch from retention.
+
+    Kafka: LogValidator.assignOffsetsNonCompressed, DefaultRecordBatch.setMaxTimestamp.
+    """
+    declared = mutated(MAX_TIMESTAMP, (2**62).to_bytes(8), batch=ONE)
+    assert error_of(declared) is ErrorCode.NONE
+    assert appended(declared) == ONE
+
+
+@pytest.mark.parametrize("compression", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_records_decompress_to_a_limited_number_of_bytes(compression: Compression) -> None:
+    """Decompression stops at the limit, whatever the data would become."""
+    batch = Batch.of(encode([Record(value=bytes(200_000))], compression=compression))
+    assert scan(batch.data, batch.header, 201_000)
+    with pytest.raises(TooManyBytes):
+        scan(batch.data, batch.header, 200_000)
+
+
+def test_a_small_batch_of_a_huge_record_is_too_large() -> None:
+    """Four kilobytes of zstd that become more than 100 MiB are rejected.
+
+    Kafka reads such records in a stream, and appends them.
+    """
+    bomb = encode([Record(value=bytes(DECOMPRESSED_BYTES))], compression="zstd")
+    assert len(bomb) < 20_000
+    assert error_of(bomb) is ErrorCode.MESSAGE_TOO_LARGE
+
+
+@pytest.mark.parametrize("compression", ["gzip", "lz4", "zstd"])
+def test_records_that_cannot_be_decompressed_are_a_server_error(compression: Compression) -> None:
+    """Truncated compressed data gets UNKNOWN_SERVER_ERROR.
+
+    Kafka throws a KafkaException ("Failed to decompress record stream"), which has no code.
+    """
+    whole = encode([Record(value=b"v" * 100)], compression=compression)
+    cut = mutated(8, number(len(whole) - 12 - 4), batch=whole[:-4])
+    assert error_of(cut) is ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+def test_a_topic_has_its_own_largest_batch() -> None:
+    """A batch is rejected if it exceeds the topic's `max.message.bytes`, header included."""
+    assert error_of(BATCH, LogConfig(max_message_bytes=len(BATCH))) is ErrorCode.NONE
+    small = LogConfig(max_message_bytes=len(BATCH) - 1)
+    assert error_of(BATCH, small) is ErrorCode.MESSAGE_TOO_LARGE
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary(max_size=40), st.integers(0, 3), st.sampled_from([0, 1, 2, 3, 4]))
+def test_what_is_accepted_can_be_decoded(records: bytes, count: int, codec: int) -> None:
+    """Any bytes in the place of the records are rejected, or they can be decoded later.
+
+    Otherwise a batch that one client appends would break the broker when it compacts the log.
+    """
+    packed = compress(COMPRESSIONS[codec], records)
+    data = mutated(LAST_OFFSET_DELTA, number(count - 1), batch=ONE[:61] + packed)
+    data = mutated(COUNT, number(count), batch=mutated(8, number(49 + len(packed)), batch=data))
+    data = mutated(ATTRIBUTES, bytes([codec]), batch=data)
+    if error_of(data) is ErrorCode.NONE:
+        found = decode(appended(data))
+        assert [offset for offset, _ in found] == list(range(count))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_a_damaged_batch_is_rejected_or_can_be_decoded(data: st.DataObject) -> None:
+    changed = bytearray(BATCH)
+    for _ in range(data.draw(st.integers(1, 3))):
+        changed[data.draw(st.integers(0, len(BATCH) - 1))] = data.draw(st.integers(0, 255))
+    damaged = mutated(0, b"", batch=bytes(changed))
+    batch = only_batch(damaged)
+    if isinstance(batch, Batch) and error_of(damaged) is ErrorCode.NONE:
+        kept = appended(batch.data)
+        assert decode(kept)
+        assert header(kept).next_offset == header(kept).record_count
+
+
+def test_a_scan_that_trusts_the_records_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the scan did not look at the records, the two tests above would fail."""
+    trusting = RecordFacts((NOW_MS,), (), is_in_sequence=True)
+    monkeypatch.setattr(record_validation, "scan", lambda *_: trusting)
+    with pytest.raises(CorruptBatch):
+        test_what_is_accepted_can_be_decoded.hypothesis.inner_test(b"\x02", 1, 0)  # type: ignore[attr-defined]
+    assert error_of(with_offset_delta(2**31 - 1)) is ErrorCode.NONE

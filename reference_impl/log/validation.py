@@ -1,0 +1,122 @@
+"""What the records of a producer's batch declare, read without building the records.
+
+A leader needs of each record its timestamp and whether it has a key, and it must know that the
+records are as the batch declares them. `scan` reads these facts and skips keys, values and headers.
+It depends on the bytes alone, so a caller may scan a large batch before the leader handles it.
+
+    decompress, up to a limit -> each record within the batch? -> as many as declared? -> facts
+
+Whatever `scan` accepts can be decoded: `record_batch.decode` raises no exception for such a batch.
+
+Source: DefaultRecordBatch.iterator, DefaultRecord.readFrom, LogValidator.assignOffsetsNonCompressed
+and validateMessagesAndAssignOffsetsCompressed; Kafka documentation, "Message Format".
+Simplified: a compressed record must be well-formed as a whole, whereas Kafka skips its key and
+value. Kafka has no limit of decompressed bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from reference_impl.log.compression import DECOMPRESSED_BYTES, BadCompression, TooLarge, decompress
+from reference_impl.log.record_batch import HEADER_SIZE, CorruptBatch, Header
+from reference_impl.log.varint import as_int64, read_varint, read_varlong
+from reference_impl.protocol.record_facts import RecordFacts
+
+_INT64: Final = 2**63
+
+
+class Undecompressable(CorruptBatch):
+    """The error for records that cannot be decompressed."""
+
+
+class TooManyBytes(CorruptBatch):
+    """The error for records that have more bytes, decompressed, than the limit permits."""
+
+
+def scan(batch: bytes, head: Header, most_bytes: int = DECOMPRESSED_BYTES) -> RecordFacts:
+    """Returns the facts of the batch's records; the caller has parsed the header.
+
+    Raises CorruptBatch if a record is malformed or the batch does not have as many records as it
+    declares, Undecompressable, or TooManyBytes if the records exceed `most_bytes`.
+    """
+    data = batch[HEADER_SIZE:]
+    if len(data) > most_bytes:
+        raise TooManyBytes(f"byte {HEADER_SIZE}: {len(data)} bytes of records")
+    try:
+        body = decompress(head.compression, data, most_bytes)
+    except TooLarge as error:
+        raise TooManyBytes(f"byte {HEADER_SIZE}: {head.compression} records: {error}") from error
+    except BadCompression as error:
+        raise Undecompressable(
+            f"byte {HEADER_SIZE}: {head.compression} records: {error}"
+        ) from error
+    if head.record_count > len(body):
+        raise CorruptBatch(f"byte 57: {head.record_count} records in {len(body)} bytes")
+    return _facts(body, head)
+
+
+def _facts(body: bytes, head: Header) -> RecordFacts:
+    timestamps_ms: list[int] = []
+    keyless: list[int] = []
+    is_in_sequence = True
+    base_ms = head.base_timestamp_ms
+    size = len(body)
+    at = 0
+    for number in range(head.record_count):
+        try:
+            length, at = _varint(body, at)
+            end = at + length
+            if length < 0 or end > size:
+                raise IndexError(f"it claims {length} bytes, but only {size - at} are left")
+            delta_ms, at = _varint(body, at + 1, read_varlong)  # behind the attributes
+            offset_delta, at = _varint(body, at)
+            key_length, at = _varint(body, at)
+            value_length, at = _varint(body, at + key_length if key_length > 0 else at)
+            headers, at = _varint(body, at + value_length if value_length > 0 else at)
+            if headers:
+                at = _after_headers(body, at, headers, end)
+            if at != end:
+                raise IndexError(f"it ends at byte {at} and claims to end at {end}")
+        except IndexError as error:
+            raise CorruptBatch(f"byte {at} of the records: record {number}: {error}") from error
+        time_ms = base_ms + delta_ms
+        timestamps_ms.append(time_ms if -_INT64 <= time_ms < _INT64 else as_int64(time_ms))
+        if offset_delta != number:
+            is_in_sequence = False
+        if key_length < 0:
+            keyless.append(number)
+    if at != size:
+        raise CorruptBatch(f"byte {at}: {size - at} bytes follow the last record")
+    return RecordFacts(tuple(timestamps_ms), tuple(keyless), is_in_sequence)
+
+
+def _varint(
+    body: bytes, at: int, longer: Callable[[bytes, int], tuple[int, int]] = read_varint
+) -> tuple[int, int]:
+    """Returns the number at position `at`, and the position after it.
+
+    Nearly all numbers of records have one or two bytes. These are read here, and `longer` reads
+    the others.
+    """
+    low = body[at]
+    if low < 0x80:
+        return (low >> 1) ^ -(low & 1), at + 1
+    high = body[at + 1]
+    if high < 0x80:
+        both = low & 0x7F | high << 7
+        return (both >> 1) ^ -(both & 1), at + 2
+    return longer(body, at)
+
+
+def _after_headers(body: bytes, at: int, count: int, end: int) -> int:
+    if not 0 <= count <= end - at:
+        raise IndexError(f"it claims {count} headers, but only {end - at} bytes are left")
+    for _ in range(count):
+        name_length, at = _varint(body, at)
+        if name_length < 0:
+            raise IndexError("a header has no key")
+        value_length, at = _varint(body, at + name_length)
+        at += value_length if value_length > 0 else 0
+    return at
