@@ -86,7 +86,7 @@ class Application:
     ) -> None:
         """Begins an operation with the micro-operations `did`.
 
-        If the operation never ends, the history still contains them.
+        An operation that never ends is in the history too, with these micro-operations.
         """
         assert self.open is None, f"{self.open} is open"
         self.now_ns += 1

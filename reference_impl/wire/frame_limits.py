@@ -2,18 +2,18 @@
 
     each declared size -> within what is left of the frame? -> elements within the limit? -> kio
 
-kio's readers are native code, and they allocate the declared number of array elements before they
-read the first one: a frame of 39 bytes with a declared count of 2**32 - 2 makes them allocate 71 GB
-and abort the process. A guard around those readers is impossible, because they call each other
-below Python. So `check` reads the frame once more than kio does: it follows the fields of kio's
-schema classes, reads only lengths, counts and tags, and skips all values. The scanner is built from
-the schemas alone, so that it holds for every request and version without a list of its own.
+kio allocates the declared number of array elements before it reads the first element. A frame of 39
+bytes with a declared count of 2**32 - 2 makes kio allocate 71 GB and abort the process. kio's
+readers are native code and call each other below Python, so no guard can be put around them.
+Instead, `check` scans the frame before kio reads it. The scan follows the fields of kio's schema
+classes, reads only lengths, counts and tags, and skips all values. The schemas alone define the
+scan, so it covers every request and version.
 
 The number of elements is limited too, because an empty string takes one byte of the frame, and a
 million of them occupy the broker for seconds. Kafka has no such limit.
 
-Kafka closes the connection of a request that it cannot read. Its generated messages check a count
-against the bytes that are left, too.
+Kafka closes the connection of a request that it cannot read. Kafka too compares each count with the
+bytes that are left.
 
 Source: MetadataRequestData.read ("Tried to allocate a collection of size") and its like;
 Processor.processCompletedReceives; NetworkReceive.readFrom (socket.request.max.bytes); KIP-482

@@ -87,9 +87,9 @@ def test_one_batch_in_flight_is_written_once_even_if_replicas_restart() -> None:
 
 
 def test_a_window_of_one_batch_appends_a_retry_again() -> None:
-    """With the bug KAFKA-5494 the leader remembers only the newest batch of a producer.
+    """With the bug KAFKA-5494 the leader appends the retry of an earlier batch again.
 
-    It appends the retry of an earlier batch again.
+    The leader remembers only the newest batch of a producer.
     """
     script = "send 0 0; send 0 1; append 0 0; append 0 1"
     spec = bugs.WindowOfOne(**QUIET)

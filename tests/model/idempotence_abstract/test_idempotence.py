@@ -66,9 +66,10 @@ def test_an_old_instance_is_fenced() -> None:
 
 
 def test_a_truncated_record_may_be_appended_again() -> None:
-    """The retry of a record that was truncated is appended again, and no claim breaks.
+    """A new leader appends the retry of a record that its log lacks, and no claim breaks.
 
-    The new leader's log lacks the record with sequence 1, so the log has this record only once.
+    The retried record has sequence number 1. It was in the log of the former leader only, so the
+    log has it once.
     """
     spec = IdempotentProducer()
     state = run(spec, FIRST, ("advance_high_watermark", 1), NEXT, ("change_leader", 1), NEXT)

@@ -64,9 +64,9 @@ def test_two_partitions_that_change_leaders_keep_the_claims() -> None:
     ],
 )
 def test_every_open_transaction_closes(spec: Spec, broken: set[str]) -> None:
-    """In the spec every open transaction is eventually closed, and every decision is carried out.
+    """Every open transaction is eventually closed, and every decision is eventually carried out.
 
-    Each variant with a bug, listed here, breaks one of these two liveness claims.
+    Each of three variants with a bug breaks one of these two liveness claims.
     """
     assert {n for n, d in decide(spec).items() if d.verdict == "violated"} == broken
 

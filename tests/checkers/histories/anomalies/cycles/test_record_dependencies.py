@@ -79,8 +79,7 @@ def test_every_cycle_is_inside_one_time_range(late: dict[int, int], edges: list[
     """Every cycle of dependencies is inside one of the time ranges that the kernel computes.
 
     Every cycle has a dependency that leads back in time. The range of this dependency is the time
-    between its two operations; overlapping ranges are merged. The parameter `late` has the times of
-    operations that did not end ok.
+    between its two operations. Overlapping ranges are merged.
     """
     ops = sorted(late)
     info_senders = InfoSenders(NumberSet(numbers(ops)), numbers([late[op] for op in ops]))
