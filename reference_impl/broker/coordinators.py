@@ -145,8 +145,8 @@ class LocalCoordinators:
     ) -> ErrorCode:
         """Returns the error that rejects a coordinator's batch just before its append, or NONE.
 
-        Only offset commits of a group coordinator can be rejected. They may have waited for the
-        verification of their transaction, so they are checked again.
+        Only an offset commit of a group coordinator can be rejected. Such a commit may have waited
+        for the verification of its transaction, so the coordinator checks the commit again.
         """
         role = self.roles.get(topic_partition)
         if not isinstance(role, GroupCoordinator):

@@ -37,7 +37,7 @@ def commit_error(
 ) -> ErrorCode:
     """Returns the error that rejects an offset commit, or NONE.
 
-    The group may have the classic or the KIP-848 protocol. It may also not exist yet.
+    The group may have the classic or the KIP-848 protocol, or may not exist yet.
     """
     is_txn = request.transactional_id is not None
     is_anonymous = request.generation < 0 and not request.member_id and request.instance_id is None

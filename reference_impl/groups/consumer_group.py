@@ -142,8 +142,8 @@ class ConsumerGroup:
     def with_due_target(self, now_ms: int, interval_ms: int) -> ConsumerGroup:
         """Returns the group with a target assignment for its group epoch, if one is due.
 
-        It is not due if the last one was computed less than `interval_ms` ago. The group then stays
-        as it is, and a later heartbeat computes the assignment. Kafka:
+        No assignment is due if the last one was computed less than `interval_ms` ago. The group
+        then stays as it is, and a later heartbeat computes the assignment. Kafka:
         GroupMetadataManager.canComputeNextTargetAssignment.
         """
         is_due = self.assigned_ms == NEVER or now_ms >= self.assigned_ms + interval_ms

@@ -174,7 +174,7 @@ class GroupCoordinator:
     def _exists(self, group: str) -> bool:
         """True if the group exists: as a classic group, as a KIP-848 group, or only by its offsets.
 
-        A group that exists only by its offsets was created by an offset commit. It counts as a
+        A group that exists only by its offsets was created by an offset commit, and counts as a
         classic group.
         """
         return (

@@ -61,7 +61,7 @@ class Context:
     def may_be_in_sync(self, broker_id: BrokerId) -> bool:
         """Returns True if the broker with this id may be a member of an ISR.
 
-        It must be registered and not fenced in the applied metadata.
+        The broker must be registered and not fenced in the applied metadata.
         """
         broker = self.brokers.get(broker_id)
         return broker is not None and not broker.fenced

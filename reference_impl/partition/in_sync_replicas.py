@@ -165,9 +165,10 @@ class InSyncReplicas:
     ) -> bool:
         """Returns True if the follower whose fetch is being handled may be proposed for the ISR.
 
-        The follower's end offset must have reached the high watermark. It must also have reached
-        the start of this leader epoch, since a new leader's high watermark may be lower than
-        records that are already replicated (KAFKA-7128). As in Kafka, the log start is not checked.
+        The follower's end offset must have reached the high watermark and the start of this leader
+        epoch. The second condition is needed because a new leader's high watermark may be lower
+        than records that are already replicated (KAFKA-7128). As in Kafka, the log start is not
+        checked.
         """
         # The bug `joins-with-old-records` of model/retention shows what may go wrong without a
         # check of the log start.

@@ -280,7 +280,7 @@ def list_offsets_of_follower(
 ) -> Effects:
     """Responds to ListOffsets from the follower's log, for a debugging consumer.
 
-    Such a consumer has a replica id of its own (Request.DebuggingConsumerId), and may send the
+    A debugging consumer has a replica id of its own (Request.DebuggingConsumerId), and may send the
     request to a follower. Kafka: ReplicaManager.fetchOffset.
     """
     end = _readable_end(follower, context, request)

@@ -215,8 +215,8 @@ _JOIN_AGAIN: Final = frozenset({
 def _subscription(topic: str) -> bytes:
     """Returns the metadata of the assignment protocol that a member sends with JoinGroup.
 
-    It is a ConsumerProtocolSubscription of version 0. Kafka parses these bytes if the protocol type
-    of the group is `consumer`.
+    The metadata is a ConsumerProtocolSubscription of version 0. Kafka parses these bytes if the
+    protocol type of the group is `consumer`.
     """
     name = topic.encode()
     version, topics, no_user_data = 0, 1, -1

@@ -1,8 +1,8 @@
 """The runtime of simulated nodes: delivers messages, fires timers, and advances virtual time.
 
-It fulfils the contract of `reference_impl.node.step`; network and scheduler decide which messages
-are delivered, and when. A *life* of a node is the time between its start and its stop. Messages and
-timers of an earlier life do not reach the node.
+The runtime fulfils the contract of `reference_impl.node.step`. Network and scheduler decide which
+messages are delivered, and when. A *life* of a node is the time between its start and its stop.
+Messages and timers of an earlier life do not reach the node.
 """
 
 from __future__ import annotations

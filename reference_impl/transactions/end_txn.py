@@ -9,8 +9,8 @@ not identify the transaction. In V2 each transaction has an epoch of its own.
 
 The tables of decisions have no row for PREPARE_COMMIT and PREPARE_ABORT: the transactional id is
 then busy, and the error is CONCURRENT_TRANSACTIONS. In V2 the coordinator checks this before the
-epoch. A client that has the response to its commit already uses the next epoch. It must not be
-fenced while the markers of the commit are written (KAFKA-18464).
+epoch. A client that has the response to its commit already uses the next epoch. This client must
+not be fenced while the markers of the commit are written (KAFKA-18464).
 
 Source: KIP-98, KIP-890, KAFKA-17754, KAFKA-18464; TransactionCoordinator.endTransaction and
 TransactionCoordinator.endTransactionWithTV1 of Apache Kafka; docs/kafka-rules.md D4, D5.

@@ -139,8 +139,8 @@ async def _read(
 ) -> dict[TopicPartition, Fetched]:
     """Returns each topic partition's response, with at most `max_bytes` of batches in total.
 
-    They are in the order of the request. The first topic partition with data returns at least one
-    batch, even if it is larger than the limit. Kafka: ReplicaManager.readFromLog.
+    The responses are in the order of the request. The first topic partition with data returns at
+    least one batch, even if the batch is larger than the limit. Kafka: ReplicaManager.readFromLog.
     """
     found: dict[TopicPartition, Fetched] = {}
     left = max_bytes

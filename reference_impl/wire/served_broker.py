@@ -1,8 +1,8 @@
 """The interface through which the wire handlers call one running broker.
 
 A request on the wire may cover many topic partitions, a request of this interface only one. So a
-handler splits the wire request and joins the responses. It also chooses the fields that depend on
-the request's version, and waits for long polls. The broker decides everything else.
+handler splits the wire request and joins the responses. The handler also chooses the fields that
+depend on the request's version, and waits for long polls. The broker decides everything else.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ from properties.linearizability import (
 def by_trying(calls: list[Call[RegisterAction]]) -> bool:
     """Returns True if the calls are linearizable: some order is legal and agrees with real time.
 
-    It tries all orders of the calls. Calls that never completed may be left out.
+    The function tries all orders of the calls. Calls that never completed may be left out.
     """
     must = [call for call in calls if call.completed_ns is not None]
     may = [call for call in calls if call.completed_ns is None]

@@ -1,6 +1,6 @@
 """`urteil test` runs suites on a correct broker and on a broker with a bug.
 
-It also runs suites outside the conditions under which their claims hold.
+The command also runs suites outside the conditions under which their claims hold.
 """
 
 from __future__ import annotations

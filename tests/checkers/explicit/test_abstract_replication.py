@@ -1,9 +1,9 @@
 """The abstract replication spec at a small scope: its state counts, its lemmas and its bugs.
 
 An independent model, in another notation and explored by other code, has the same state counts:
-4,398 without a bug, 4,648 and 4,938 with the first two bugs. It lacks three rules that the spec got
-later: epochs without a leader, rejected proposals, and a high watermark that falls back to a new
-leader's.
+4,398 without a bug, 4,648 and 4,938 with the first two bugs. The independent model lacks three
+rules that the spec got later: epochs without a leader, rejected proposals, and a high watermark
+that falls back to that of a new leader.
 """
 
 from __future__ import annotations

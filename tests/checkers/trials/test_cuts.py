@@ -22,7 +22,7 @@ from reference_impl.simulation import faults
 class OfProcesses:
     """A stand-in for a system whose brokers are processes: the served reference broker.
 
-    It declares every ability of a system. Proxies can cut its links.
+    The stand-in declares every ability of a system, and proxies can cut its links.
     """
 
     served: ServedCluster

@@ -1,6 +1,6 @@
 """The powers of a system: the faults that a trial can cause, and the evidence that it can record.
 
-They follow from the system's abilities, its proxies and the settings of its brokers.
+The powers follow from the system's abilities, its proxies and the settings of its brokers.
 """
 
 from __future__ import annotations

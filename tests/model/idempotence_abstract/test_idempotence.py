@@ -68,8 +68,8 @@ def test_an_old_instance_is_fenced() -> None:
 def test_a_truncated_record_may_be_appended_again() -> None:
     """A new leader appends the retry of a record that its log lacks, and no claim breaks.
 
-    The retried record has sequence number 1. It was in the log of the former leader only, so the
-    log has it once.
+    The first attempt, with sequence number 1, was only in the log of the former leader. So the new
+    leader's log has the record once.
     """
     spec = IdempotentProducer()
     state = run(spec, FIRST, ("advance_high_watermark", 1), NEXT, ("change_leader", 1), NEXT)

@@ -101,7 +101,8 @@ class Cluster:
     def coordinate(self) -> Steps:
         """Runs the coordinator: each step completes a part of one decided transaction.
 
-        It writes the marker on one partition, or applies all pending offsets of the transaction.
+        A step writes the marker on one partition, or applies all pending offsets of the
+        transaction.
         """
         while True:
             decided = [it for it in self.transactions if it.state != "open" and not it.over]

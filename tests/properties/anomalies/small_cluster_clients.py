@@ -43,7 +43,7 @@ class _Fenced(Exception):
 class _Step:
     """One transaction of the pipeline, as its client sees it.
 
-    It has the transaction's sends and polls, and the request whose response gets lost, if any.
+    The field `lost_at` names the request whose response gets lost, or is None.
     """
 
     epoch: int

@@ -117,8 +117,8 @@ def test_offsets_expire_only_while_the_group_is_empty(
 ) -> None:
     """While a group has a member, its offsets do not expire, even without new commits.
 
-    They expire after the member has left. The seeded bug OFFSETS_EXPIRE_WHILE_ALIVE breaks this
-    rule (KAFKA-13636).
+    The offsets expire after the member has left. The seeded bug OFFSETS_EXPIRE_WHILE_ALIVE breaks
+    this rule (KAFKA-13636).
     """
     cluster = start_cluster(bugs=bugs)
     cluster.create("t", 1)

@@ -131,7 +131,7 @@ def test_each_leader_epoch_has_its_end_offset(
 def test_a_consumer_with_a_diverging_position_gets_the_end_of_its_epoch() -> None:
     """If a consumer's position diverges from the log, the fetch response has the diverging epoch.
 
-    It is the largest epoch of the log up to the consumer's last fetched epoch.
+    The diverging epoch is the largest epoch of the log up to the consumer's last fetched epoch.
 
     Kafka: Partition.readRecords compares the last fetched epoch of consumers too.
     """

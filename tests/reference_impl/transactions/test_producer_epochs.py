@@ -130,7 +130,7 @@ def test_the_last_epoch_may_continue_after_its_transaction_moved_to_a_new_id(
 ) -> None:
     """A client may continue with the last epoch after its commit has changed the producer id.
 
-    It then gets the new producer id. Kafka: TransactionMetadata.prepareComplete.
+    The client then gets the new producer id. Kafka: TransactionMetadata.prepareComplete.
     """
     client = Client(cluster, V2).begin()
     number = client.producer[0]
