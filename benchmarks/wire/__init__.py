@@ -14,7 +14,6 @@ each round; the load of the machine is noted. CPU times depend less on other wor
 from __future__ import annotations
 
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -233,17 +232,13 @@ def _log() -> dict[str, object]:
         log = _append(log, batch, long)
     return {
         "batches": LONG,
-        "mean_append_ms_first_thousand": _mean_ms(short),
-        "mean_append_ms_after_all": _mean_ms(long),
+        "append_ms_first_thousand": asdict(Figure.of(short)),
+        "append_ms_after_all": asdict(Figure.of(long)),
     }
-
-
-def _mean_ms(spent: list[float]) -> float:
-    return round(statistics.mean(spent) * 1000, 4)
 
 
 def _append(log: PartitionLog, batch: Batch, spent: list[float]) -> PartitionLog:
     started = time.perf_counter()
     log = log.append(batch)
-    spent.append(time.perf_counter() - started)
+    spent.append((time.perf_counter() - started) * 1000)
     return log

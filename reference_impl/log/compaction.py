@@ -23,6 +23,7 @@ from dataclasses import replace
 from itertools import takewhile
 
 from model.vocabulary import Offset
+from reference_impl.log.chain import Chain
 from reference_impl.log.open_transactions import Ended
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.record_batch import decode, filter_records
@@ -58,7 +59,9 @@ def compacted(
     ]
     kept = tuple(segment for segment in cleaned if segment.batches)
     return replace(
-        log, segments=(*kept, *log.segments[len(closed) :]), cleaned=closed[-1].next_offset
+        log,
+        segments=Chain((*kept, *log.segments.since(len(closed)))),
+        cleaned=closed[-1].next_offset,
     )
 
 

@@ -32,6 +32,7 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from model.vocabulary import UNKNOWN_LEADER_EPOCH, LeaderEpoch, Offset
+from reference_impl.log.chain import Chain
 from reference_impl.log.producer_state import NO_PRODUCERS, ProducerStates
 from reference_impl.log.segment import Batch, Segment
 from reference_impl.protocol.messages import EpochEndOffset
@@ -56,15 +57,17 @@ class Snapshot(NamedTuple):
 
 
 NO_SNAPSHOT: Final = Snapshot(FIRST_OFFSET, NO_PRODUCERS)
+NO_SEGMENTS: Final = Chain[Segment]()
+NO_SNAPSHOTS: Final = Chain[Snapshot]()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionLog:
     """The log of one topic partition on one replica."""
 
-    segments: tuple[Segment, ...] = ()  # none is empty
+    segments: Chain[Segment] = NO_SEGMENTS  # none is empty
     epochs: tuple[EpochStart, ...] = ()  # the leader-epoch cache, ascending
-    snapshots: tuple[Snapshot, ...] = ()  # ascending
+    snapshots: Chain[Snapshot] = NO_SNAPSHOTS  # ascending
     first_offset: Offset = FIRST_OFFSET  # segments before it are deleted
     log_start: Offset = FIRST_OFFSET  # records before it are not returned to readers
     cleaned: Offset = FIRST_OFFSET  # the log before it is compacted
@@ -102,13 +105,12 @@ class PartitionLog:
                 f"end offset {self.end_offset} of leader epoch {self.last_epoch}"
             )
         log = self._rolled(before) if self._is_full(batch, segment_bytes) else self
-        *closed, open_segment = log.segments
         epochs = self.epochs
         if head.leader_epoch > self.last_epoch:
             epochs = (*epochs, EpochStart(head.leader_epoch, head.base_offset))
         return replace(
             log,
-            segments=(*closed, open_segment.append(batch)),
+            segments=log.segments.with_last(log.segments[-1].append(batch)),
             epochs=epochs,
             end_offset=head.next_offset,
         )
@@ -121,15 +123,17 @@ class PartitionLog:
         return is_large or len(last.batches) >= SEGMENT_BATCHES
 
     def _rolled(self, producers: ProducerStates) -> PartitionLog:
-        segments = (*self.segments, Segment())
+        segments = self.segments.plus(Segment())
         return replace(self.with_snapshot(producers), segments=segments)
 
     def with_snapshot(self, producers: ProducerStates) -> PartitionLog:
         if self.end_offset == FIRST_OFFSET:
             return self
-        earlier = tuple(kept for kept in self.snapshots if kept.offset < self.end_offset)
+        earlier = self.snapshots
+        if earlier and earlier[-1].offset >= self.end_offset:
+            earlier = Chain(kept for kept in earlier if kept.offset < self.end_offset)
         newest = Snapshot(self.end_offset, producers.with_newest_batches())
-        return replace(self, snapshots=(*earlier, newest))
+        return replace(self, snapshots=earlier.plus(newest))
 
     def producers(self) -> ProducerStates:
         start, known = self.snapshots[-1] if self.snapshots else NO_SNAPSHOT
@@ -156,12 +160,12 @@ class PartitionLog:
             truncated = self.segments[kept]
             at = truncated.position(offset)
             end = min(offset, truncated.batches[at].header.base_offset)
-            segments = (*segments, Segment.of(truncated.batches[:at])) if at else segments
+            segments = segments.plus(Segment.of(truncated.batches[:at])) if at else segments
         return replace(
             self,
             segments=segments,
             epochs=tuple(entry for entry in self.epochs if entry.start_offset < end),
-            snapshots=tuple(kept for kept in self.snapshots if kept.offset <= end),
+            snapshots=Chain(kept for kept in self.snapshots if kept.offset <= end),
             log_start=min(self.log_start, end),
             cleaned=min(self.cleaned, end),
             end_offset=end,
@@ -210,7 +214,7 @@ class PartitionLog:
         return replace(
             log.with_log_start(first),
             segments=left,
-            snapshots=tuple(kept for kept in log.snapshots if kept.offset >= first),
+            snapshots=Chain(kept for kept in log.snapshots if kept.offset >= first),
             first_offset=first,
             flushed=max(log.flushed, first),
         )
@@ -238,7 +242,7 @@ class PartitionLog:
         first = bisect_left(self.segments, start, key=_last_offset_of)
         for segment in self.segments[first : first + 1]:
             yield from segment.batches[segment.position(start) :]
-        for segment in self.segments[first + 1 :]:
+        for segment in self.segments.since(first + 1):
             yield from segment.batches
 
     def read(

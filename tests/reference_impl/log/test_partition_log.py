@@ -197,3 +197,13 @@ def test_truncation_below_the_log_start_lowers_it() -> None:
 def test_headers_are_read_once() -> None:
     batch = batch_at(3, 1, records=2)
     assert batch.header == header(batch.data)
+
+
+def test_an_append_copies_no_closed_segment() -> None:
+    """An append to a long log takes as long as to a short one: the versions share the segments."""
+    log = PartitionLog()
+    for number in range(3 * SEGMENT_BATCHES):
+        log = log.append(batch_at(number, 0))
+    longer = log.append(batch_at(3 * SEGMENT_BATCHES, 0))
+    assert len(longer.segments) == len(log.segments) + 1
+    assert longer.segments._shared is log.segments._shared

@@ -19,7 +19,7 @@ from model.vocabulary import (
     TopicPartition,
 )
 from reference_impl.log import transaction_marker
-from reference_impl.log.partition_log import NO_SNAPSHOT, PartitionLog
+from reference_impl.log.partition_log import NO_SNAPSHOT, NO_SNAPSHOTS, PartitionLog
 from reference_impl.log.producer_state import ProducerStates
 from reference_impl.log.record import Record
 from reference_impl.log.record_batch import encode, stamped
@@ -135,7 +135,7 @@ def test_without_a_snapshot_the_producer_state_is_deleted_with_the_records() -> 
         replica.send(7, transactional=False)
     replica.retain(2)
     assert ProducerId(7) in replica.log.producers().producers
-    forgetful = replace(replica.log, snapshots=())
+    forgetful = replace(replica.log, snapshots=NO_SNAPSHOTS)
     assert ProducerId(7) not in forgetful.producers().producers
 
 

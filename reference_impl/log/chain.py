@@ -1,0 +1,99 @@
+"""An immutable sequence that grows at its end in constant time.
+
+A log is an immutable value, and a tuple of its segments would be copied with every append. The
+versions of a chain share one list instead: each version has the first items of the list, and a last
+item of its own.
+
+    shared list      [a][b][c]
+    version of 3         2 items of it, then c
+    version of 4         3 items of it, then d
+    the same, d changed  3 items of it, then e
+
+Only the newest version appends to the list. Any other version copies its items first, so no version
+ever changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TypeVar, overload
+
+T = TypeVar("T")
+
+
+class Chain(Sequence[T]):
+    """An immutable sequence; equal to each sequence with equal items, also to a tuple."""
+
+    __slots__ = ("_before", "_last", "_shared")
+
+    _shared: list[T]
+    _before: int  # how many items of the list come before the last item
+    _last: tuple[T, ...]  # the last item; empty if the chain is empty
+
+    def __init__(self, items: Iterable[T] = ()) -> None:
+        self._shared = [*items]
+        self._last = (self._shared.pop(),) if self._shared else ()
+        self._before = len(self._shared)
+
+    def plus(self, item: T) -> Chain[T]:
+        """Returns the sequence with one more item at its end."""
+        if not self._last:
+            return _chain([], 0, (item,))  # the empty chain shares nothing
+        before = self._before + 1
+        shared = self._shared
+        if len(shared) != self._before:
+            shared = shared[: self._before]  # another version has appended to the list
+        shared.extend(self._last)
+        return _chain(shared, before, (item,))
+
+    def with_last(self, item: T) -> Chain[T]:
+        """Returns the sequence with another last item; raises IndexError if it is empty."""
+        if not self._last:
+            raise IndexError("an empty chain has no last item")
+        return _chain(self._shared, self._before, (item,))
+
+    def __len__(self) -> int:
+        return self._before + len(self._last)
+
+    @overload
+    def __getitem__(self, at: int) -> T: ...
+    @overload
+    def __getitem__(self, at: slice) -> Chain[T]: ...
+    def __getitem__(self, at: int | slice) -> T | Chain[T]:
+        if isinstance(at, slice):
+            return Chain(self[one] for one in range(*at.indices(len(self))))
+        size = len(self)
+        index = at + size if at < 0 else at
+        if not 0 <= index < size:
+            raise IndexError(f"item {at} of a chain of {size}")
+        return self._shared[index] if index < self._before else self._last[0]
+
+    def __iter__(self) -> Iterator[T]:
+        return self.since(0)
+
+    def since(self, start: int) -> Iterator[T]:
+        """Yields the items from an index on, without a copy."""
+        yield from islice(self._shared, start, self._before)
+        if start <= self._before:
+            yield from self._last
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Chain | tuple):
+            return NotImplemented
+        return self is other or (len(self) == len(other) and tuple(self) == tuple(other))
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return f"Chain({[*self]!r})"
+
+    def __reduce__(self) -> tuple[type[Chain[T]], tuple[tuple[T, ...]]]:
+        return Chain, (tuple(self),)
+
+
+def _chain(shared: list[T], before: int, last: tuple[T, ...]) -> Chain[T]:
+    chain: Chain[T] = Chain.__new__(Chain)
+    chain._shared, chain._before, chain._last = shared, before, last
+    return chain
