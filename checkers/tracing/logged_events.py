@@ -92,6 +92,7 @@ def nothing(logger: str, *begins: str) -> Iterator[Row]:
     return (Row(logger, text) for text in begins)
 
 
+_WORD_BEGINS: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")  # Kafka 3 writes PrepareCommit
 _CHANGE: Final = re.compile(r"(\w+): (\[[^\]]*\]|[^, ]+) -> (\[[^\]]*\]|[^, ]+)")
 
 
@@ -104,7 +105,7 @@ def event_of(row: Row, line: LogLine, match: re.Match[str]) -> Event:
                 fields[f"{changed} before"] = _field(before)
                 fields[changed] = _field(after)
         elif name in TEXTS:
-            fields[name] = text
+            fields[name] = _WORD_BEGINS.sub("_", text).upper()
         elif name in NAMES:
             fields[name] = frozenset(filter(None, text.split(", ")))
         elif name in SETS:

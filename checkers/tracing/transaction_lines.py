@@ -5,12 +5,12 @@ the coordinator is followed. A marker counts as written when the coordinator has
 answers of all partitions.
 
 Source: TransactionStateManager.appendTransactionToLog;
-TransactionMarkerChannelManager.addTxnMarkersToBrokerQueue. Messages of Kafka 4.3.0.
+TransactionMarkerChannelManager.addTxnMarkersToBrokerQueue. Messages of Kafka 3.5 to 4.3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum, unique
 from typing import Final
 
@@ -28,22 +28,34 @@ class TransactionStep(StrEnum):
     MARKED = "have the answers to all markers"
 
 
-_METADATA: Final = (
+_STATE: Final = (
     r"producerId=(?P<producer>-?\d+), .*?producerEpoch=(?P<epoch>-?\d+), .*?"
-    r"txnState=(?P<state>\w+), topicPartitions=\[(?P<partitions>[^\]]*)\], .*?"
-    r"clientTransactionVersion=(?P<version>TV_\d+)\]"
+    r"txnState=(?P<state>\w+), "
 )
+_METADATA: Final[Mapping[str, str]] = {  # by the releases that write it so
+    "3.5 to 4.0": (  # a Scala class; 3.x has no transaction versions
+        rf"\({_STATE}topicPartitions=(?:Hash)?Set\((?P<partitions>[^)]*)\), [^)]*?"
+        r"(?:clientTransactionVersion=(?P<version>TV_\d+))?\)"
+    ),
+    "4.1 and newer": (  # a Java record
+        rf"\[{_STATE}topicPartitions=\[(?P<partitions>[^\]]*)\], .*?"
+        r"clientTransactionVersion=(?P<version>TV_\d+)\]"
+    ),
+}
 _STATES: Final = "TransactionStateManager"
 _MARKERS: Final = "TransactionMarkerChannelManager"
 
 TABLE: Final[Sequence[Row]] = (
-    row(
-        _STATES,
-        "Appending new metadata",
-        TransactionStep.APPEND,
-        rf"TxnTransitMetadata\[{_METADATA} for transaction id (?P<subject>.+?) with coordinator"
-        r" epoch (?P<coordinator>\d+)",
-        is_late=True,
+    *(
+        row(
+            _STATES,
+            "Appending new metadata",
+            TransactionStep.APPEND,
+            rf"TxnTransitMetadata{metadata} for transaction id (?P<subject>.+?) with coordinator"
+            r" epoch (?P<coordinator>\d+)",
+            is_late=True,
+        )
+        for metadata in _METADATA.values()
     ),
     row(
         _STATES,
@@ -51,13 +63,16 @@ TABLE: Final[Sequence[Row]] = (
         TransactionStep.FAIL,
         r"Appending (?P<subject>.+?)'s new metadata .* failed due to",
     ),
-    row(
-        _STATES,
-        "Updating",
-        TransactionStep.CHANGE,
-        rf"Updating (?P<subject>.+?)'s transaction state to TxnTransitMetadata\[{_METADATA} with"
-        r" coordinator epoch (?P<coordinator>\d+) for .* succeeded",
-        is_late=True,
+    *(
+        row(
+            _STATES,
+            "Updating",
+            TransactionStep.CHANGE,
+            rf"Updating (?P<subject>.+?)'s transaction state to TxnTransitMetadata{metadata} with"
+            r" coordinator epoch (?P<coordinator>\d+) for .* succeeded",
+            is_late=True,
+        )
+        for metadata in _METADATA.values()
     ),
     *nothing(_STATES, ""),
     row(

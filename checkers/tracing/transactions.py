@@ -34,6 +34,7 @@ from properties.refinement.behaviour import ANY, Behaviour, Call
 
 SPEC: Final = "transactions-abstract"
 EPOCHS_BUMPED: Final = "TV_2"  # a decision moves the producer to a larger epoch
+NO_VERSION: Final = "TV_0"  # before 4.0, lines of Kafka name no transaction version
 _RESULTS: Final = {"COMMIT": "committed", "ABORT": "aborted"}
 
 
@@ -88,7 +89,11 @@ class TransactionalId:
 
     @classmethod
     def of(cls, events: Sequence[Event]) -> Self | Refused:
-        versions = {e.text("version") for e in events if e.fields.get("state") == "ONGOING"}
+        versions = {
+            e.fields.get("version", NO_VERSION)
+            for e in events
+            if e.fields.get("state") == "ONGOING"
+        }
         if len(versions) > 1 and EPOCHS_BUMPED in versions:
             return Refused("the client changes its transaction version", is_outside=True)
         names = sorted(
