@@ -41,6 +41,7 @@ CHANGES: Final = "changes.ndjson"
 VERDICT: Final = "verdict.txt"
 FAILURE: Final = "failure.txt"  # why a run failed
 TOPIC: Final = "hunt"
+FAULTS_S: Final = 25.0  # a run has no new faults and changes after this time
 
 
 @dataclass(slots=True)
@@ -101,12 +102,13 @@ def _record(plan: Plan, folder: Path, done: Done) -> None:
         done.changer = changer
 
         def inflict(sent: threading.Event) -> None:
-            changing = threading.Thread(target=changer.run, args=(plan.changes, sent))
+            over = _over(sent)
+            changing = threading.Thread(target=changer.run, args=(plan.changes, over))
             changing.start()
             session_s = plan.layout.session_s
             drawn = rounds.rounds(plan.seed, plan.faults, system.brokers, session_s)
             try:
-                rounds.inflict(system, drawn, sent, done.faults)
+                rounds.inflict(system, drawn, over, done.faults)
             finally:
                 changing.join()
 
@@ -129,6 +131,18 @@ def _record(plan: Plan, folder: Path, done: Done) -> None:
         finally:
             if options.folder.exists():
                 write_faults(options.folder, done.faults)
+
+
+def _over(sent: threading.Event) -> threading.Event:
+    """Returns an event that is set after `FAULTS_S`, or when every record is sent."""
+    over = threading.Event()
+
+    def end() -> None:
+        sent.wait(FAULTS_S)
+        over.set()
+
+    threading.Thread(target=end, daemon=True).start()
+    return over
 
 
 def judged(row: Row, folder: Path) -> Row:
