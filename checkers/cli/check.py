@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 @click.option(
     "--budget",
     metavar="60s|200k-states",
-    help="Stop after this time or number of states; open properties are then undecided.",
+    help="Stop after this time or number of states; open properties are then undecided."
+    " Default: 10M-states.",
 )
 @click.option(
     "--engine",
@@ -117,6 +118,11 @@ def check_command(
         run.note(f"{chosen.spec} {chosen.name}: {chosen.in_force}")
     for note in found.notes:
         run.note(note)
+    if budget is None and found.why_stopped == "states":
+        run.note(
+            f"stopped after {found.distinct:,} states; explore more with --budget 100M-states, "
+            "or for a time with --budget 600s"
+        )
     if found.symmetric:
         run.note(f"symmetry: states equal up to a renaming of {', '.join(found.symmetric)} are one")
     if found.collision:

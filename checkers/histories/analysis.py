@@ -33,6 +33,7 @@ from checkers.histories.io.reading import parquet_parts, refuse
 from checkers.histories.io.recorded import as_operations
 from checkers.histories.plan.dataset import HistoryDataset
 from checkers.histories.plan.in_process import LocalDataset
+from checkers.histories.shortening import shortened
 from checkers.progress import Progress, Watcher, unwatched
 from checkers.verdicts import HOLDS, UNDECIDED, VIOLATION, Verdict
 from model.histories import Operation
@@ -193,7 +194,7 @@ def analysis_of(
         decisions=tuple(decisions),
         broken=tuple(_broken(finding) for finding in found.broken),
         shown=shown,
-        delivered=found.delivered,
+        delivered=shortened(found.delivered),
     )
 
 
@@ -244,7 +245,7 @@ def _decision(anomaly: Anomaly, finding: Finding, declared: Declarations) -> Dec
         observations=finding.observations,
         permitted=bool(rows.num_rows and reasons),
         reason="; ".join(reasons) if rows.num_rows and reasons else None,
-        worst=as_rows(rows.slice(0, KEPT), anomaly.row),
+        worst=shortened(as_rows(rows.slice(0, KEPT), anomaly.row)),
         rows=rows,
     )
 
@@ -262,10 +263,10 @@ def _undecided(anomaly: Anomaly, reason: str) -> Decision:
 
 def _broken(finding: Finding) -> BrokenAssumption:
     assumption = next(one for one in ASSUMPTIONS if one.id == finding.id)
-    rows = as_rows(in_order(finding.rows).slice(0, KEPT), _ROW_OF[finding.id])
+    rows = shortened(as_rows(in_order(finding.rows).slice(0, KEPT), _ROW_OF[finding.id]))
     return BrokenAssumption(assumption=assumption, count=finding.rows.num_rows, rows=rows)
 
 
 def _operations(rows: pa.Table) -> Iterable[tuple[int, Operation]]:
     numbers = list(dict.fromkeys(rows["op"].to_pylist()))
-    return zip(numbers, as_operations(rows), strict=True)
+    return zip(numbers, shortened(tuple(as_operations(rows))), strict=True)

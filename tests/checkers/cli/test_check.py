@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from checkers.explicit.exploration import Budget
+
 PUBLISHED = (
     *("--set", "replicas=3", "--set", "log_size=2", "--set", "max_records=2"),
     *("--set", "max_leader_epoch=1", "--set", "as_published=true"),
@@ -100,6 +102,16 @@ def test_a_spent_budget_is_undecided_and_exit_3(call: Any) -> None:
     (decided,) = output.named("property_decided")
     assert output.exit_code == 3
     assert (decided["verdict"], decided["reason"]) == ("undecided", "the budget of states is spent")
+
+
+def test_the_limit_without_a_budget_is_told_with_the_option_that_raises_it(
+    call: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(Budget.__init__.__kwdefaults__ or {}, "states", 1_000)
+    output = call("check", "replication", "--property", "weak_isr")
+    assert output.exit_code == 3
+    assert "states; explore more with --budget 100M-states" in output.stderr
+    assert "Default: 10M-states." in " ".join(call("check", "--help").stdout.split())
 
 
 BROKER = '''

@@ -1,0 +1,43 @@
+"""Shortens the long texts of rows and operations that a report shows.
+
+A value may have megabytes. A report shows its beginning, its length and a part of its SHA-256, so
+two different values still look different. The Parquet files of a run folder have the whole texts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass, replace
+from hashlib import sha256
+from typing import Any, Final, TypeVar
+
+LONGEST: Final = 200  # characters of a text that is shown whole
+BEGINNING: Final = 40  # characters of a longer one
+
+ShownT = TypeVar("ShownT")
+
+
+def shortened(shown: ShownT) -> ShownT:
+    """Returns the dataclass or tuple with each long text cut, also in its parts.
+
+    >>> shortened(("a", 1, "b" * 10_000_000))
+    ('a', 1, 'bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb… (10,000,000 characters, SHA-256 ac01b2a0)')
+    """
+    short: ShownT = _short(shown)
+    return short
+
+
+def _short(shown: Any) -> Any:
+    if isinstance(shown, str):
+        return shown if len(shown) <= LONGEST else _cut(shown)
+    if isinstance(shown, tuple):
+        return tuple(_short(part) for part in shown)
+    if not is_dataclass(shown) or isinstance(shown, type):
+        return shown
+    parts = {field.name: getattr(shown, field.name) for field in fields(shown)}
+    changed = {name: _short(part) for name, part in parts.items()}
+    return shown if changed == parts else replace(shown, **changed)
+
+
+def _cut(text: str) -> str:
+    digest = sha256(text.encode(errors="surrogatepass")).hexdigest()[:8]
+    return f"{text[:BEGINNING]}… ({len(text):,} characters, SHA-256 {digest})"
