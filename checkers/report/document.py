@@ -36,9 +36,9 @@ class Document:
 
     def _write(self, text: str) -> None:
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
             self.path.write_text(text, encoding="utf-8")
         except OSError as why:
             raise InputFault(
-                f"{self.option} {self.path}: cannot be written: {why.strerror}; name another file"
+                f"{self.option} {self.path}: cannot be written: {why.strerror}; "
+                "name a file in a folder that exists"
             ) from why

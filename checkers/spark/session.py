@@ -47,6 +47,8 @@ _LOG4J: Final = Path(__file__).with_name("log4j2.properties")
 # than they save. It loads 18,000 classes: with a lower MetaspaceSize these cause four full garbage
 # collections before the first task runs
 _JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=256m"
+_MASTER: Final = r"yarn|local(\[(\*|[1-9]\d*)(,[1-9]\d*)?\])?|(spark|k8s)://.+"
+_HADOOP: Final = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
 _MASTER_TIMEOUT_S: Final = 5.0  # to connect to the master of a cluster
 _JAVA_EXIT_TIMEOUT_S: Final = 10.0  # after this Java is killed
 
@@ -115,9 +117,14 @@ def require_answer(master: str) -> None:
 
     Without this check, Spark would retry for a minute and then fail with a stack trace.
     """
-    if not re.fullmatch(r"yarn|local(\[.+\])?|(spark|k8s)://.+", master):
+    if not re.fullmatch(_MASTER, master):
         forms = "spark://HOST:PORT, sc://HOST:PORT, k8s://…, yarn or local[2]"
         raise InputFault(f"--master {master}: not a master of Spark; write {forms}")
+    if master == "yarn" and not any(os.environ.get(name) for name in _HADOOP):
+        raise InputFault(
+            "--master yarn: Spark finds YARN by Hadoop's configuration; "
+            f"set {' or '.join(_HADOOP)} to its folder"
+        )
     if not master.startswith("spark://"):
         return
     silent = ""

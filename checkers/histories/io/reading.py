@@ -6,17 +6,19 @@
     .ndjson .jsonl                 one object per line, with the columns as fields
     .edn                           a history of Jepsen
 
-The format of any other file is detected from its first bytes. Additional columns are dropped. A
-column of a different type is cast if no value changes. The analysis does not check these tables
-again.
+The format of any other file is detected from its first bytes. A column that histories do not have
+is refused, because it may be a misspelt one. A column of a different type is cast if no value
+changes. The analysis does not check these tables again.
 """
 
 from __future__ import annotations
 
 import json
+from difflib import get_close_matches
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final, get_args
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.json as paj
 import pyarrow.parquet as pq
@@ -32,7 +34,7 @@ from checkers.histories.io.recorded import (
     as_table,
     with_new_columns,
 )
-from checkers.histories.plan.batch import Batch
+from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 from model.histories import COLUMNS, NEW_IN_2, Isolation, Outcome
 
 if TYPE_CHECKING:
@@ -97,7 +99,7 @@ def _is_ours(file: Path) -> bool:
         schema = pq.read_schema(file)
     except (pa.ArrowException, OSError) as error:
         raise _torn(file, error) from error
-    _columns_present(schema.names, file)
+    _check_columns(schema.names, file)
     return all(
         field.name in schema.names and schema.field(field.name).type == field.type
         for field in SCHEMA
@@ -129,6 +131,8 @@ def _reader(path: Path) -> Callable[[Path], Iterator[pa.Table]]:
             beginning = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
     except OSError as error:
         raise UnreadableHistory(f"{path}: {error.strerror}; check its permissions") from error
+    if not beginning:
+        raise UnreadableHistory(f"{path}: the file is empty; record the history again")
     reader = _BY_SUFFIX.get(path.suffix)
     if reader:
         return reader
@@ -153,11 +157,10 @@ def _parquet(path: Path) -> Iterator[pa.Table]:
     try:
         with pq.ParquetFile(path) as file:
             schema = file.schema_arrow
-            _columns_present(schema.names, path)
+            _check_columns(schema.names, path)
             if file.metadata.num_rows == 0:
                 yield schema.empty_table()
-            present = [name for name in COLUMNS if name in schema.names]
-            for batch in file.iter_batches(ROWS_AT_ONCE, columns=present):
+            for batch in file.iter_batches(ROWS_AT_ONCE):
                 yield pa.Table.from_batches([batch])
     except (pa.ArrowException, OSError) as error:
         raise _torn(path, error) from error
@@ -179,9 +182,7 @@ def _edn(path: Path) -> Iterator[pa.Table]:
 
 def _json_lines(path: Path) -> Iterator[pa.Table]:
     lenient = pa.schema([field.with_nullable(nullable=True) for field in SCHEMA])
-    parse = paj.ParseOptions(explicit_schema=lenient, unexpected_field_behavior="ignore")
-    if not path.stat().st_size:
-        return
+    parse = paj.ParseOptions(explicit_schema=lenient, unexpected_field_behavior="error")
     try:
         blocks = paj.open_json(
             path, read_options=paj.ReadOptions(block_size=JSON_BLOCK_BYTES), parse_options=parse
@@ -208,7 +209,7 @@ def conforming(table: pa.Table, path: Path) -> pa.Table:
 
     Raises UnreadableHistory, whose message names the column and the operation.
     """
-    _columns_present(table.schema.names, path)
+    _check_columns(table.schema.names, path)
     table = with_new_columns(table)
     columns: list[pa.ChunkedArray] = []
     for field in SCHEMA:
@@ -251,10 +252,17 @@ def odd_rows(batch: Batch) -> pa.Table:
     for field in SCHEMA:
         if field.name in present and not field.nullable:
             seek(~batch.is_valid(field.name), f"column {field.name} is null, and needs a value")
+        if field.name in present and pa.types.is_string(field.type):
+            seek(_not_utf8(batch.table[field.name]), f"column {field.name} is not UTF-8 text")
     for name, allowed in _ENUMERATIONS.items():
         if name in present:
             odd = batch.is_valid(name) & ~batch.is_in(name, *allowed)
             seek(odd, f"column {name} is none of {', '.join(allowed)}")
+    if "offset" in present:
+        seek(
+            batch.is_valid("offset") & (batch.ints("offset", null=UNKNOWN_OFFSET) < 0),
+            "column offset is negative: clients use -1 and -1001 for an unknown offset; write null",
+        )
     for kind, needed in NEEDED.items():
         for name in needed:
             if name in present:
@@ -265,13 +273,39 @@ def odd_rows(batch: Batch) -> pa.Table:
     return pa.Table.from_pylist(found, schema=ODD)
 
 
-def _columns_present(names: list[str], path: Path) -> None:
+def _not_utf8(column: pa.ChunkedArray) -> Mask:
+    """Returns a mask: True for each cell that is not UTF-8 text."""
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        return np.array([not _is_utf8(cell) for cell in column.cast(pa.binary()).to_pylist()])
+    return np.zeros(len(column), np.bool_)
+
+
+def _is_utf8(cell: bytes | None) -> bool:
+    try:
+        (cell or b"").decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _check_columns(names: list[str], path: Path) -> None:
+    unknown = [name for name in names if name not in COLUMNS]
+    if unknown:
+        raise UnreadableHistory(f"{path}: {_unknown_column(unknown[0])}")
     missing = [name for name in COLUMNS if name not in (*names, *NEW_IN_2)]
     if missing:
         raise UnreadableHistory(
             f"{path}: no column {', '.join(missing)}; add it: a history has the columns "
             f"{', '.join(COLUMNS)}"
         )
+
+
+def _unknown_column(name: str) -> str:
+    nearest = get_close_matches(name, COLUMNS, n=1)
+    meant = f"if you mean {nearest[0]}, rename it; else delete it" if nearest else "delete it"
+    return f"a history has no column {name}; {meant}"
 
 
 def _first_fault(path: Path, otherwise: str) -> str:
@@ -293,6 +327,9 @@ def _first_fault(path: Path, otherwise: str) -> str:
                     f", line {number}: not a JSON object; "
                     "write each row as one object whose fields are the columns"
                 )
+            for name in row:
+                if name not in COLUMNS:
+                    return f", line {number}: {_unknown_column(name)}"
             for name, (kind, _, _) in COLUMNS.items():
                 if row.get(name) is not None and type(row[name]) is not _PYTHON[kind]:
                     return (

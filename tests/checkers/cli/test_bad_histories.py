@@ -88,6 +88,33 @@ def test_a_number_beyond_64_bits_is_named(call: Callable[..., Any], tmp_path: Pa
     )
 
 
+def test_a_value_of_a_megabyte_is_shortened_in_every_output(
+    call: Callable[..., Any], tmp_path: Path
+) -> None:
+    value = "x" * 1_000_000
+    (tmp_path / "h.edn").write_text(
+        '{:index 0 :time 1 :type :invoke :process 0 :f :send :value [[:send :k "%s"]]}\n'
+        '{:index 1 :time 2 :type :ok :process 0 :f :send :value [[:send :k [0 "%s"]]]}\n'
+        "{:index 2 :time 3 :type :invoke :process 1 :f :poll :value [[:poll]]}\n"
+        "{:index 3 :time 4 :type :ok :process 1 :f :poll"
+        ' :value [[:poll {:k [[0 "%s"] [1 "%s"]]}]]}\n' % ((value,) * 4)
+    )
+    output = call("analyze", str(tmp_path / "h.edn"), "--engine", "local")
+    assert output.exit_code == 1
+    assert "characters, SHA-256" in output.stdout
+    (report,) = tmp_path.glob("runs/*/report.html")
+    assert len(output.stdout) + len(report.read_text()) < 1_000_000
+
+
+def test_a_report_in_a_folder_that_does_not_exist_is_refused(
+    call: Callable[..., Any], tmp_path: Path
+) -> None:
+    junit = tmp_path / "nowhere" / "junit.xml"
+    output = call("analyze", SAMPLE, "--engine", "local", "--junit", str(junit))
+    assert_refused(output, "cannot be written: No such file or directory; name a file in a folder")
+    assert not junit.parent.exists()
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -103,6 +130,8 @@ def test_a_number_beyond_64_bits_is_named(call: Callable[..., Any], tmp_path: Pa
             ["--engine", "local", "--anomaly", "G0"],
             "G0 is only checked with --ww-deps; add that option",
         ),
+        (["--master", "local[x]"], "--master local[x]: not a master of Spark; write spark://"),
+        (["--master", "yarn"], "set HADOOP_CONF_DIR or YARN_CONF_DIR to its folder"),
         (["--master", "sc://"], "--master sc://: not an address; write sc://HOST:PORT"),
     ],
 )

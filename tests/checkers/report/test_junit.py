@@ -41,9 +41,9 @@ def test_an_analysis_is_a_suite_of_its_anomalies(analysed: Analysed, tmp_path: P
     analysed(
         "p1 send k=a -> ok @1\np1 send k=b -> ok @0",
         *("--anomaly", "offset-order-inversion", "--anomaly", "duplicate"),
-        *("--junit", str(tmp_path / "new/junit.xml")),
+        *("--junit", str(tmp_path / "junit.xml")),
     )
-    root = ElementTree.parse(tmp_path / "new/junit.xml").getroot()
+    root = ElementTree.parse(tmp_path / "junit.xml").getroot()
     (suite,) = root.iter("testsuite")
     assert suite.attrib["name"] == "history.parquet · history"
     assert int(suite.attrib["tests"]) == len(cases(root)) == 2

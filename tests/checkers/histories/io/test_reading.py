@@ -93,15 +93,19 @@ def test_parquet_files_are_not_copied(tmp_path: Path) -> None:
 
 def test_columns_of_other_types_are_cast_if_no_value_changes(tmp_path: Path) -> None:
     narrow = TABLE.set_column(0, "op", TABLE["op"].cast(pa.int8()))
-    wide = narrow.append_column("mine", pa.repeat("x", narrow.num_rows))
-    pq.write_table(wide, tmp_path / "h.parquet")
+    pq.write_table(narrow, tmp_path / "h.parquet")
     assert whole(tmp_path / "h.parquet").equals(TABLE)
 
 
-def test_an_empty_file_is_an_empty_history(tmp_path: Path) -> None:
-    for suffix in ("edn", "ndjson"):
-        (tmp_path / f"h.{suffix}").touch()
-        assert whole(tmp_path / f"h.{suffix}").num_rows == 0
+def test_a_parquet_file_without_rows_is_an_empty_history(tmp_path: Path) -> None:
+    pq.write_table(TABLE.slice(0, 0), tmp_path / "h.parquet")
+    assert whole(tmp_path / "h.parquet").num_rows == 0
+
+
+@pytest.mark.parametrize("suffix", ["edn", "ndjson", "parquet"])
+def test_an_empty_file_is_no_history(suffix: str, tmp_path: Path) -> None:
+    (tmp_path / f"h.{suffix}").write_bytes(b"" if suffix == "parquet" else b"\n \n")
+    assert_refused(tmp_path / f"h.{suffix}", "the file is empty; record the history again")
 
 
 def test_a_history_of_the_first_schema_is_read(tmp_path: Path) -> None:
@@ -145,6 +149,10 @@ def test_fields_of_transactions_and_groups_survive_a_tail(tmp_path: Path) -> Non
         ({"op": None}, "a row without an op: column op is null"),
         ({"key": None}, "operation 0: column key is null, and a row of kind send needs it"),
         ({"value": None}, "operation 0: column value is null, and a row of kind send needs it"),
+        ({"offset": -1}, "operation 0: column offset is negative: .*; write null; fix that row"),
+        ({"offset": -1001}, "operation 0: column offset is negative: .*; write null; fix that row"),
+        ({"kye": "k"}, "line 1: a history has no column kye; if you mean key, rename it"),
+        ({"thread": 7}, "line 1: a history has no column thread; delete it"),
     ],
 )
 def test_an_invalid_row_is_an_error_with_its_operation(
@@ -155,6 +163,22 @@ def test_an_invalid_row_is_an_error_with_its_operation(
     path = tmp_path / "h.ndjson"
     path.write_text("".join(json.dumps(one) + "\n" for one in rows))
     assert_refused(path, message)
+
+
+def test_a_text_that_is_not_utf_8_is_an_error_with_its_operation(tmp_path: Path) -> None:
+    rows = "".join(json.dumps(one) + "\n" for one in TABLE.to_pylist()).encode()
+    path = tmp_path / "h.ndjson"
+    path.write_bytes(rows.replace(b'"key": "', b'"key": "\xff', 1))
+    assert_refused(path, "operation 0: column key is not UTF-8 text; fix that row")
+
+
+def test_an_unknown_column_of_parquet_is_refused_with_the_nearest_one(tmp_path: Path) -> None:
+    path = tmp_path / "h.parquet"
+    pq.write_table(TABLE.append_column("ofset", TABLE["offset"]), path)
+    message = "a history has no column ofset; if you mean offset, rename it; else delete it"
+    assert_refused(path, message)
+    with pytest.raises(UnreadableHistory, match="no column ofset"):
+        parquet_parts(path, tmp_path / "parts")
 
 
 def test_the_error_of_a_missing_column_lists_all_columns(tmp_path: Path) -> None:
