@@ -4,7 +4,7 @@ A description is a mapping with these fields:
 
     records     the number of records
     key         the key of every record, or null
-    value       the text of every record, to which the position of the record is appended
+    value       a text; the value of a record is this text and the record's position
     pad         the number of bytes added to every value
     timestamp   the time of the first record; each next record is one millisecond later
     damage      the kind of damage, such as `wrong checksum`; absent for a valid batch

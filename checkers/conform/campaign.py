@@ -1,11 +1,11 @@
-"""Sends sequences to two sides in turn and compares each pair of answers.
+"""Sends sequences of requests to two sides in turn, and compares each pair of answers.
 
-A side is a cluster, or a recording of one. The answer to some requests may lag behind an earlier
-change. These requests are repeated on both sides, a limited number of times, until every difference
-of the answers has a known reason. The last answers count.
+A side is a cluster, or a recording of one. Some answers may lag behind an earlier change. Their
+requests are repeated on both sides, a limited number of times, until every difference of the
+answers has a known reason. The last answers count.
 
-After some differences the two sides are in different states. The rest of the sequence is then not
-compared, but it is still sent, so that a recording is complete.
+After some differences the two sides are in different states. Then the rest of the sequence is still
+sent, so that a recording is complete, but not compared.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """`analyze`: the verdict on a history in this process, and the types of every engine's verdict.
 
-Assumptions are checked first. If one is broken, no anomaly is decided. So a mistake of the recorder
-is never reported as a mistake of the broker. If a history has no observations, the verdict is
-`nothing checked`, not `holds`.
+Assumptions about the history are checked first. If one is broken, no anomaly is decided. So a
+mistake of the recorder is never reported as a mistake of the broker. The verdict on a history
+without observations is `nothing checked`, not `holds`.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ Outcome = Literal["holds", "violated", "assumptions broken", "nothing checked"]
 class Decision:
     """The verdict on one anomaly.
 
-    The verdict is `violated` if the anomaly occurs, even if the anomaly is permitted.
-    `observations` counts the observations that could have revealed the anomaly.
+    It is `violated` if the anomaly occurs, even if the anomaly is permitted. `observations` counts
+    the observations in the history that could have shown the anomaly.
     """
 
     anomaly: Anomaly
@@ -148,7 +148,8 @@ def partitioned(
 ) -> tuple[HistoryPartition, ...]:
     """Returns the partitions of a history on disk; raises UnreadableHistory.
 
-    A history that is not Parquet, or not ordered by operation, is first rewritten into `folder`.
+    A history that is not Parquet is first rewritten as Parquet into `folder`. A history whose rows
+    are not ordered by operation is also sorted there.
     """
     parts = parquet_parts(history, folder / "read")
     row_ranges = [group for part in parts for group in row_groups(part)]

@@ -1,9 +1,8 @@
 """Decides the anomalies of a history: one query plan that checks assumptions, then anomalies.
 
-The plan is the same in this process and on Spark. The plan first checks that rows are valid and
-that the assumptions hold. If both are true, the plan runs all anomaly checkers in parallel. If no
-checker needs the shuffled history, the checkers share their passes with the checks of the
-assumptions.
+The plan is the same in this process and on Spark. It first checks that rows are valid and that the
+assumptions hold. If both are true, it runs all anomaly checkers in parallel. If no checker needs
+the shuffled history, checkers and assumptions share their passes over the history.
 """
 
 from __future__ import annotations
@@ -109,7 +108,7 @@ def cached(
 ) -> AbstractContextManager[HistoryDataset]:
     """Returns the history with a cache of its columns.
 
-    Columns that do not fit into memory are cached on disk if the plan shuffles the history.
+    The cache uses the disk only if the plan shuffles the history.
     """
     return history.cached(on_disk=_needs_shuffle(_checkers_for({*wanted}), delivery=delivery))
 
@@ -122,9 +121,9 @@ def decide(
     *,
     delivery: bool = False,
 ) -> Decided:
-    """Decides the wanted anomalies; with `delivery` also the delivery semantics of applications.
+    """Decides the wanted anomalies; with `delivery`, also the delivery semantics of applications.
 
-    If two texts share a fingerprint, the plan runs again with another hash seed.
+    If two texts have the same fingerprint, the plan runs again with another hash seed.
     """
     checkers = _checkers_for({*wanted})
     partitions = shuffle_partitions or 1 + history.rows // ROWS_PER_SHUFFLE_PARTITION
@@ -223,7 +222,7 @@ def _checkers_for(wanted: set[str]) -> list[AnomalyChecker]:
 
 
 def invalid_rows(columns: tuple[str, ...]) -> Stage[pa.Table]:
-    """Returns a stage that checks the values of columns, and finds the rules that they break.
+    """Returns a stage that finds the rules of columns that rows of the history break.
 
     Each broken rule is returned with one operation that breaks it.
     """

@@ -1,9 +1,9 @@
 """The query plans that check the assumptions of every anomaly checker.
 
-A partition of the history has all rows of each of its operations, so each partition checks most
-assumptions alone. One check needs more: two operations of a process that overlap in time may be in
-different partitions. The driver finds the processes whose time spans in two partitions overlap, and
-collects the operations of these processes.
+All rows of an operation are in one partition, so each partition checks most assumptions alone. One
+check needs more: two operations of a process that overlap in time may be in different partitions.
+The driver finds the processes whose time spans in two partitions overlap, and collects the
+operations of these processes.
 
 Source: `properties.anomalies.assumptions`.
 """
@@ -53,10 +53,10 @@ _ONE_OPEN: Final = "checking that each process has one open operation"
 
 
 def whole() -> Plan[Finding]:
-    """Checks the assumption `whole-operations`: the rows of an operation fit together.
+    """Checks the assumption `whole-operations`: all rows of an operation fit together.
 
-    Finds the operations whose rows disagree on a field, such as the outcome, or whose positions do
-    not ascend.
+    Finds the operations whose rows have different values of a field, such as the outcome. Also
+    finds those whose row positions do not ascend.
     """
     schema = schema_of(MixedOperation)
     run = partial(_mixed, schema)
@@ -112,7 +112,7 @@ def _firsts(batch: Batch) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
 def one_at_a_time() -> Plan[Finding]:
     """Checks the assumption `one-open-operation`: a process has at most one open operation.
 
-    Finds the operations that a process invoked while another operation of this process was open.
+    Finds the operations that began while another operation of the same process was open.
     """
     columns = tuple(_TIMES.names)
     schema = schema_of(OverlappingOperations)
@@ -214,7 +214,7 @@ def _overlaps(times: Batch, schema: pa.Schema) -> pa.Table:
 def unique_values() -> Plan[Finding]:
     """Checks the assumption `values-are-unique`: no value is sent to one key twice.
 
-    Finds the values that several sends sent to one key. Failed sends do not count.
+    Finds the values that were sent to the same key more than once. Failed sends do not count.
     """
     found = yield from collect(
         Stage(

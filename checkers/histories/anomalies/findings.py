@@ -40,8 +40,8 @@ class Context:
 class AnomalyChecker:
     """A query plan that decides some anomalies.
 
-    Its verdict is valid only if the history meets the assumptions in `assumes`. All values in the
-    columns named in `columns` must be valid too.
+    Its verdict is valid only if the history meets the assumptions in `assumes`, and if all values
+    in the columns named in `columns` are valid.
     """
 
     ids: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Sparse bitsets of integers: 64-bit words, of which only those with a member are stored.
+"""Sparse bitsets of integers: only the 64-bit words that have a member are stored.
 
 Word n stands for the numbers from 64n to 64n+63. The numbers of a hundred million operations fit
 into 12.5 MB, so every task can have the whole set. Each task packs the numbers in its batch into
@@ -6,8 +6,8 @@ words (`packed`), and `Bitset.of` is the union of the words of all batches.
 
     members     3, 5, 64           words  0: 0b101000, 1: 0b1
 
-Sets of several keys share one bitset. `KeyedWords` gives each word of each key an address, so that
-the words of a key are consecutive and all addresses ascend:
+One column has the words of several sets, one set for each key. `KeyedWords` gives each word of each
+key an address. The words of a key are consecutive, and all addresses ascend:
 
     address = rank of the key * (number of distinct words + 1) + rank of the word
 """
@@ -47,7 +47,8 @@ def bit_of(number: Ints) -> Bits:
 def bits_between(word: Ints, low: Ints, high: Ints) -> Bits:
     """Returns 64-bit words in which the bits of the numbers from `low` to `high - 1` are set.
 
-    The parameters have one entry for each word: its index, and the interval of numbers.
+    Each parameter has one entry for each word: its index, and the lower and upper end of its
+    interval.
     """
     begin = word << WORD_BITS
     from_low = _ALL << np.clip(low - begin, 0, LAST_BIT).astype(np.uint64)
@@ -58,7 +59,7 @@ def bits_between(word: Ints, low: Ints, high: Ints) -> Bits:
 
 
 def union_of_runs(bits: Bits, starts: Ints) -> Bits:
-    """Returns the bitwise or of `bits` over each range of rows that begins at one of `starts`.
+    """Returns the bitwise or of `bits` over each range of rows; each of `starts` begins a range.
 
     The first range must begin at the first row.
     """
@@ -123,7 +124,7 @@ class Bitset:
 
 @dataclass(frozen=True, slots=True)
 class KeyedWords:
-    """An index of the words of several bitsets: each key has a bitset of 64-bit words.
+    """Finds the 64-bit words of several bitsets, one bitset for each key.
 
     The words of all keys are in one column. For a key and the number of a word, the index finds the
     row of this word in the column.
@@ -153,9 +154,8 @@ class KeyedWords:
     def insertion_point(self, key: Ints, starts: Ints, word: Ints) -> Ints:
         """Returns the row of each word, or the row at which a missing word would be inserted.
 
-        The parameter `word` has the words of one key after the other; `starts` has the position of
-        the first word of each key. For a key that is not in the index, the result is the number of
-        all rows.
+        The words are ordered by key: `starts` has the position of the first word of each key in
+        `word`. A word of a key that is not in the index would be inserted after all rows.
         """
         of_key, exists = self._ranks_of(key)
         of_key = np.where(exists, of_key, len(self.keys))  # after all keys
@@ -172,8 +172,8 @@ class KeyedWords:
 def find_near(ascending: Ints, numbers: Ints, guess: Ints) -> tuple[Ints, Mask]:
     """Returns the position of each number in `ascending`, and whether the number is there.
 
-    For a missing number this is the position at which it would be inserted. `guess` has a likely
-    position for each number, which is tried first.
+    The position of a missing number is where it would be inserted. `guess` has a likely position
+    for each number, which is tried first.
     """
     at = guess.clip(0, len(ascending) - 1)
     found = ascending.take(at) == numbers

@@ -1,9 +1,9 @@
 """Fingerprints of texts: 64-bit hashes that are compared instead of the texts.
 
-The hash reads a text in words of eight bytes and mixes in each word with a bijection. So two texts
-of the same length up to eight bytes never collide. Any other two texts collide with a probability
-of 2**-64. For the rows that an analysis reports, `plan.stage.resolve_fingerprints` reads the texts
-again, and detects a collision among them.
+The hash mixes in eight bytes of the text at a time, with a bijection. So two texts of the same
+length up to eight bytes never collide. Any other two texts collide with a probability of 2**-64.
+For the rows that an analysis reports, `plan.stage.resolve_fingerprints` reads the texts again, and
+detects collisions.
 
 Source: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators" (the mixing).
 """

@@ -1,12 +1,12 @@
 """Settings of the memory allocator: freed memory is reused and does not fragment.
 
-Kernels allocate and free arrays of some megabytes all the time. By default the allocators return
-each freed array to the operating system and later get new pages, which the system must clear. At
-ten million rows this costs a tenth of all CPU time. `keep_freed` keeps freed memory in the process;
-the peak memory does not change.
+The analysis allocates and frees arrays of some megabytes all the time. By default, the allocators
+return each freed array to the operating system, which must clear the pages of each new one. At ten
+million rows this costs a tenth of all CPU time. `keep_freed` keeps freed memory in the process; the
+peak memory does not change.
 
-Results are small and live to the end. Between large arrays they would leave gaps in which no large
-array fits: a gigabyte at a hundred million rows. `copied_aside` copies results to a separate pool.
+Results are small and live to the end. Between large arrays they would leave gaps too small for a
+large array: a gigabyte at a hundred million rows. `copied_aside` copies results to a separate pool.
 
 Source: Linux, mallopt(3).
 """
@@ -41,7 +41,7 @@ def keep_freed() -> None:
 def copied_aside(table: pa.Table) -> pa.Table:
     """Returns a copy of the table in a separate memory pool.
 
-    So small tables that live long leave no gaps between the large arrays of the other pool.
+    Small tables that live long would leave gaps between the large arrays in the main pool.
     """
     if _SEPARATE_POOL not in pa.supported_memory_backends():
         return table

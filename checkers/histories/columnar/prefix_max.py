@@ -1,12 +1,11 @@
-"""A prefix-max index: the maximum value that each group had reached at any time.
-
-Its input is a table of facts: rows with a group, a value and a time. The facts are sorted by group
-and time. One pass then computes, for each fact, the maximum value of its group up to that fact. For
-this the group and the value are combined into one number, with the group in the high bits. So a
-maximum never carries over to the next group.
+"""A prefix-max index: the highest value that each group had reached at any time.
 
     group 0    time 1: 5    time 2: 3    time 4: 7
     maxima             5            5            7
+
+The input is rows with a group, a value and a time. They are sorted by group and time. One pass then
+computes, for each row, the highest value of its group so far. In this pass, group and value are one
+number, with the group in the high bits. So a maximum never carries over to the next group.
 """
 
 from __future__ import annotations
@@ -42,10 +41,10 @@ class PrefixMaxIndex:
         return self.reach(np.arange(len(self.rows)))
 
     def reach(self, at: Ints) -> Ints:
-        """Returns, for each position in the index, the maximum that its group has reached there.
+        """Returns, for each position in the index, the highest value of its group up to there.
 
-        The result is NOWHERE, a number below all values, if the method `restricted_to` has excluded
-        all rows up to the position.
+        The result is NOWHERE, a number below all values, if `restricted_to` has excluded all rows
+        of the group up to the position.
         """
         rank = self.packed[at] - self.places[at] // len(self.rows) * self.width
         far = rank + self.levels if isinstance(self.levels, int) else self.levels[rank]
@@ -67,8 +66,8 @@ class PrefixMaxIndex:
     def below_maximum(self, ties: Mask) -> Ints:
         """Returns the rows whose value is below the value of an earlier row of their group.
 
-        For a row in the mask `ties`, a value equal to the earlier one is enough. Rows with equal
-        times keep their order.
+        A row in the mask `ties` is also returned if its value equals an earlier one. Rows with
+        equal times keep their order.
         """
         before, own, rows = self.packed[:-1], self.own[1:], self.rows[1:]
         passed = before > own
@@ -81,9 +80,9 @@ class PrefixMaxIndex:
         return replace(self, own=own, packed=np.maximum.accumulate(own))
 
     def exceeded(self, group: Codes, offset: Ints, time_ns: Ints) -> Mask:
-        """Returns a mask: True if the group had a value above the offset before the time.
+        """Returns a mask of the queries whose group had a value above `offset` before `time_ns`.
 
-        `group`, `offset` and `time_ns` have one entry for each query.
+        All three parameters have one entry for each query.
         """
         facts = len(self.instants)
         if not facts:

@@ -1,8 +1,8 @@
 """Sorting and grouping of rows by integer columns, and searching in sorted columns.
 
-To sort by two columns, both are combined into one number: a code of the first, then the second.
-A radix sort by digits of 16 bits, the lowest digit first, is stable and several times faster than
-a sort by comparison.
+To sort by two columns, both become one number, with a code of the first column in the high digits.
+The radix sort is stable, and several times faster than a sort by comparison. It sorts by digits of
+16 bits, the lowest digit first.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def stable_order(numbers: Codes, below: int) -> Ints:
 
 
 def codes(numbers: Ints) -> tuple[Ints, int]:
-    """Returns a code for each number, and the count of codes; equal numbers have one code.
+    """Returns a code for each number, and the count of codes; equal numbers have the same code.
 
     Codes are 0, 1, 2 and so on, in the order in which the numbers first occur.
     """
@@ -142,16 +142,16 @@ def run_lengths(starts: Ints, total: int) -> Ints:
 
 
 def runs(*columns: Ints) -> tuple[Ints, Ints]:
-    """Returns an order that makes equal rows adjacent, and the first row of each run of them.
+    """Returns an order that makes equal rows adjacent, and the first position of each run of them.
 
-    Rows are grouped by the first column and sorted by the others; the order is stable.
+    The rows are grouped by the first column and sorted by the others. The order is stable.
     """
     order = grouping_order(*columns)
     return order, run_starts(*(column[order] for column in columns))
 
 
 def any_in_run(flags: Mask, starts: Ints) -> Mask:
-    """Returns a mask: True for each range of rows that has a flagged row.
+    """Returns a mask of the ranges of rows that have a flagged row.
 
     `starts` has the first row of each range; the first range begins at row 0.
     """
@@ -172,7 +172,7 @@ def first_in_run(flags: Mask, starts: Ints) -> Ints:
 
 
 def per_key(key: Ints, of: Callable[[Ints], Ints]) -> Ints:
-    """Returns the result of the function `of` for the key of each row.
+    """Returns, for each row, the result of the function `of` for the row's key.
 
     The function is called only once for consecutive rows with the same key.
     """

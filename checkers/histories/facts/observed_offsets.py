@@ -1,9 +1,9 @@
 """The offsets that clients observed: lower bounds of a log's end, and rows to be checked.
 
-If an operation ended ok, each of its rows with an offset proves that the log had reached this
-offset. A row of a reader at `read_committed` proves the same about the stable part of the log. The
-offsets of sends and the end offsets are also checked: they must not be below an offset that was
-observed before the operation was invoked.
+Each offset in an operation that ended ok is a lower bound of the log's end. If the operation is a
+reader at `read_committed`, it is also a lower bound of the last stable offset. The offsets of sends
+and the end offsets are also checked: they must not be below an offset that was observed before the
+operation was invoked.
 
 Source: `properties.anomalies.real_time.reach`.
 """
@@ -107,9 +107,9 @@ def reads_uncommitted(batch: Batch, isolation: Isolation) -> Mask:
 def checked_rows(observed: ObservedOffsets) -> Iterator[tuple[int, Ints]]:
     """Yields each kind of check, such as `STABLE_END`, with the rows to be checked.
 
-    A check compares the offset of a row with log ends observed before. An end offset that was read
-    at read_committed is in two checks: against the log, and against its stable part. The second
-    check applies to keys that transactions send to, the first to all other keys.
+    A check compares the offset of a row with log ends observed before. An end offset read at
+    read_committed is in two checks. In keys that transactions send to, the check against the last
+    stable offset applies. In all other keys, the check against the end of the log applies.
     """
     ends = observed.kind == AN_END
     committed = np.flatnonzero(ends & observed.committed)

@@ -1,9 +1,9 @@
 """The offsets of each key that hold a record, as a bitset that is small enough for every task.
 
-RECORD_LOCATIONS has the records of the history by key and offset. For each batch of it, a function
-packs the offsets in the batch into 64-bit words. With the union of all words, the records between
-any two offsets of a log are counted quickly. A log without gaps costs 24 bytes for 64 offsets, a
-sparse log at most 24 bytes for each record.
+RECORD_LOCATIONS has the records of the history by key and offset. The offsets in each batch of it
+are packed into 64-bit words. With the union of all words, the records between any two offsets of a
+log are counted quickly. A log without gaps costs 24 bytes for 64 offsets, a sparse log at most 24
+bytes for each record.
 
 An offset is clean if a send or a poll at `read_committed` proves its record. At any other offset,
 only polls at `read_uncommitted` returned a record; polls at `read_committed` may skip it.
@@ -47,11 +47,11 @@ KEY_WORDS: Final = pa.schema(
 
 
 def occupied_offsets(committed: Ints) -> Stage[pa.Table]:
-    """Returns a stage that packs the offsets of records into 64-bit words.
+    """Returns a stage that packs the offsets of records into 64-bit words: rows of KEY_WORDS.
 
-    Each row has a word of a key, and whether its offsets are clean (the schema KEY_WORDS). An
-    offset is clean if a send or a poll at read_committed proves its record. The parameter
-    `committed` has the operations that ended `info` but must have taken effect.
+    Each row has a word of a key, and whether its offsets are clean. An offset is clean if a send or
+    a poll at read_committed proves its record. The parameter `committed` has the operations that
+    ended `info` but must have taken effect.
     """
     title = "packing the offsets of records"
     kernel = Kernel(title, RECORD_COLUMNS, KEY_WORDS, partial(_words, committed))

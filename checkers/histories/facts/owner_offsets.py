@@ -1,8 +1,9 @@
-"""The offsets of each key that an owner got, and the offsets that an owner got more than once.
+"""The offsets that each owner got in each key, and those that it got more than once.
 
-An owner is a consumer or a consumer group, given as a number. A function packs the offsets in each
-batch into 64-bit words; `OwnerOffsets.of` is their union. An offset is repeated if it occurs twice
-in one batch, or in two batches. `repeated_in` is the first batch in which an offset is repeated.
+An owner is a consumer or a consumer group, as a number. The offsets in each batch are packed into
+64-bit words, and `OwnerOffsets.of` is the union of all batches. An offset is repeated if it occurs
+twice in one batch, or in two batches. `repeated_in` is the first batch in which an offset is
+repeated.
 
     batch 0    owner 1 polls k@3 k@4          word 0 of (1, k): bits 0b11000
     batch 1    owner 1 polls k@4              word 0 of (1, k): bits 0b10000
@@ -90,8 +91,8 @@ class OwnerOffsets:
     def of(cls, words: pa.Table) -> OwnerOffsets:
         """Returns the union of the 64-bit words of all batches.
 
-        The words of an earlier batch must come first, because the result has the first batch in
-        which an offset is repeated.
+        The words of an earlier batch must come first: the result has the first batch in which an
+        offset is repeated.
         """
         batch = Batch(words)
         bits, repeated = (batch.ints(name).view(np.uint64) for name in ("bits", "repeated"))
@@ -132,9 +133,9 @@ class OwnerOffsets:
     def within(self, owner: Ints, key: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints, Bits]:
         """Returns the offsets that owners got inside intervals, as 64-bit words.
 
-        An owner is a consumer or a consumer group. An interval is an owner, a key, and the offsets
-        from `low` up to, but excluding, `high`. The result has an entry for each word: the number
-        of its interval, its row in this object, and its bits inside the interval.
+        An owner is a consumer or a consumer group. Each interval has an owner, a key, and the
+        offsets from `low` to `high - 1`. The result has an entry for each word: the number of the
+        interval, the word's row in this object, and its bits inside the interval.
         """
         first = self._insertion_point(owner, key, word_of(low))
         last = self._insertion_point(owner, key, word_of(high + 63))
@@ -167,7 +168,7 @@ def _index_of(offsets: OwnerOffsets) -> KeyedWords:
 def _union(
     owner: Ints, key: Ints, word: Ints, bits: Bits, repeated: Bits, batch: Ints
 ) -> OwnerOffsets:
-    """Merges the bitset words of the same owner and key; rows of an earlier batch must come first.
+    """Merges the 64-bit words of the same owner and key; rows of an earlier batch must come first.
 
     An owner is a consumer or a consumer group.
     """
@@ -223,10 +224,10 @@ def _range(numbers: Ints) -> tuple[int, int]:
 
 
 def without(words: pa.Table, key: Ints, offset: Ints) -> pa.Table:
-    """Removes some offsets from the bitsets of all owners, and returns the words that are left.
+    """Removes some offsets from the bitsets of all owners, and returns the remaining words.
 
-    An owner is a consumer or a consumer group. The arrays `key` and `offset` have one entry for
-    each offset to remove.
+    Each offset to remove is an entry in the arrays `key` and `offset`. An owner is a consumer or a
+    consumer group.
     """
     gone = OwnerOffsets.of(packed_offsets(np.zeros(len(key), dtype=np.int64), key, offset, 0))
     if not len(gone) or not words.num_rows:

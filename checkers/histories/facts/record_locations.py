@@ -5,8 +5,8 @@
                       operation
     SENDS             a row for each send; all sends of a value are in one partition, adjacent
 
-A location is a key, an offset and a value. The module `unconfirmed_values` says which values one
-partition of RECORD_LOCATIONS can decide alone.
+A location is a key, an offset and a value. For some values, one partition of RECORD_LOCATIONS is
+enough to decide everything: see `unconfirmed_values`.
 
 Source: jepsen.tests.kafka version-orders for the rows that count.
 """
@@ -117,7 +117,7 @@ def records_of(batch: Batch, isolation: Isolation) -> pa.Table:
 def roles(batch: Batch, isolation: Isolation) -> Any:
     """Returns the role of each row: send or poll, with the outcome, such as `SEND_OK`.
 
-    The parameter `isolation` is the level of readers whose isolation level is not recorded.
+    Readers whose isolation level is not recorded are assumed to have the level `isolation`.
     """
     return batch.derived(("roles", isolation), partial(_roles, isolation))
 
@@ -159,10 +159,10 @@ def location_of(batch: Batch) -> Ints:
 
 
 def took_effect(batch: Batch, committed: Ints) -> Mask:
-    """Returns a mask: True for each row that is a send that must have taken effect.
+    """Returns a mask of the sends that must have taken effect.
 
-    These are the acknowledged sends, and the sends of the operations in `committed`. Operations in
-    `committed` ended `info`, but a poll proves that they took effect.
+    These are the acknowledged sends, and the sends of the operations in `committed`, which ended
+    `info` but were read by a poll.
     """
     role = role_of(batch)
     took: Mask = role == SEND_OK
@@ -172,9 +172,9 @@ def took_effect(batch: Batch, committed: Ints) -> Mask:
 
 
 def proves_location(batch: Batch, committed: Ints) -> Mask:
-    """Returns a mask: True for each row which proves that the value of the row is in the log.
+    """Returns a mask of the rows that prove that their value is in the log.
 
-    Polls prove this, and sends that must have taken effect.
+    These are the polls, and the sends that must have taken effect.
     """
     role = role_of(batch)
     proof: Mask = (role >= POLL_OK) | took_effect(batch, committed)

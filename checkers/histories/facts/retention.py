@@ -1,7 +1,9 @@
-"""The first offset of each key that must still have its record: `properties.anomalies.retention`.
+"""The log start of each key: the first offset that must still have its record.
 
 A log start is the highest start offset that clients read. Log starts and keys are few, so every
 task has all of them.
+
+Source: `properties.anomalies.retention`.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ class LogStarts:
     def of(self, key: Ints) -> Ints:
         """Returns, for each key, the first offset that must still have its record.
 
-        If no client read the start of the log, this is BEGINNING, which is below every offset.
+        For a key whose log start no client read, this is BEGINNING, which is below every offset.
         """
         listed = member(key, self.keys)
         starts = np.full(len(key), BEGINNING)
@@ -49,7 +51,7 @@ COMPLETE_LOGS: Final = LogStarts(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=
 def find_log_starts(declared: Declarations) -> Plan[LogStarts]:
     """Returns the highest log start that a client read from each key.
 
-    For a compacted topic this is NOWHERE, which is above every offset: no record is required.
+    For a compacted topic the result is NOWHERE, which is above every offset: no record is required.
     """
     run = partial(_starts, declared)
     starts = yield from collect(

@@ -3,15 +3,14 @@
     p1 send k=a -> ok @0     c1 poll k=a@0              a is confirmed
     p1 send k=b -> info      c1 poll k=b@1              b is unconfirmed: its send has no offset
 
-A value is confirmed if it was polled only at locations where an acknowledged send of the value put
-it. Then one partition of RECORD_LOCATIONS has this location, and decides everything about the
-value. Any other value is unconfirmed: a poll returned it at a location that no acknowledged send
-confirms, or without an offset. Duplicates, aborted reads and values that were never sent are
-unconfirmed. Such values are few, so the driver collects all rows that mention them, and gives these
-rows to every task.
+A value is confirmed if it was polled only at offsets where a send of it was acknowledged. Then one
+partition of RECORD_LOCATIONS has all its rows, and decides everything about the value. Any other
+polled value is unconfirmed. Duplicates, aborted reads and values that were never sent are
+unconfirmed. Such values are few, so the driver collects all their rows, and gives these rows to
+every task.
 
-The checks of send offsets and end offsets can run without a shuffle. They need only the values of
-sends without an acknowledged offset. For polls of these values the history is read again.
+The checks of send offsets and end offsets can run without a shuffle. They need only the sends
+without an acknowledged offset, and the polls of their values, for which the history is read again.
 """
 
 from __future__ import annotations
@@ -50,11 +49,11 @@ from model.histories import Isolation
 
 @dataclass(frozen=True, slots=True)
 class UnconfirmedValues:
-    """All rows about values that a poll returned at an offset that no acknowledged send has.
+    """All rows about unconfirmed values.
 
-    The field `committed` has operations that ended `info` but took effect: a poll returned a value
-    that they sent. The field `resent` has acknowledged sends of a value for which another send
-    failed.
+    A value is unconfirmed if it was polled at an offset where none of its sends was acknowledged.
+    `committed` has the operations that ended `info` but took effect: one of their values was
+    polled. `resent` has acknowledged sends of a value for which another send failed.
     """
 
     observations: Batch
@@ -67,8 +66,8 @@ class UnconfirmedValues:
     def locations(self) -> Batch:
         """Returns the rows that prove the offset of a value in the log.
 
-        If a send of the value failed, its polls at read_uncommitted do not count: they may have
-        returned the record of the failed send.
+        If a send of the value failed, polls at read_uncommitted do not prove its offset: they may
+        have returned the record of the failed send.
         """
         key, value, role = (self.observations.ints(name) for name in ("key", "value", "role"))
         failed = self.sends.where(self.sends.ints("role") == SEND_FAIL)
@@ -87,10 +86,10 @@ class UnconfirmedValues:
         return pairs.have(key, value)
 
     def of(self, batch: Batch) -> Mask:
-        """Returns a mask: True for each row of the batch whose value is unconfirmed.
+        """Returns a mask of the rows of the batch whose value is unconfirmed.
 
         The batch must be one of RECORD_LOCATIONS, the records of the history by key and offset. A
-        value is unconfirmed if a poll returned it at an offset that no acknowledged send of it has.
+        value is unconfirmed if it was polled at an offset where none of its sends was acknowledged.
         """
 
         def made(batch: Batch) -> Mask:
@@ -99,10 +98,10 @@ class UnconfirmedValues:
         return batch.derived(("unconfirmed",), made)
 
     def of_first_rows(self, batch: Batch) -> Mask:
-        """Returns a mask with one entry for each location: True if its value is unconfirmed.
+        """Returns a mask of the locations whose value is unconfirmed.
 
         A location is a run of rows of the batch with equal key, offset and value. A value is
-        unconfirmed if a poll returned it at an offset that no acknowledged send of it has.
+        unconfirmed if it was polled at an offset where none of its sends was acknowledged.
         """
 
         def made(batch: Batch) -> Mask:

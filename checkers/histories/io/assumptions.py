@@ -1,7 +1,7 @@
 """The assumptions about a history: those that its recording implies, overridden by options.
 
-A recorded folder contains three settings: the isolation level of its readers, the way in which its
-consumers got their partitions, and whether every log was read to its end.
+A recorded folder has three settings: the isolation level of its readers, how its consumers got
+their partitions, and whether every log was read to its end.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 r"""EDN, parsed form by form from lines of text.
 
-A form becomes the Python value that equals it, if one exists: nil is None, an integer an int, a
-vector or a list a list, a map a dict. Every other scalar becomes a text in a canonical notation,
-such as `:a`, `"a"`, `a`, `\a`, `1.0` and `true`. Two such texts are equal exactly if the scalars
-are equal. `text` returns the canonical notation of any form.
+nil becomes None, an integer an int, a vector or a list a list, and a map a dict. Every other scalar
+becomes a text in a canonical notation, such as `:a`, `"a"`, `a`, `\a`, `1.0` and `true`. Two such
+texts are equal exactly if the scalars are equal. `text` returns the canonical notation of any form.
 
 Source: the EDN format, github.com/edn-format/edn.
 Simplified: a list equals a vector, as in Clojure; numbers with `M` keep their digits.
@@ -85,13 +84,11 @@ class _Open:
 
 
 def entries(lines: Iterable[str]) -> Iterator[tuple[int, Form]]:
-    """Yields each form of the text with the number of the line on which the form ends.
+    """Yields each EDN form of the text with the number of its last line; raises NotEdn.
 
-    If one vector or list encloses the whole text, its elements are yielded instead. Raises NotEdn
-    if the text is malformed.
+    If the whole text is one vector or list, its elements are yielded instead.
 
-    >>> [form for _, form in entries(['[{:a 1}', '"x"]'])]
-    [{':a': 1}, '"x"']
+    >>> [form for _, form in entries(['[{:a 1}', '"x"]'])] [{':a': 1}, '"x"']
     """
     reader = Reader()
     for number, line in enumerate(lines, 1):

@@ -2,9 +2,9 @@
 
 Such a line is translated to JSON and decoded: blanks become commas, and a map becomes an object
 with one entry, so `{:a [1 2]}` is `{"": [":a",[1,2]]}`. Python's JSON decoder is compiled and
-strict. If a line does not translate to valid JSON, `edn.Reader` parses that line instead.
+strict. A line that does not become valid JSON is parsed by `edn.Reader` instead.
 
-Simplified: an escape, a float, a set, a tag or a comment sends its line to the slow reader.
+Simplified: a line with an escape, a float, a set, a tag or a comment goes to the slow reader.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class _NotJson(ValueError):
 
 
 def entries(lines: Iterable[str]) -> Iterator[tuple[int, Form]]:
-    """Yields each EDN form with its line number, as `edn.entries` does, but faster.
+    """Yields each EDN form with its line number, as `edn.entries` does; raises NotEdn.
 
-    It is several times faster for lines that hold one map each. Raises NotEdn.
+    It is several times faster for lines that hold one map each.
     """
     reader = Reader()
     for number, line in enumerate(lines, 1):

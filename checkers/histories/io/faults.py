@@ -60,7 +60,7 @@ def faults(history: Path) -> tuple[Fault, ...]:
 
 
 def paired(steps: Iterable[Step]) -> tuple[Fault, ...]:
-    """Returns the faults: pairs each action that begins a fault with the action that ends it.
+    """Returns the faults, each with the time of the action that ended it.
 
     An action that ends no open fault is ignored.
 

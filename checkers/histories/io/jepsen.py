@@ -3,9 +3,9 @@
 A file holds one event map per line, or one vector of all events. An operation is an `:invoke` and
 the next `:ok`, `:fail` or `:info` of the same process. If a completion has no `:value`, the value
 of the invocation is used. If the completion of a send equals its invocation, the send has no
-offset. A vector is then the value of the send, even if it looks like an offset and a value. Events
-of named processes (`:nemesis`) are not operations of clients. `:index` is not read. If no event has
-a `:time`, the position in the file is the time.
+offset: a vector is then its value, even if it looks like an offset and a value. Events of named
+processes (`:nemesis`) are not operations of clients. `:index` is not read. If no event has a
+`:time`, the position in the file is the time.
 
 The keys of an `:assign` or `:subscribe` are the consumer's assignment after the operation. The keys
 of a `:rebalance-log` were assigned or revoked while the operation ran. Keys and values become their

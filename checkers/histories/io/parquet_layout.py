@@ -1,9 +1,9 @@
 """The Parquet layout of a history's rows, with encodings that are cheap to read.
 
 Integers are delta-encoded, because a history is ordered by time. Columns with few distinct texts
-are dictionary-encoded. A row group is short and holds whole operations. So a reader that needs some
-operations decodes few other rows. Histories are usually read completely, so they are compressed
-only with LZ4, which is fast.
+are dictionary-encoded. A row group is short and holds whole operations. So a reader of some
+operations decodes few other rows. Histories are compressed only with LZ4: it is fast, and they are
+usually read completely.
 
 Source: the Parquet format's encodings; `benchmarks.analyze`.
 """

@@ -1,9 +1,9 @@
-"""A history in partitions: whole operations in completion order, in whatever order rows are stored.
+"""A history in partitions: whole operations in completion order, even if rows are stored otherwise.
 
 Rows are stored in ranges: row groups of Parquet, or tables. Each range has a lowest and a highest
 operation number. A partition is a range of operation numbers; it reads every row range that may
-have rows of these operations. Most histories are stored in order, so that a partition reads few row
-ranges. A history whose row ranges all overlap is sorted once (`sorted_by_operation`), so that no
+have rows of these operations. Most histories are stored in order, so a partition reads few row
+ranges. A history whose row ranges all overlap is sorted once (`sorted_by_operation`). So no
 partition reads much more than its own rows.
 """
 

@@ -76,8 +76,8 @@ def whole(path: Path) -> pa.Table:
 def parquet_parts(path: Path, folder: Path) -> list[Path]:
     """Returns Parquet files that hold the history; raises UnreadableHistory.
 
-    A history in Parquet files with the right columns is returned unchecked. Any other history is
-    converted into Parquet files in `folder`.
+    Parquet files with the right columns are returned unchecked. Any other history is converted into
+    Parquet files in `folder`.
     """
     read = _reader(path)
     stored = [path] if read is _parquet else sorted(path.glob("*.parquet")) if path.is_dir() else []
@@ -239,7 +239,8 @@ def refuse(odd: pa.Table, path: Path | str) -> None:
 def odd_rows(batch: Batch) -> pa.Table:
     """Returns the rules of `COLUMNS` that rows break, each with the first operation that breaks it.
 
-    Empty if all rows are valid. Rules of columns that the batch lacks are not checked.
+    The result is empty if all rows are valid. Rules of columns that the batch lacks are not
+    checked.
     """
     found: list[dict[str, Any]] = []
     present = batch.table.schema.names

@@ -6,8 +6,8 @@
     part-00001.parquet
     tail-00002.ndjson       everything after the last part: a line per invocation and completion
 
-Part k replaces tail k, and appears only when it is complete. After a kill of the recorder the last
-tail remains, and its last line may be cut short. Operations that were open at the kill get the
+Part k replaces tail k, and appears only when it is complete. If the recorder is killed, the last
+tail remains, and its last line may be incomplete. Operations that were open at the kill get the
 outcome `info` and come last. A kill between two parts leaves two tails; the later tail repeats the
 invocations that were open. Lines of a tail:
 

@@ -1,7 +1,7 @@
 """Query plans over a history: the stages that decide an anomaly, and their execution.
 
-A checker is a query plan. It collects the answer of one stage, computes the next stage from the
-answer, and returns its findings:
+A checker is a query plan. It collects the answer of a stage, computes the next stage from that
+answer, and so on; in the end it returns its findings:
 
     def offsets_above(limit: int) -> Plan[tuple[int, int]]:
         highest = yield from collect(Stage(Source.OPERATIONS, highest_offset_kernel, highest_of))

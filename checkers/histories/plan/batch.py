@@ -1,8 +1,8 @@
 """A batch: rows in memory, the input of a kernel (a function from a batch to a table).
 
-A batch is an Arrow table whose columns are also NumPy arrays of integers. Texts become dictionary
-codes or fingerprints (64-bit hashes), so kernels compare only integers. Each array is computed once
-for a batch and shared by all kernels.
+A batch is an Arrow table whose columns are also NumPy arrays of integers. A text becomes a
+dictionary code or a fingerprint (a 64-bit hash), so kernels compare only integers. Each array is
+computed once for a batch and shared by all kernels.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """A cache of columns, so that later passes need not read or compute a column again.
 
 An analysis of all anomalies makes about twenty passes over a history, and each pass would
-decompress its columns again. The cache keeps a column when it is first read or computed: in memory
-while there is room, then in a memory-mapped file. Integers and dictionary codes are stored in the
-narrowest width: all columns cost 73 bytes a row, of which 14 are the texts of values. A file gets
+decompress its columns again. The cache keeps each column that was read or computed: in memory while
+there is room, then in a memory-mapped file. Integers and dictionary codes are stored in the
+narrowest width. All columns cost 73 bytes a row, of which 14 are the texts of values. A file gets
 its name only when it is complete, so several processes may share a folder.
 """
 
@@ -73,8 +73,7 @@ class CachedPartition:
     def containing(self, ops: Sequence[Ints]) -> Partition:
         """Returns a part of this partition that has at least all rows of the operations `ops`.
 
-        The whole partition is returned if the part would be large, or if cached columns are in
-        files.
+        If the part would be large, or if cached columns are in files, it is the whole partition.
         """
         near = self.stored.containing(ops)
         few = near.rows * _FEW <= self.rows

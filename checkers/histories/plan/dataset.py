@@ -8,9 +8,9 @@
 The result of a kernel depends neither on how its source is partitioned nor on the executor. So a
 plan runs in this process (`in_process.py`) and on Spark (`checkers.spark.dataset`) unchanged.
 
-A partition of the history holds whole operations in completion order. Every operation of a
-partition has a smaller number than all operations of the next partition. A shuffled partition only
-guarantees that it has all rows of each of its keys. No verdict depends on where a partition ends.
+A partition of the history holds whole operations in completion order, and all operations of a
+partition come before those of the next one. A shuffled partition only guarantees that all rows of a
+key are in one partition. No verdict depends on where a partition ends.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class HistoryDataset(Dataset, Protocol):
     ) -> AbstractContextManager[Mapping[NameT, Dataset]]:
         """Yields for each kernel a dataset of the kernel's rows, which exists until the block ends.
 
-        A kernel is a function from a batch of rows to a table with a shuffle key. The number of a
-        row's partition is the row's shuffle key modulo `partitions`.
+        A kernel is a function from a batch of rows to a table with a shuffle key. A row gets into
+        the partition whose number is the shuffle key modulo `partitions`.
         """
         ...

@@ -42,11 +42,10 @@ class Kernel:
 def run_kernels(
     kernels: Sequence[Kernel], partition: Partition, number: int, hash_seed: int
 ) -> Iterator[pa.Table]:
-    """Yields the result of each kernel for the partition.
+    """Yields the result of each kernel for the partition; reads only the columns that kernels need.
 
-    A kernel is a function from a batch of rows to a table. A guard is a kernel that finds invalid
-    rows. If a guard finds some, the results of all later kernels are empty. Only columns that a
-    kernel needs are read.
+    A kernel is a function from a batch of rows to a table. If a guard, a kernel that finds invalid
+    rows, finds some, the results of all later kernels are empty.
     """
     active = [kernel for kernel in kernels if kernel.needs(number, partition)]
     of_all = columns_of(kernel for kernel in active if kernel.ops is None)

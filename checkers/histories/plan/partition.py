@@ -28,7 +28,7 @@ class Partition(Protocol):
     def containing(self, ops: Sequence[Ints]) -> Partition:
         """Returns a part of this partition that has at least all rows of the operations `ops`.
 
-        The parameter `ops` is a list of arrays of operation numbers; each array is sorted.
+        The parameter `ops` has arrays of operation numbers, each of them sorted.
         """
         ...
 

@@ -1,11 +1,12 @@
 """The scheduler: executes a plan against its sources, in as few passes as possible.
 
-In each round the scheduler takes all requests that wait for one source, and answers them by one
-pass over the source. So the number of passes is the length of the longest chain of stages, not the
-number of plans. Sources are served in the order of `Source`: the first source until no request
-waits for it, then the next one. Fingerprints are resolved (translated back to texts) when nothing
-else can proceed, mostly once for all plans together. For a column with few distinct texts (`key`,
-`group`), the first pass that reads the column collects all of its texts.
+In each round, one pass over a source serves all requests that wait for this source. So the number
+of passes is the length of the longest chain of stages, not the number of plans. Sources are served
+in the order of `Source`: the first one until no request waits for it, then the next one.
+
+Fingerprints are resolved (translated back to texts) when nothing else can proceed, mostly once for
+all plans together. For a column with few distinct texts (`key`, `group`), the first pass that reads
+the column collects all its texts.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ SHUFFLE_KEY: Final = "shuffle_key"  # a column of int64; hashes are valid keys
 
 
 def split_by_key(table: pa.Table, partitions: int) -> Iterator[tuple[int, pa.Table]]:
-    """Yields the rows of each target partition with its number; empty partitions are left out.
+    """Yields the number and the rows of each target partition that has rows.
 
     The rows stay in their order and lose the shuffle key.
     """

@@ -1,8 +1,8 @@
 """Tables on disk: data that does not fit into memory is kept in memory-mapped files.
 
-A file holds tables in Arrow's stream format, one after the other. Since it is memory-mapped,
-nothing is decompressed and only the pages that are used cost anything. Integers are written in the
-narrowest width that fits. Compression would cost more than it saves: most bytes are fingerprints.
+A file holds tables in Arrow's stream format, one after the other. Nothing needs decompression, and
+only the pages that are used cost anything. Integers are written in the narrowest width that fits.
+Compression would cost more than it saves, since most bytes are fingerprints.
 """
 
 from __future__ import annotations

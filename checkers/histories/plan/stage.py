@@ -1,7 +1,6 @@
-"""Plans and their stages.
+"""A plan is a generator that the scheduler executes; a stage is one of its passes over a source.
 
-A plan is a generator that the scheduler executes. Inside a plan, `yield from` with one of these
-functions returns an answer whose type is known:
+Inside a plan, `yield from` with one of these functions returns a typed answer:
 
     collect(stage)                  what the stage's kernel returned for all partitions, decoded
     in_parallel(plan, plan, ...)    the results of all these plans, which proceed independently
@@ -54,7 +53,7 @@ class Source(Enum):
 
 @dataclass(frozen=True, slots=True, init=False)
 class Stage(Generic[AnswerT]):
-    """A kernel, the source that it reads, and a function that decodes the result.
+    """A kernel, the source that it reads, and a function that decodes its result.
 
     A kernel is a function from a batch of rows to a table.
     """

@@ -4,14 +4,16 @@
     p2 send k=b -> ok @1      op 1
     c1 poll     -> ok k=a@0   op 2     rw  op 2 -> op 1: op 2 read a but not the next record, b
 
-A block is a range of 65,536 offsets of a key. Each block reports the last record that each reader
-polled there. Of these records of a reader and key, the driver keeps the one at the highest offset.
-The record after it is looked up in the same block, or else in the next block. All dependencies are
-collected, since a reader that lags has dependencies that lead back over long time ranges.
+A block is a range of 65,536 offsets of a key. For each operation that polled there, the block
+reports the last record polled. From these, the driver keeps one record for each operation and key:
+the one at the highest offset. The next record is looked up in the same block, or else in the next
+block. All dependencies are collected, not only those that lead back in time: a reader that lags has
+dependencies that lead back over long time ranges.
 
 Source: `properties.anomalies.cycles`.
 Simplified: this check runs only on request, and its data must fit in memory. It needs about 100
-bytes for each operation and key that it polled, and 50 for each pair of dependent operations.
+bytes for each pair of an operation and a key that it polled, and 50 for each pair of dependent
+operations.
 """
 
 from __future__ import annotations
@@ -84,10 +86,10 @@ _NO_OPS: Final = np.zeros(0, dtype=np.int64)
 
 
 def _last_polled(dependencies: DependencyContext, batch: Batch) -> pa.Table:
-    """Returns, for each operation and key, the confirmed record that the operation polled last.
+    """Returns, for each operation and key, the last confirmed record that the operation polled.
 
-    Only records in this batch count. The last one is the one at the highest offset. A record is
-    confirmed if every poll returned it at an offset that an acknowledged send of it has.
+    Only records in this batch count. The last record is the one at the highest offset. A record is
+    confirmed if it was polled only at offsets where a send of it was acknowledged.
     """
     key, offset, value = (batch.ints(name) for name in ("key", "offset", "value"))
     is_unconfirmed = member(hash_of_pair(key, value), dependencies.senders.pairs)
@@ -115,11 +117,11 @@ def _next_in_block(
 
 
 def _next(log: LogRecords, keys: Ints, offsets: Ints, *, in_later_block: bool) -> pa.Table:
-    """Returns, for each key and offset, the values at the next offset that holds a record.
+    """Returns, for each given key and offset, the values at the next offset that holds a record.
 
-    Each value has its sender. With `in_later_block`, the next offset may be in a later block of
-    65,536 offsets. Otherwise only the same block is searched, and a row without a next offset in
-    this block has the sender NEXT_BLOCK.
+    There is one row for each value, with its sender. A block is a range of 65,536 offsets of a key.
+    With `in_later_block`, the next offset may be in a later block. Otherwise only the same block is
+    searched; if it has no next offset, there is one row with the sender NEXT_BLOCK.
     """
     starts, sizes = log.groups()
     key, offset = log.key[starts], log.offset[starts]

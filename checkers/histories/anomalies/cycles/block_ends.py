@@ -30,9 +30,9 @@ ENDS: Final = int64_schema("key", "block", "offset", "value", "sender", "last")
 
 
 def block_ends(dependencies: DependencyContext, batch: Batch) -> pa.Table:
-    """Returns, for each block, the values at its lowest and its highest offset with a record.
+    """Returns, for each block, the values at its lowest and at its highest occupied offset.
 
-    A block is a range of 65,536 offsets of a key.
+    A block is a range of 65,536 offsets of a key. An offset is occupied if it holds a record.
     """
     log = log_records(dependencies, batch)
     at, sizes = log.groups()
@@ -48,7 +48,7 @@ def block_ends(dependencies: DependencyContext, batch: Batch) -> pa.Table:
 def ww_between_blocks(ends: Batch) -> pa.Table:
     """Returns the ww dependencies from the last record of a block to the first of the next block.
 
-    A block is a range of 65,536 offsets of a key. A block without a record is passed over.
+    A block is a range of 65,536 offsets of a key. Blocks without a record are skipped.
     """
     log = log_records_of_ends(ends)
     starts, sizes = log.groups()

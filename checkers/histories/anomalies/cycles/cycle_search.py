@@ -1,9 +1,9 @@
-"""Finds cycles between operations with arrays: strong components, and a shortest cycle in each.
+"""Finds cycles of operations: strongly connected components, and a shortest cycle in each.
 
-Real time does not need an edge for every pair of operations. Each operation that ended ok has an
-edge to an additional node, its completion. These nodes are chained in completion order. Each
-operation has an edge from the last completion before its invocation. So it is reachable from all
-operations that ended before, and the number of edges grows only with the number of operations.
+Real-time order does not need an edge for every pair of operations. Each operation that ended ok has
+an edge to an additional node, its completion. The completions are chained in the order of time.
+Each operation has an edge from the last completion before its invocation. So an operation is
+reachable from all operations that ended before it began, and the number of edges is linear.
 
 Within a process, each operation has an edge from the last earlier operation that ended ok.
 
@@ -60,9 +60,9 @@ class Component:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """A graph of operations, with the edges from `first[i]` to `second[i]`.
+    """A graph of operations: edge `i` leads from `first[i]` to `second[i]`.
 
-    An edge is a dependency of the second operation on the first through a record.
+    An edge means that the second operation depends on the first through a record.
     """
 
     of: Operations
@@ -73,8 +73,8 @@ class Graph:
     def components(self, form: str) -> list[Component]:
         """Returns the strongly connected components of the graph for a cycle form, such as `G1c`.
 
-        Only the kinds of dependencies that the form allows are edges. The component with the lowest
-        operation comes first.
+        Only the kinds of dependencies that the form allows are edges. The components are ordered by
+        their lowest operation.
         """
         kinds = FORMS[form]
         wanted = [number for number, kind in KIND_OF.items() if kind in kinds]
@@ -214,11 +214,10 @@ def _precede(of: Operations, kinds: tuple[str, ...], frontier: Ints, end: int) -
 def _first_predecessors(
     of: Operations, kinds: tuple[str, ...], frontier: Ints, rest: Ints, first: Ints, second: Ints
 ) -> Ints:
-    """Returns, for each operation in `rest`, its first predecessor in `frontier`.
+    """Returns, for each operation in `rest`, its first predecessor in `frontier`, as an index.
 
-    The frontier has the operations that the breadth-first search reached last. A predecessor is
-    returned as its index in `frontier`. Without a predecessor the result is the length of
-    `frontier`.
+    The frontier has the operations that the breadth-first search reached last. An operation without
+    a predecessor there gets the length of `frontier`.
     """
     none = len(frontier)
     place = np.full(len(of), none)
@@ -255,11 +254,11 @@ class Shown:
 
 
 def cycles(graph: Graph) -> dict[str, list[Shown]]:
-    """Returns a mapping from each form of cycles, such as `G1c`, to the cycles to report.
+    """Returns the cycles to report for each form of cycles, such as `G1c`.
 
-    There is one cycle for each component. A component is a set of operations that are strongly
-    connected by the dependencies that the form allows. A component is left out if its operations
-    also have a cycle of a stronger form.
+    A component is a set of operations that are strongly connected by dependencies that the form
+    allows. Each component has one cycle here. If its operations also have a cycle of a stronger
+    form, the component is left out.
     """
     everything = graph.components(EVERYTHING)
     if not everything:

@@ -1,10 +1,13 @@
 """The query plan that finds cycles of dependencies: operations that must come before each other.
 
 Most dependencies through records lead forward in time. A cycle needs at least one that leads back.
-So the first stage collects only the dependencies that lead back. Each of them spans a time range,
-and every cycle is inside the union of these ranges. The second stage collects all dependencies
-inside the union, and the third stage collects the details of their operations. The driver searches
-these dependencies for cycles. The fourth stage collects the records of the cycles found.
+Each dependency that leads back spans a time range, and every cycle is inside the union of these
+ranges.
+
+1. The first stage collects only the dependencies that lead back.
+2. The second stage collects all dependencies inside the union of their time ranges.
+3. The third stage collects the details of the operations. The driver then searches for cycles.
+4. The fourth stage collects the records of the cycles.
 
 Source: `properties.anomalies.cycles`.
 """
@@ -80,10 +83,9 @@ _NO_OPS: Final = np.zeros(0, dtype=np.int64)
 def find_info_senders(
     unconfirmed: UnconfirmedValues, senders: UnconfirmedSenders
 ) -> Plan[InfoSenders]:
-    """Returns the operations that sent an unconfirmed value and did not end ok.
+    """Returns the operations that sent an unconfirmed value and did not end ok, with logical times.
 
-    Each operation has its logical time. A value is unconfirmed if a poll returned it at an offset
-    that no acknowledged send of it has.
+    A value is unconfirmed if it was polled at an offset where none of its sends was acknowledged.
     """
     sends = unconfirmed.sends
     ops = distinct(sends.ints("op")[sends.ints("role") != SEND_OK])
@@ -107,10 +109,10 @@ def find_info_senders(
 
 
 def _last_ended_by(invoked_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns, for each invocation time, the last operation that had ended ok by then.
+    """Returns, for each invocation time, the last operation in the batch that had ended ok by then.
 
-    Only times within the time span of this batch have a row. One more row has the last operation of
-    the batch that ended ok; it is needed for times after this batch.
+    Only times inside the time span of the batch have a row. One more row has the last operation of
+    the batch that ended ok: it answers for all later times.
     """
     firsts = batch.where(run_starts(batch.ints("op")), _OF_ENDED)
     ok = np.flatnonzero(firsts.is_in("outcome", "ok") & firsts.is_valid("completed_ns"))
@@ -162,9 +164,9 @@ Step = tuple[str, str, str, str]  # kind, key, value, next value
 
 
 def labelled_dependencies(labels: Batch) -> Plan[Mapping[tuple[int, int], list[Step]]]:
-    """Returns a map from each pair of operations to the dependencies between them.
+    """Returns the dependencies between each pair of operations, the strongest kind first.
 
-    The strongest kind comes first. A dependency is a tuple: kind, key, value and next value.
+    A dependency is a tuple: kind, key, value and next value.
     """
     key_of = yield from resolve_fingerprints(labels.ints("key"), column="key")
     value_of = yield from resolve_fingerprints(labels.ints("value"), labels.ints("next_value"))
@@ -279,9 +281,9 @@ def _cycles_among(
 
 
 def neighbours(cycles: Sequence[Ints]) -> Pairs:
-    """Returns all pairs of neighbouring operations of the cycles.
+    """Returns all pairs of consecutive operations of the cycles.
 
-    In a cycle, each operation is a neighbour of the next one, and the last of the first.
+    The last operation of a cycle and its first are such a pair too.
     """
     after = (np.roll(cycle, -1) for cycle in cycles)
     return Pairs.of(np.concatenate([_NO_OPS, *cycles]), np.concatenate([_NO_OPS, *after]))

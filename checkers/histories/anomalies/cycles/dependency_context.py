@@ -28,7 +28,7 @@ UNKNOWN_SENDER: Final = -1
 class UnconfirmedSenders:
     """For each unconfirmed value: its sender, its last offset, and whether a send of it failed.
 
-    A value is unconfirmed if a poll returned it at an offset that no acknowledged send of it has.
+    A value is unconfirmed if it was polled at an offset where none of its sends was acknowledged.
     """
 
     pairs: Ints  # key and value in one number, ascending
@@ -54,8 +54,8 @@ class UnconfirmedSenders:
 class DependencyContext:
     """The data about the whole history that is needed to find dependencies in one batch.
 
-    The field `of` is the name of the query plan that needs the dependencies. A batch caches its
-    dependencies under this name, separately for each plan.
+    The field `of` is the name of the query plan that needs the dependencies. Each batch caches its
+    dependencies under this name.
     """
 
     of: str
@@ -66,7 +66,7 @@ class DependencyContext:
 
 
 def locations_stage(title: str, schema: pa.Schema, run: partial[pa.Table]) -> Stage[pa.Table]:
-    """Returns a stage that runs a kernel on RECORD_LOCATIONS: the records by key and offset.
+    """Returns a stage that runs a kernel on the records of the log, ordered by key and offset.
 
     A kernel is a function from a batch of rows to a table.
     """

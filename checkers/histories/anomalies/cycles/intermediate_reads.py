@@ -5,10 +5,10 @@
     c1 poll        -> ok k=a@0     op 2
     c1 poll        -> ok k=c@2     op 3     c1 went from a to c and never polled b, the last of op 0
 
-A step leads from a record that a process polled to the next record that it polled. The candidates
-are the few steps that skip a record. For each candidate the plan looks up the transaction that sent
-the step's first record, and the other records of this transaction. It then checks whether the
-process ever polled the last of them.
+A step is a pair of records that a process polled one after the other. The candidates are the few
+steps that skip a record. For each candidate, the plan looks up all records of the transaction that
+sent the first record of the pair. It then checks whether the process ever polled the last of these
+records.
 
 Source: `properties.anomalies.cycles.intermediate_read`.
 """
@@ -47,8 +47,8 @@ def intermediate_reads(context: Context, steps: Batch, observations: int) -> Pla
     """Finds the processes that polled a part of a transaction but never its last record.
 
     The parameter `steps` has pairs of records that a process polled one after the other from a key.
-    A pair is a finding if a transaction sent the first record, and the second record is beyond the
-    transaction's last one. The process must never have polled this last record.
+    The transaction is the one that sent the first record of a pair. The pair is a finding if its
+    second record is beyond the last record of the transaction, which the process never polled.
     """
     unconfirmed, schema = context.unconfirmed, schema_of(IntermediateRead)
     nothing = Finding(id=ID, rows=schema.empty_table(), observations=observations)

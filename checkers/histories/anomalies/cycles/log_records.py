@@ -1,4 +1,4 @@
-"""The log as the history shows it: each value at each of its offsets, with its sender.
+"""The log as the history shows it: for each value, its offsets and its sender.
 
     p1 send k=a -> ok @0      op 0
     p2 send k=b -> ok @1      op 1
@@ -65,9 +65,9 @@ def _senders_of_locations(dependencies: DependencyContext, batch: Batch) -> Ints
 
 
 def _last_effective_senders(committed: Ints, batch: Batch) -> Ints:
-    """Returns, for each value at an offset, the last operation whose send put it at this offset.
+    """Returns, for each value at an offset, the last operation that sent the value to this offset.
 
-    Only sends that took effect count. Without one, the result is UNKNOWN_SENDER.
+    Only sends that took effect count. A value without one has UNKNOWN_SENDER.
     """
     senders, sent = (
         np.full(len(first_rows(batch)), UNKNOWN_SENDER),
@@ -96,10 +96,10 @@ def log_records(dependencies: DependencyContext, batch: Batch) -> LogRecords:
 
 
 def adjacent_records(log: LogRecords) -> tuple[Ints, Ints]:
-    """Returns the pairs of adjacent records in the log that two different operations sent.
+    """Returns the pairs of records next to each other in the log that two operations sent.
 
-    The result is two arrays of rows: the earlier record of each pair, and the later one. Records of
-    an unknown sender are left out.
+    The result is two arrays of row numbers: the earlier record of each pair, and the later one.
+    Records of an unknown sender are left out.
     """
     at, sizes = log.groups()
     key, of_block = log.key[at], block(log.offset[at])
@@ -110,11 +110,11 @@ def adjacent_records(log: LogRecords) -> tuple[Ints, Ints]:
 def ww_pairs(
     log: LogRecords, first: Ints, second: Ints, starts: Ints, sizes: Ints
 ) -> tuple[Ints, Ints]:
-    """Returns the ww dependencies between the values at two consecutive offsets.
+    """Returns the ww dependencies between values at consecutive offsets.
 
-    The result is two arrays of rows of `log`: the earlier value of each dependency, and the later
-    one. Values with the same sender or an unknown sender have no dependency. There is also none if
-    the later value occurs again at a higher offset.
+    The result is two arrays of row numbers in `log`: the earlier value of each dependency, and the
+    later one. Two values have no dependency if they have the same sender, or an unknown one. They
+    also have none if the later value occurs again at a higher offset.
     """
     many = sizes[first] * sizes[second]
     before, after = starts[first], starts[second]

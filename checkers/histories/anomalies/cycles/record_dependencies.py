@@ -1,4 +1,4 @@
-"""Finds the dependencies through records in one batch: who read whose record, who wrote next.
+"""Finds the dependencies of one batch: who read whose record, and who wrote the next one.
 
     p1 send k=a -> ok @0      op 0
     p2 send k=b -> ok @1      op 1
@@ -7,12 +7,12 @@
     wr  op 0 -> op 2    op 2 polled a, which op 0 sent
     ww  op 0 -> op 1    b follows a in the log
 
-A block of 65,536 offsets has every send and every poll of its records. So each block can find most
-dependencies alone: through confirmed values, and between adjacent records. The module `block_ends`
-finds the dependencies across the ends of blocks. The driver finds the dependencies through
-unconfirmed values. A value is unconfirmed if a poll returned it at an offset that no acknowledged
-send of it has. An operation that did not end ok is left out, unless a poll returned a value that it
-sent.
+A block of 65,536 offsets has every send and every poll of its records. So each block finds most
+dependencies alone: those through confirmed values, and those between adjacent records. The module
+`block_ends` finds the dependencies across the ends of blocks. The driver finds the dependencies
+through unconfirmed values. A value is unconfirmed if it was polled at an offset where none of its
+sends was acknowledged. An operation that did not end ok counts only if a value that it sent was
+polled.
 
 Source: `properties.anomalies.cycles.dependencies`.
 """
@@ -173,10 +173,10 @@ def _locations_polled_by(ops: NumberSet, batch: Batch) -> Batch:
 def unconfirmed_wr(
     dependencies: DependencyContext, unconfirmed: UnconfirmedValues
 ) -> tuple[pa.Table, Mask]:
-    """Returns the wr dependencies of unconfirmed values, and a mask.
+    """Returns the wr dependencies of unconfirmed values, and which of them can be in a cycle.
 
-    The mask is True for each dependency that can be in a cycle. A value is unconfirmed if a poll
-    returned it at an offset that no acknowledged send of it has.
+    The second result is a mask. A value is unconfirmed if it was polled at an offset where none of
+    its sends was acknowledged.
     """
     senders, polls = (
         dependencies.senders,

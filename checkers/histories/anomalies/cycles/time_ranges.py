@@ -9,7 +9,7 @@
     wr  op 0 -> op 1    time 0 to time 2: it leads forward, inside that range
 
 Dependencies by real time lead only forward. So every cycle has a dependency through records that
-leads back. Each such dependency spans a time range, and every cycle is inside the union of them.
+leads back. The cycle is inside the union of the time ranges of such dependencies.
 
 Source: `properties.anomalies.cycles`.
 """
@@ -30,11 +30,10 @@ from checkers.histories.plan.batch import Batch
 
 @dataclass(frozen=True, slots=True)
 class InfoSenders:
-    """The logical times of operations that sent a polled value and did not end ok.
+    """The logical times of the operations that sent a polled value and did not end ok.
 
-    The logical time of an operation that ended ok is even: twice its number. The senders here did
-    not end ok, so their logical times are odd. The time of a sender is just after the last
-    operation that had ended ok when the sender was invoked.
+    An operation that ended ok has an even logical time: twice its number. The operations here have
+    odd times: each is just after the last operation that had ended ok when this one was invoked.
     """
 
     ops: NumberSet
@@ -75,7 +74,7 @@ class TimeRanges:
     def contain(self, first: Ints, second: Ints) -> Ints:
         """Returns the indexes of the dependencies that are inside one of the time ranges.
 
-        A dependency is given by the logical times of its two operations.
+        A dependency is the logical times of its two operations.
         """
         some = np.flatnonzero(self.covered.has(first >> 1))
         first, second = first.take(some), second.take(some)

@@ -89,7 +89,7 @@ def count_records(applications: dict[int, Application], delivered: OwnerOffsets)
 
 
 def rows_by_owner(owner: Ints) -> list[tuple[int, slice]]:
-    """Returns the row range of each owner; the rows of an owner must be adjacent.
+    """Returns each owner with the range of its rows; the rows of an owner must be adjacent.
 
     An owner is a consumer group, or a process without a group.
     """

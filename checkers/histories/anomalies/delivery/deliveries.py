@@ -9,9 +9,9 @@
     process c1: 2 records; 1 repeated: a, in op 3 and again in op 4; 1 skipped: b at offset 1
 
 Delivered and acknowledged offsets are kept as one bit each. Offsets of unconfirmed values, and
-offsets with several values, are removed from the bits; all their polls are collected instead. A
-value is unconfirmed if a poll returned it at an offset that no acknowledged send of it has. The
-first repetition of each application and its lowest skip in each key are looked up as examples.
+offsets with several values, have no bit: all their polls are collected. A value is unconfirmed if
+it was polled at an offset where none of its sends was acknowledged. Two examples are looked up for
+each application: its first repetition, and its lowest skipped offset in each key.
 
 Source: `properties.delivery`.
 """

@@ -108,7 +108,8 @@ def acknowledged(batch: Batch) -> pa.Table:
 def extents(batch: Batch) -> pa.Table:
     """Returns, for each application and key, the lowest polled and the highest delivered offset.
 
-    An offset is delivered if its poll ended ok. Polls of every outcome count for the lowest offset.
+    An offset is delivered if a poll that ended ok returned it. The lowest offset also counts polls
+    with another outcome.
     """
     of = _polls(batch)
     pair, count = codes(of.owner * len(of.keys) + of.key)
@@ -188,9 +189,9 @@ def _delivered(batch: Batch, offsets: Mask) -> Batch:
 
 
 def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
-    """Returns this batch's polls of records that an application received more than once.
+    """Returns the polls in this batch of records that an application received more than once.
 
-    An application is included only if its first repetition is in this batch.
+    Only applications whose first repetition is in this batch are included.
     """
     here = again.where(again.repeated_in == batch.number)
     if not len(here):
@@ -202,10 +203,10 @@ def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
 
 
 def first_deliveries(owner: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Table:
-    """Returns the polls in this batch that returned one of the wanted records.
+    """Returns the polls in this batch that returned a wanted record, each with the record's index.
 
     The three arrays have the owner, key and offset of each wanted record. An owner is a consumer
-    group, or a process without a group. Each poll is returned with the index of its record.
+    group, or a process without a group.
     """
     polls = _delivered(batch, member(batch.ints("offset"), np.unique(offset)))
     polled = hash_of_pair(

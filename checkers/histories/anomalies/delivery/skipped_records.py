@@ -7,8 +7,8 @@
     c1 poll     -> ok k=c@2       delivered        offsets 0 2      bits 101
                                   skipped below 2: offset  1        bits 010
 
-Only confirmed values that share their offset with no other value are in these bits. A value is
-confirmed if every poll returned it at an offset that an acknowledged send of it has. The module
+Only confirmed values that share their offset with no other value have a bit. A value is confirmed
+if it was polled only at offsets where a send of it was acknowledged. The module
 `unconfirmed_deliveries` checks all other values.
 
 Source: `properties.delivery`.
@@ -28,9 +28,10 @@ from checkers.histories.plan.batch import Batch
 
 
 def expected_from(context: Context, reach: Batch) -> Ints:
-    """Returns the offset from which each application must get every record of a key.
+    """Returns, for each application and key, the offset from which it must get every record.
 
-    This is the lowest polled offset, or the start of the log if that is higher.
+    This is the lowest offset that the application polled, or the start of the log if that is
+    higher.
     """
     return np.maximum(reach.ints("low"), context.log_starts.of(reach.ints("key")))
 
@@ -45,8 +46,8 @@ def count_skipped(
 ) -> None:
     """Counts the acknowledged records that each application skipped, with an example per key.
 
-    The parameter `unknown` has the offsets of polls with the outcome `info`. These offsets do not
-    count as skipped.
+    The results are added to `applications`. The parameter `unknown` has the offsets of polls with
+    the outcome `info`; these do not count as skipped.
     """
     low, high, key = expected_from(context, reach), reach.ints("high"), reach.ints("key")
     for owner, rows in rows_by_owner(reach.ints("owner")):

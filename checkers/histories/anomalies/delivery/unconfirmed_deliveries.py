@@ -37,7 +37,7 @@ from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 class _SpecialRecord:
     """A record that is unconfirmed, or that shares its offset with another value.
 
-    `offset` is the last offset of the record. `writer_op` is its first send that took effect.
+    `offset` is its last offset. `writer_op` is the first operation whose send of it took effect.
     """
 
     offset: int
@@ -53,7 +53,7 @@ def count_unconfirmed(
 ) -> None:
     """Counts each application's deliveries, repetitions and skips of unconfirmed records.
 
-    A record is unconfirmed if a poll returned it at an offset that no acknowledged send of it has.
+    A record is unconfirmed if it was polled at an offset where none of its sends was acknowledged.
     Records that share their offset with another value are included.
     """
     given: defaultdict[int, set[Record]] = defaultdict(set)
@@ -89,8 +89,8 @@ def count_unconfirmed(
 def _special_records(context: Context, several: Batch) -> dict[Record, _SpecialRecord]:
     """Returns the unconfirmed records, and those that share their offset with another value.
 
-    A record is unconfirmed if a poll returned it at an offset that no acknowledged send of it has.
-    Only records whose send took effect are returned.
+    A record is unconfirmed if it was polled at an offset where none of its sends was acknowledged.
+    Only records with a send that took effect are returned.
     """
     records: dict[Record, _SpecialRecord] = {}
     columns = (several.ints(name).tolist() for name in ("key", "offset", "value", "op"))

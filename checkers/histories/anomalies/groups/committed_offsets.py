@@ -118,8 +118,8 @@ def _commits(batch: Batch) -> Batch:
 class FetchIndex:
     """The fetches of committed offsets, indexed by group and key.
 
-    The index finds the commits that a later fetch contradicts: the fetch returned a lower offset. A
-    correct cluster has no such commit.
+    It finds the commits above a later fetch: the fetch returned a lower offset. A correct cluster
+    has no such commits.
     """
 
     stable: bool  # True for fetches that wait for open transactions
@@ -132,7 +132,7 @@ class FetchIndex:
     def of(cls, fetches: Batch, *, stable: bool) -> Self:
         """Returns an index of one of the two kinds of fetches.
 
-        With `stable`, the index has the fetches that waited for open transactions. Otherwise it has
+        With `stable`, these are the fetches that waited for open transactions. Otherwise these are
         all other fetches.
         """
         rows = np.flatnonzero(fetches.ints("stable") == stable)
@@ -142,10 +142,9 @@ class FetchIndex:
         return cls(stable, some, rows, registers, least)
 
     def above_later_fetch(self, of: Batch, since_ns: Ints) -> Batch:
-        """Returns the commits whose offset is above the one that a later fetch returned.
+        """Returns the commits with a higher offset than a later fetch of the same group and key.
 
-        The fetch has the same group and key. The parameter `since_ns` has a time for each commit; a
-        fetch is later if it began after this time.
+        A fetch is later if it began after the commit's time in `since_ns`.
         """
         some = np.flatnonzero(member(of.ints("register"), self.registers))
         group = np.searchsorted(self.registers, of.ints("register")[some])
@@ -160,11 +159,10 @@ def commits_of_offsets(observed: NumberSet, batch: Batch) -> pa.Table:
 
 
 def first_commits(registers: Ints, batch: Batch) -> pa.Table:
-    """Returns, for each group and key, the earliest commit and the earliest of another offset.
+    """Returns, for each group and key, the first commit to end and the first of another offset.
 
-    The earliest commit is the first one to end; only commits that ended ok count. So there are at
-    most two rows for each group and key. The commits inside transactions are treated separately,
-    and have at most two rows of their own.
+    Only commits that ended ok count. Commits inside transactions have rows of their own, also at
+    most two for each group and key.
     """
     of = commits(batch)
     some = (of.ints("outcome") == OK) & member(of.ints("register"), registers)
@@ -176,10 +174,9 @@ def first_commits(registers: Ints, batch: Batch) -> pa.Table:
 
 
 def first_two(of: Batch) -> Batch:
-    """Returns, for each group and key, the earliest row and the earliest with another offset.
+    """Returns, for each group and key, the row that ended first and the first of another offset.
 
-    The earliest row is that of the operation that ended first. If all rows have the same offset,
-    only the earliest row is returned.
+    If all rows of a group and key have the same offset, only the first is returned.
     """
     columns = [of.ints(name) for name in ("offset", "op", "ended_ns", "register")]
     ordered = of.where(np.lexsort(columns))
@@ -207,11 +204,10 @@ class KnownOffsets:
         return cls(*(batch.ints(name) for name in names))
 
     def highest(self, queries: Batch, since_ns: Ints | None = None) -> Ints:
-        """Returns, for each fetch, the row of the highest offset that was committed before it.
+        """Returns, for each fetch, the row of the highest offset committed before the fetch began.
 
-        The result is -1 if no such offset is above the fetched one. The parameter `since_ns` may
-        have a time for each fetch; then an offset counts only if its operation began after this
-        time.
+        The row is -1 if this offset is not above the fetched one. The parameter `since_ns` may have
+        a time for each fetch: only operations that began after it count.
         """
         found = np.full(len(queries), -1, dtype=np.int64)
         registers = np.unique(self.register)
@@ -247,11 +243,10 @@ class KnownOffsets:
 
 
 def higher_commits(observed: FetchIndex, since_ns: Ints | None, batch: Batch) -> pa.Table:
-    """Returns the fetches that a commit contradicts, each with the commit of the highest offset.
+    """Returns the fetches that a commit contradicts, each with the highest offset committed before.
 
-    A commit contradicts a fetch if it ended before the fetch began, and the fetch returned a lower
-    offset. The parameter `since_ns` may have a time for each fetch; then a commit counts only if it
-    began after this time.
+    A commit contradicts a fetch that began after the commit ended and returned a lower offset. The
+    parameter `since_ns` may have a time for each fetch: only commits that began after it count.
     """
     of = commits(batch)
     sure = of.where((of.ints("outcome") == OK) & (observed.stable | (of.ints("staged") == 0)))
@@ -273,9 +268,9 @@ def _commits_with_output(batch: Batch) -> Batch:
 
 
 def first_output(batch: Batch) -> pa.Table:
-    """Returns, for each group and key, when the first transaction with output began.
+    """Returns, for each group and key, when its first transaction with output began.
 
-    A transaction with output sends records, commits an offset of the group and key, and does not
+    A transaction with output sends records, commits an offset for the group and key, and does not
     fail.
     """
     of = _commits_with_output(batch)
@@ -287,8 +282,8 @@ def first_output(batch: Batch) -> pa.Table:
 def output_ahead(observed: FetchIndex, batch: Batch) -> pa.Table:
     """Returns the transactions with output whose committed offset is above a later fetched one.
 
-    A transaction with output sends records, and does not fail. A fetch is later if it began after
-    the transaction began.
+    A transaction with output sends records, and does not fail. A later fetch is one that began
+    after the transaction began.
     """
     of = _commits_with_output(batch)
     return observed.above_later_fetch(of, of.ints("invoked_ns")).table

@@ -6,12 +6,12 @@ only the commits that matter for a fetch:
 
 - the commits of a fetched offset;
 - the first two distinct offsets of each register;
-- for each fetch, the highest offset committed before it, if above the fetched one.
+- for each fetch, the highest offset that was committed before, if it is above the fetched one.
 
-A commit of the last kind may contradict the fetch; a sound history has no such commits. Such a
-commit does not contradict the fetch if it began before a commit of the fetched offset ended,
-because the two commits may have taken effect in the other order. For such a fetch, a third stage
-finds the highest offset of the commits that began later.
+A commit of the last kind may contradict the fetch; a correct history has no such commits. There is
+no contradiction if the commit began before a commit of the fetched offset ended: the two may have
+taken effect in the other order. For such a fetch, a third stage finds the highest offset of the
+commits that began later.
 
 Source: `properties.anomalies.groups.offsets` and the anomalies that use it.
 """
@@ -143,9 +143,9 @@ def _explained(
 def highest_explaining(fetches: Batch, of: Batch, numbers: Ints, otherwise: int) -> Ints:
     """Returns, for each fetch, the highest number among the commits that explain its offset.
 
-    A commit explains a fetch if it has the fetched offset, and began no later than the fetch
-    completed. The parameter `numbers` has a number for each commit, such as its time. If no commit
-    explains the fetch, the result is the parameter `otherwise`.
+    A commit explains a fetch if it has the fetched offset, and began before the fetch completed or
+    at that time. The parameter `numbers` has a number for each commit, such as its time. A fetch
+    that no commit explains has the number `otherwise`.
     """
     made = np.full(len(fetches), otherwise, dtype=np.int64)
     pairs = hash_of_pair(of.ints("register"), of.ints("offset"))

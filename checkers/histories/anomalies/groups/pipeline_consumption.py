@@ -95,7 +95,7 @@ def consumed_words(batch: Batch) -> pa.Table:
 
 
 def group_positions(batch: Batch) -> pa.Table:
-    """Returns one row for each group and key: lowest offset, highest jump, number of steps.
+    """Returns, for each group and key, the lowest offset, the highest jump and the number of steps.
 
     The lowest offset is that of all polls, commits and fetches of the group. A jump is an offset
     that the group committed outside of a transaction. A step is a committed transaction of a
@@ -147,12 +147,12 @@ def unreported_steps(batch: Batch) -> pa.Table:
 
 
 def commit_progress(groups: Ints, unreported_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns the rises of each group's committed offset, and whether each rise is certain.
+    """Returns the rises of each group's committed offset in each key, and whether each is certain.
 
-    A rise is a committed transaction with a higher offset than all before it. The parameter
-    `unreported_ns` has the time at which the first unreported transaction of each group began. A
-    rise is certain if it ended before this time. Consecutive rises that are all certain, or all
-    uncertain, become one row with their highest offset.
+    A rise is a committed transaction with a higher offset than all before it. It is certain if it
+    ended before the group's first unreported transaction began: `unreported_ns` has this time for
+    each group. Consecutive rises that are all certain, or all uncertain, become one row: the
+    highest.
     """
     steps = steps_of(batch)
     group, key, committed = (steps.ints(name) for name in ("group", "key", "committed"))

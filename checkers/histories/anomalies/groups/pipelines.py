@@ -6,9 +6,11 @@
 
 A step is one transaction that polls inputs and commits their offsets. Consumed, delivered and
 occupied offsets are kept as one bit each. The committed progress of a group is kept as intervals of
-offsets. A step is unreported if its outcome is `info` and it reported no poll: it may have consumed
-any input. So an offset is reported as skipped only if a step that committed beyond it ended before
-the group's first unreported step began.
+offsets.
+
+A step is unreported if its outcome is `info` and it reported no poll. Such a step may have consumed
+any input. So an offset is skipped only if a step that committed a higher offset ended before the
+group's first unreported step began.
 
 Source: `properties.anomalies.groups.pipelines`, `input_processed_twice`, `input_skipped`.
 """
@@ -178,9 +180,9 @@ def _consumers(several: OwnerOffsets, batch: Batch) -> pa.Table:
 
 
 def _rewinds(pairs: Ints, began_ns: Ints, ended_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns, for each pair of transactions, the lowest offset committed between them.
+    """Returns, for each pair of transactions, the lowest offset committed between the two.
 
-    A pair has no row if no other operation committed an offset between its two transactions.
+    A pair has no row if no other operation committed an offset between the two.
     """
     of = commits(batch)
     of = of.where(of.ints("outcome") != FAIL)

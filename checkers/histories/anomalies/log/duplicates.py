@@ -5,7 +5,7 @@
 
     key k, value a: offsets 0 and 1, seen by op 0 and op 1
 
-A value is unconfirmed if a poll returned it at an offset that no acknowledged send of it has. A
+A value is unconfirmed if it was polled at an offset where none of its sends was acknowledged. A
 send is acknowledged at one offset at most. So a value at two offsets is always unconfirmed.
 
 Source: `properties.anomalies.log.duplicate`.

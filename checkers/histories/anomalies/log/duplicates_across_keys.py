@@ -4,8 +4,8 @@
     c1 poll       -> ok k-0=a@0
     c1 poll       -> ok k-1=a@0      a is in partitions 0 and 1, and was sent to partition 0 only
 
-In partition 1 it looks as if nobody had sent the value. Such values are few. For each of them the
-plan looks up the keys to which the value was sent, and whether the value is located in these keys.
+In partition 1, the value looks like one that nobody sent. Such values are few. For each of them,
+the plan looks up the keys to which the value was sent, and whether it is in the logs of these keys.
 
 Source: `properties.anomalies.log.duplicate_across_keys`.
 """
@@ -41,10 +41,10 @@ _SCHEMA: Final = schema_of(DuplicateAcrossKeys)
 
 
 def duplicates_across_keys(unconfirmed: UnconfirmedValues, never_sent: Batch) -> Plan[pa.Table]:
-    """Returns the values that were polled from a key other than the one they were sent to.
+    """Returns the values that were polled from another key than the one they were sent to.
 
-    The parameter `never_sent` has the values that nobody sent to the key from which they were
-    polled.
+    The parameter `never_sent` has pairs of a key and a value: the value was polled from this key,
+    but never sent to it.
     """
     placed = unconfirmed.locations()
     nobody_sent = pairs_in(

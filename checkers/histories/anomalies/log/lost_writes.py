@@ -1,4 +1,4 @@
-"""The query plan of `lost-write`: values below the read progress of their key that nobody polled.
+"""The query plan of `lost-write`: values that no poll returned, although later ones were polled.
 
     p1 send k=a -> ok @0      op 0
     p1 send k=b -> ok @1      op 1
@@ -106,10 +106,10 @@ def lost_writes(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def _highest_reads(unconfirmed: UnconfirmedValues, batch: Batch) -> pa.Table:
-    """Returns, for each key, the confirmed value that was read at the highest offset.
+    """Returns, for each key, the confirmed value at the highest offset that was read.
 
-    Each row has the value, its offset and its first reader. A value is confirmed if every poll
-    returned it at an offset that an acknowledged send of it has.
+    Each row has the value, its offset and its first reader. A value is confirmed if it was polled
+    only at offsets where a send of it was acknowledged.
     """
     at = first_rows(batch)
     given = np.flatnonzero(any_in_run(polled_ok(batch), at) & ~unconfirmed.of_first_rows(batch))
@@ -180,8 +180,8 @@ def _is_owed(bounds: Batch, key: Ints, offset: Ints) -> Mask:
 def _unread_below_bound(unconfirmed: UnconfirmedValues, bounds: Batch, batch: Batch) -> pa.Table:
     """Returns the confirmed values below the highest read offset that no poll returned.
 
-    A value is confirmed if every poll returned it at an offset that an acknowledged send of it has.
-    One more row at the end has the number of values that had to be read.
+    A value is confirmed if it was polled only at offsets where a send of it was acknowledged. One
+    more row at the end has the number of values that polls had to return.
     """
     at, writes = first_rows(batch), took_effect(batch, unconfirmed.committed)
     key, offset = (batch.ints(name).take(at) for name in ("key", "offset"))

@@ -2,8 +2,7 @@
 
     p1 txn k=a -> ok @0 k=a@0      op 0 polled a before its own commit
 
-A batch of the history has all rows of each of its operations. So each batch finds these reads
-alone.
+All rows of an operation are in one batch, so each batch finds these reads alone.
 
 Source: `properties.anomalies.log.precommitted_read`.
 """

@@ -6,10 +6,10 @@
     key  offset  value  op
     k    0       a      0         the first operation that shows a at offset 0
 
-The checkers `inconsistent_offsets`, `duplicates` and `lost_writes` read these rows. A kernel, a
-function on one batch, finds the locations in a block of 65,536 offsets. The locations of
-unconfirmed values are also found on the driver, which has all rows about them. A value is confirmed
-if every poll returned it at an offset that an acknowledged send of it has.
+The checkers `inconsistent_offsets`, `duplicates` and `lost_writes` read these rows. A kernel (a
+function on one batch) finds the locations in a block of 65,536 offsets. The driver also finds
+locations of unconfirmed values, since it has all rows about them. A value is unconfirmed if it was
+polled at an offset where none of its sends was acknowledged.
 
 Source: `properties.anomalies.observations`.
 """
@@ -58,7 +58,7 @@ def location_rows(committed: Ints, batch: Batch, shown: Ints) -> pa.Table:
 def unconfirmed_locations(unconfirmed: UnconfirmedValues) -> Batch:
     """Returns the proven offsets of unconfirmed values, ordered by key, offset and value.
 
-    A value is unconfirmed if a poll returned it at an offset that no acknowledged send of it has.
+    A value is unconfirmed if it was polled at an offset where none of its sends was acknowledged.
     """
 
     def made(_: Batch) -> Batch:

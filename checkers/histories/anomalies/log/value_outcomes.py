@@ -4,10 +4,9 @@
     p2 txn k=b  -> fail
     c1 poll     -> ok k=b@1 k=c@2     a is unseen, b an aborted read, c a value nobody sent
 
-A value is confirmed if every poll returned it at an offset that an acknowledged send of it has. A
-confirmed value is decided in its block of 65,536 offsets, an unconfirmed value on the driver. A
-value that was acknowledged without an offset and never polled is in no block; it is found among the
-sends.
+A value is confirmed if it was polled only at offsets where a send of it was acknowledged. Confirmed
+values are decided in their block of 65,536 offsets, unconfirmed values on the driver. A value
+without an acknowledged offset that nobody polled is in no block: the plan finds it among the sends.
 
 Source: `properties.anomalies.log`: unseen, aborted_read, value_nobody_sent.
 """
@@ -152,8 +151,8 @@ def _last(batch: Batch) -> pa.Table:
 def _unseen(unconfirmed: UnconfirmedValues, kept: LogStarts, batch: Batch) -> pa.Table:
     """Returns the confirmed values that must be in the log but that no poll returned.
 
-    A value is confirmed if every poll returned it at an offset that an acknowledged send of it has.
-    One more row at the end has the counts of observations for the three anomalies of this plan.
+    A value is confirmed if it was polled only at offsets where a send of it was acknowledged. One
+    more row at the end has the counts of observations for the three anomalies of this plan.
     """
     at, confirmed = first_rows(batch), np.flatnonzero(~unconfirmed.of_first_rows(batch))
     if not len(confirmed):
@@ -192,7 +191,7 @@ def _unseen_without_offset(
 class _Outcomes:
     """The sends and polls of each unconfirmed value; each column has one entry for each value.
 
-    A value is unconfirmed if a poll returned it at an offset that no acknowledged send of it has.
+    A value is unconfirmed if it was polled at an offset where none of its sends was acknowledged.
     """
 
     keys: Ints

@@ -1,4 +1,4 @@
-"""Assignments of keys to processes, and which of the assignments leave out a key.
+"""Assignments of keys to processes, and the number of assignments that left out a key.
 
     c1 assign k   -> ok
     c1 poll       -> ok k=a@0
@@ -6,9 +6,9 @@
     c1 assign k j -> ok
     c1 poll       -> ok k=c@2     no step from a to c: 1 assignment left out k before c, 0 before a
 
-A step connects two operations of a process that poll (or send) the same key, unless an assignment
-between the operations left out the key. So the number of earlier assignments without the key must
-be the same for both.
+A step connects two operations of a process that poll (or send) the same key. There is no step if an
+assignment between the two operations left out the key. So both operations of a step have the same
+number of earlier assignments without the key.
 
 Source: `properties.anomalies.order.steps`.
 """

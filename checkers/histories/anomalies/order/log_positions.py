@@ -1,4 +1,4 @@
-"""Where the records of a log are located, and which records a process skipped.
+"""The offset of each record in its log, and the records that a process skipped.
 
     p1 send k=a -> ok @0
     p1 send k=b -> ok @1
@@ -6,11 +6,11 @@
     c1 poll     -> ok k=a@0
     c1 poll     -> ok k=c@2       a step from offset 0 to offset 2: it skips one record, b
 
-A step leads from one record that a process polled (or sent) to the next one in the same key. A
-confirmed value is located at its own offset. If several values are proven at one offset, only one
-counts as the record there: the value that ranks first (`properties.anomalies.order.ranking`). An
-unconfirmed value is located at the last offset at which it ranks first. A value is confirmed if
-every poll returned it at an offset that an acknowledged send of it has.
+A step is a pair of records of a key that a process polled (or sent) one after the other. A
+confirmed value is located at its own offset. If several values were observed at one offset, only
+the one that ranks first is the record there (`properties.anomalies.order.ranking`). An unconfirmed
+value is located at the last offset where it ranks first. A value is confirmed if it was polled only
+at offsets where a send of it was acknowledged.
 
 Source: `properties.anomalies.order.steps`.
 """
@@ -63,9 +63,8 @@ class LogPositions:
     ) -> Self:
         """Builds the positions of all values.
 
-        The parameter `outranked` has the values at an offset where another value counts as the
-        record. These values are treated like unconfirmed values. So are values that were sent again
-        after a failed send.
+        The parameter `outranked` has the values at an offset where another value ranks first. These
+        are treated like unconfirmed values. So are values that were sent again after a failed send.
         """
         lower, resent = _pairs_and_offsets(outranked), _pairs_and_offsets(unconfirmed.resent)
         pairs = NumberSet.of(

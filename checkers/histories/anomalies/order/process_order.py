@@ -5,7 +5,7 @@
     c1 poll     -> ok k=a@0 k=b@1
     c1 poll     -> ok k=a@0          a step from offset 1 to offset 0: nonmonotonic-poll
 
-A step leads from one record that a process polled (or sent) to the next one in the same key.
+A step is a pair of records of a key that a process polled (or sent) one after the other.
 
 Source: `properties.anomalies.order`.
 """
@@ -140,7 +140,7 @@ def process_order(context: Context) -> Plan[tuple[Finding, ...]]:
 def _outranked(locations_with_several_values: Batch) -> Plan[Batch]:
     """Returns the values at an offset where another value ranks first.
 
-    Of several values at one offset, only the value that ranks first counts as the record there.
+    Of the values at one offset, only the one that ranks first is the record there.
     """
     value_of = yield from resolve_fingerprints(locations_with_several_values.ints("value"))
     texts = value_of(locations_with_several_values.ints("value")).to_pylist()

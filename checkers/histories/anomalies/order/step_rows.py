@@ -1,7 +1,7 @@
 """Rows of the schema STEPS: wrong steps of processes, counts of steps, and first and last records.
 
-A step leads from one record that a process polled (or sent) to the next one in the same key. The
-first and last records in a batch are needed for the steps to other batches.
+A step is a pair of records of a key that a process polled (or sent) one after the other. The first
+and last records in a batch are needed for the steps to other batches.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ STEPS: Final = pa.schema(
 class Records:
     """The records that processes polled or sent, with the columns of their batch.
 
-    Each record has an offset, a role (send or poll, and outcome) and a row number.
+    Each record has an offset, a row number in the batch and a role: send or poll, with its outcome.
     """
 
     row: Ints

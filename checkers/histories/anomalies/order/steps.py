@@ -9,9 +9,9 @@
     BETWEEN   op 3 to op 4, offset 0 to 2: it skips one record, b          poll-skip
     WITHIN    op 4, offset 2 to 1: it goes back                            int-nonmonotonic-poll
 
-A step leads from one record that a process polled (or sent) to the next one in the same key. A step
-between two operations counts only if the first one is a poll that ended ok, or a send that did not
-fail. No assignment between them may leave out the key.
+A step is a pair of records of a key that a process polled (or sent) one after the other. A step
+between two operations counts only if the first is a poll that ended ok, or a send that did not
+fail. No assignment of the process between the two may leave out the key.
 
 If a process occurs in several batches, each batch also reports its first and last record of each
 key, as `HEAD` and `TAIL`. The module `steps_across_batches` connects them.
@@ -68,10 +68,10 @@ _KINDS: Final = {POLLS: "poll", SENDS: "send"}
 
 
 def steps(positions: LogPositions, batch: Batch) -> pa.Table:
-    """Returns the wrong steps of the batch, the counts of all steps, and first and last records.
+    """Returns the wrong steps of the batch, the number of steps, and each process's end records.
 
-    A step leads from one record that a process polled (or sent) to the next one in the same key.
-    The first and last records of each process and key have the row types HEAD and TAIL.
+    A step is a pair of records of a key that a process polled (or sent) one after the other. The
+    first record of each process and key has the row type HEAD, and the last one TAIL.
     """
     assigned = Batch(assignments(batch))
     tables_of_kinds = [_steps_of_kind(kind, positions, assigned, batch) for kind in (POLLS, SENDS)]
@@ -163,9 +163,9 @@ def wrong_steps(
 ) -> list[pa.Table]:
     """Returns two tables: the steps that skip records or go back, and the number of all steps.
 
-    A step leads from a record to the next record of the same process. `first` has the row number of
-    the first record of each step, and `second` that of the next record. A step counts only if both
-    offsets are known.
+    A step is a pair of records of a key that a process polled (or sent) one after the other. For
+    each step, `first` and `second` have the row numbers of its two records. Only steps with two
+    known offsets count.
     """
     begin, end = records.offset.take(first), records.offset.take(second)
     known = (begin != UNKNOWN_OFFSET) & (end != UNKNOWN_OFFSET)

@@ -6,7 +6,7 @@
 
     BETWEEN   offset 0 to offset 2
 
-A step leads from one record that a process polled (or sent) to the next one in the same key.
+A step is a pair of records of a key that a process polled (or sent) one after the other.
 
 Source: `properties.anomalies.order.steps`.
 """
@@ -39,8 +39,8 @@ def steps_across_batches(
 ) -> pa.Table:
     """Returns the wrong steps from one batch to a later batch, and the number of all steps.
 
-    A step leads from one record that a process polled (or sent) to the next one in the same key.
-    Only steps from one batch to a later one are counted.
+    A step is a pair of records of a key that a process polled (or sent) one after the other. Steps
+    inside one batch are not counted.
     """
     made = [STEPS.empty_table()]
     step_rows = Batch(observed)

@@ -7,14 +7,14 @@
 The tables of a summary:
 
     spans           first and last completion, and the number of checks
-    steps           observed log ends: a row for each of the last observations in the batch. Earlier
-                    observations have one row for each key: the highest log end, with the time of
-                    the first completion in the batch
-    limits          the lowest offset of each key that must be checked, in the operations that were
-                    invoked inside the batch
+    steps           observed log ends: one row for each of the last observations in the batch. All
+                    earlier observations of a key have one row: the highest log end, with the
+                    time of the first completion in the batch
+    limits          for each key, the lowest offset to check among the operations that were
+                    invoked inside the time span of the batch
     early           checks of operations invoked before the first completion of the batch
-    contradicted    checks that an observation of the same batch contradicts, with the highest
-                    observation that does
+    contradicted    checks that an observation of the same batch contradicts, each with the
+                    highest such observation
     without_offset  sends without an acknowledged offset, and the log end observed before them
 """
 
@@ -73,10 +73,10 @@ class _Summary:
 
 
 def summary_stages(isolation: Isolation) -> tuple[Stage[pa.Table], ...]:
-    """Returns one stage for each table of the summary of a batch, and one for transactional keys.
+    """Returns a stage for each table of the summary of a batch, and one for transactional keys.
 
-    A transactional key is one that transactions send to. The parameter `isolation` is the level of
-    readers whose isolation level is not recorded.
+    A transactional key is one that transactions send to. Readers whose isolation level is not
+    recorded are assumed to have the level `isolation`.
     """
     parts = (
         ("spans", _SPANS),
@@ -101,8 +101,7 @@ def offsets_stage(
 ) -> Stage[pa.Table]:
     """Returns a stage that runs a kernel on the columns in which clients observed offsets.
 
-    A kernel is a function from a batch of rows to a table. By default it runs on all batches of the
-    history.
+    A kernel is a function from a batch of rows to a table. By default it runs on all batches.
     """
     return Stage(Source.OPERATIONS, Kernel(title, COLUMNS, schema, run, partitions=partitions))
 
@@ -173,8 +172,8 @@ def _last_observations(
 ) -> pa.Table:
     """Returns the log ends that the batch observed, as rows of the table `steps`.
 
-    There is a row for each of the last observations in the batch. The earlier observations have one
-    row for each key, with the highest log end.
+    Each of the last observations in the batch has a row. The earlier observations of a key have one
+    row with their highest log end.
     """
     rows = np.flatnonzero(of.committed) if log == STABLE else np.arange(len(of.row))
     if not len(rows):
@@ -212,7 +211,7 @@ def _first_rows_of_maximum(starts: Ints, end: Ints) -> Ints:
 def witness(of: ObservedOffsets, fact: Ints, batch: Batch) -> tuple[Codes, Ints]:
     """Returns, for each observed log end, the kind of observation and its operation.
 
-    A report names this operation as the witness if the log end contradicts a check.
+    If the log end contradicts a check, a report names this operation as the witness.
     """
     return of.kind[fact], batch.ints("op")[of.row[fact]]
 

@@ -3,10 +3,10 @@
     c1 poll     -> ok k=a@0       op 0
     p1 send k=a -> ok @0          op 1, invoked after op 0 completed
 
-A value is confirmed if every poll returned it at an offset that an acknowledged send of it has. A
-poll of a confirmed value proves that the log end is above the value's offset. So if the send was
-invoked later, its offset is below a known log end, and `linearizable_offsets` finds the send. Only
-sends found in this way are examined here. All rows about unconfirmed values are on the driver.
+A value is confirmed if it was polled only at offsets where a send of it was acknowledged. A poll of
+a confirmed value shows that the log end is above the value's offset. If the send was invoked later,
+its offset is below an observed log end, so `linearizable_offsets` finds the send. Only the sends
+that it finds are examined here. All rows about unconfirmed values are on the driver.
 
 Source: `properties.anomalies.real_time.future_read`.
 """
@@ -84,9 +84,8 @@ def future_reads(
 ) -> Plan[pa.Table]:
     """Returns the polls that returned a record before its send was invoked.
 
-    All polls of unconfirmed values are examined, and also the polls in the parameter `polls`. Each
-    poll in `polls` returned a record whose offset is below an earlier log end. So this record may
-    have been polled before its send was invoked.
+    It examines all polls of unconfirmed values, and the polls in the parameter `polls`. Each of
+    these returned a record whose offset is below an earlier log end.
     """
     confirmed = polls.where(~unconfirmed.among(polls.ints("key"), polls.ints("value")))
     keys, values = confirmed.ints("key"), confirmed.ints("value")

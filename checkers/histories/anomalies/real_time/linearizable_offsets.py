@@ -13,10 +13,10 @@ own, called STABLE. The plan has these stages:
        log end of all earlier batches is compared with the lowest offset to check (`log_ends`).
     2. Checks of operations that were open between two batches are decided by the last observations
        of each batch.
-    3. A send without an acknowledged offset can be checked only once a poll reveals its offset. Its
-       batch also reports the log end observed before the send, and is not read again.
-    4. Each contradicted check gets a witness, the highest observation that contradicts it. A sound
-       history has none.
+    3. A send without an acknowledged offset can be checked only after a poll has shown its offset.
+       So its batch also reports the log end observed before the send.
+    4. Each contradicted check gets a witness, the highest observation that contradicts it. A
+       correct history has none.
 
 Source: Herlihy and Wing.
 """
@@ -98,7 +98,7 @@ _SENDS: Final = pa.schema(
 def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) -> pa.Table:
     """Returns the checks of the batch whose offset is below the log end of earlier batches.
 
-    A check demands that an offset is not below a log end observed before its operation began.
+    A check demands that an offset is not below a log end observed before the operation began.
     """
     of = observed_offsets(batch, isolation)
     own = carried_limits.filter(compute.equal(carried_limits["batch"], batch.number)).to_pylist()
@@ -115,9 +115,9 @@ def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) 
 
 
 def _unconfirmed_checks(unconfirmed: UnconfirmedValues, before: Batch) -> Batch:
-    """Returns a check for each send without an acknowledged offset that some poll returned.
+    """Returns a check for each send without an acknowledged offset whose record was polled.
 
-    The offset of the check is the lowest offset of these polls.
+    Its offset is the lowest at which the record was polled.
     """
     sends, places = unconfirmed.sends, unconfirmed.observations
     role = sends.ints("role")
@@ -204,8 +204,8 @@ def _find_contradictions(
 ) -> Plan[_Contradictions]:
     """Finds send offsets and end offsets that are below a log end observed earlier.
 
-    If `polled` is true, the result also has the polls of the records whose send offset is too low.
-    The plan then searches these polls for future reads.
+    If `polled` is true, the result also has the polls of records whose send offset is too low:
+    these polls may be future reads.
     """
     spans, steps, limits, early, own, before, transactional = first
     of_pieces = Batch(spans)

@@ -5,10 +5,11 @@
 
 A check compares an offset with the log ends observed before its operation was invoked.
 
-- If batch 0 is entirely before batch 1, the checks of operations that were invoked in batch 1 need
-  only the highest log end of batch 0.
-- If an operation was open between two batches, its checks need the last observations of each batch.
-- If a check may still be contradicted, a further stage reads the batches that may contradict it.
+- If batch 0 is entirely before batch 1, operations invoked in batch 1 are checked against the
+  highest log end of batch 0.
+- An operation that was open between two batches is checked against the last observations of each
+  batch.
+- If a contradiction is still possible, a further stage reads the batches that may have one.
 """
 
 from __future__ import annotations
@@ -95,21 +96,21 @@ class LogEnds:
         )
 
     def applicable(self, checks: Batch) -> Mask:
-        """Returns a mask: True for each check that applies to its key.
+        """Returns a mask of the checks that apply to their key.
 
-        An end offset read at read_committed has two checks, of which only one applies. If
-        transactions send to the key, the end offset is checked against the last stable offset. In
-        any other key it is checked against the end of the log.
+        An end offset read at read_committed has two checks, and one of them applies. If
+        transactions send to the key, it is the check against the last stable offset. Otherwise it
+        is the check against the end of the log.
         """
         check, stable_apart = checks.ints("check"), member(checks.ints("key"), self.held_back)
         applies: Mask = np.where(stable_apart, check != COMMITTED_END, check != STABLE_END)
         return applies
 
     def may_be_contradicted(self, checks: Batch) -> Mask:
-        """Returns a mask: True for each check that an earlier observed log end may contradict.
+        """Returns a mask of the checks that an earlier observed log end may contradict.
 
-        A True may be wrong: most observations count from the first completion in their batch on,
-        although they were made later.
+        A True may be wrong, because most observations count from the first completion in their
+        batch on, although they were made later.
         """
         group, some = self._log_of_each(checks)
         offset, invoked_ns = (checks.ints(name)[some] for name in ("offset", "invoked_ns"))
@@ -118,7 +119,7 @@ class LogEnds:
         return is_contradicted
 
     def contradicted(self, checks: Batch) -> Mask:
-        """Returns a mask: True for each check whose offset is below a log end observed before.
+        """Returns a mask of the checks whose offset is below a log end observed before.
 
         A True is certain if batches do not overlap in time and the operation was invoked within the
         time span of its batch. Any other True may be wrong, as in `may_be_contradicted`.
@@ -140,9 +141,8 @@ class LogEnds:
     def carried_limits(self, limits: Batch) -> pa.Table:
         """Returns the limits that are below the highest log end of all earlier batches.
 
-        The limit of a batch and key is the lowest offset that the batch must check. Each row has a
-        limit and this log end. If batches overlap in time, the log end is the highest of all
-        batches.
+        A limit is the lowest offset that a batch must check in a key. Each row has a limit and the
+        highest log end. If batches overlap in time, this is the highest log end of all batches.
         """
         group, some = self._log_of_each(limits)
         before = self.rank[limits.ints("batch")]
@@ -165,11 +165,10 @@ class LogEnds:
         return partition_numbers(self.steps.ints("batch")[may])
 
     def with_earlier_observations(self, contradicted: Batch) -> Batch:
-        """Replaces the log end that contradicts a check by one that an earlier batch observed.
+        """Replaces the log ends that contradict checks by log ends that earlier batches observed.
 
-        A log end contradicts a check if it is above the offset of the check. The earlier log end
-        must be at least as high. If there is none, the log end of the check stays as it is. Batches
-        must not overlap in time.
+        A log end is replaced only by one that is at least as high. Without one in an earlier batch,
+        it stays as it is. Batches must not overlap in time.
         """
         group, some = self._log_of_each(contradicted)
         at = self.by_batch.before(group[some], self.rank[contradicted.ints("batch")[some]])
@@ -199,10 +198,9 @@ def partition_numbers(batches: Ints) -> frozenset[int]:
 def find_contradictions(
     checks: Batch, isolation: Isolation, contradicting_partitions: frozenset[int]
 ) -> Plan[pa.Table]:
-    """Returns the checks that an observed log end contradicts: their offset is below it.
+    """Returns the checks whose offset is below an observed log end, each with the highest log end.
 
-    There is one row for each of these checks, with the highest observed log end that contradicts
-    it. Only log ends observed in the batches `contradicting_partitions` count.
+    Only log ends observed in the batches `contradicting_partitions` count.
     """
     if not contradicting_partitions:
         return CONTRADICTED.empty_table()

@@ -9,9 +9,9 @@ commit is entirely between the two. Fetches are few, so the first stage collects
 many, so in the second stage each batch reports only the commits that some fetch may return. A
 commit that is hidden from every fetch is not needed: it fits into any order of the other commits.
 
-Most registers need no search, because each fetch has exactly one possible commit, or because the
-fetches before all commits returned equal offsets. For every other register, the plan searches for a
-legal order of its commits and fetches.
+Most registers need no search: each fetch has exactly one possible commit, or the fetches before all
+commits returned equal offsets. For every other register, the plan searches for a legal order of its
+commits and fetches.
 
 Source: `properties.anomalies.real_time.stale_group_offset`.
 """
@@ -136,8 +136,8 @@ class _Fetches:
 def _commits(fetches: _Fetches, batch: Batch) -> pa.Table:
     """Returns the commits whose offset some fetch may return, as far as this batch shows.
 
-    A commit B hides a commit A that ended before B began: a fetch that begins after B has ended
-    cannot return the offset of A. Here A and B must be in the same batch.
+    A commit B hides an earlier commit A: a fetch after B cannot return the offset of A. Here A and
+    B must be in the same batch, and A must have ended before B began.
     """
     registers = fetches.latest.ints("register")
     some = (

@@ -43,10 +43,9 @@ OFFSET_ALONE: Final = offset_without_output.ANOMALY.id
 
 
 def outputs_without_offset(of: FetchedOffsets) -> Plan[Finding]:
-    """Finds fetches that miss a transaction's offset although its output was read before.
+    """Finds fetches below a transaction's committed offset, although its output was read before.
 
-    The fetch returned a lower offset than the transaction committed. A reader had got a record of
-    the transaction before the fetch began.
+    A reader had got a record of the transaction before the fetch began.
     """
     schema = schema_of(output_without_offset.OutputWithoutOffset)
     stable = of.fetches.where(of.fetches.ints("stable") == 1)

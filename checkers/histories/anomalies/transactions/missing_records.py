@@ -1,12 +1,12 @@
-"""The query plan of missing records: readers passed them although their transaction committed.
+"""The query plan of missing records: a transaction committed them, but readers passed over them.
 
     p1 txn{id=x} k=a j=b -> ok @0 @?      op 0     the offset of b was not acknowledged
     p2 send j=c          -> ok @4         op 1
     c1 poll              -> ok k=a@0 j=c@4         b is below 4: it is missing
 
-Candidates are the records of committed transactions that no reader got, at an offset below the read
-progress or at an unknown offset. For an unknown offset the plan looks up an upper bound: the lowest
-offset acknowledged to a later send, or observed as a later log end.
+Candidates are the records of committed transactions that no reader got. Their offset is unknown, or
+below the highest one that readers reached. For an unknown offset the plan looks up an upper bound:
+the lowest offset acknowledged to a later send, or observed as a later log end.
 
 Source: `properties.anomalies.transactions.missing`.
 """
@@ -98,10 +98,10 @@ def candidates(of: TransactionReads, wanted: Collection[int] | None = None) -> l
 def missing(
     of: TransactionReads, some: list[Candidate], in_log_ns: Mapping[int, int], context: Context
 ) -> Plan[list[MissingRecord]]:
-    """Returns the candidates that a reader passed without getting them.
+    """Returns the candidates that readers passed over.
 
-    Records that retention may have deleted are left out. The parameter `in_log_ns` has, for each
-    transaction, a time at which its records were in the log.
+    Records that retention may have deleted are left out. For each transaction, the parameter
+    `in_log_ns` has a time at which its records were in the log.
     """
     if not some:
         return []

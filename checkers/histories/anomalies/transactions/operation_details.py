@@ -2,8 +2,8 @@
 
     p1 txn{id=x,end=30} k=a j=b -> ok @0 @0
 
-Here op 0 is a transaction that ended ok and sent 2 records. The transaction requested its end
-(commit or abort) at 30 ns.
+Op 0 is a transaction that ended ok and sent 2 records. It requested its end (commit or abort) at 30
+ns.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _details(ops: Ints, batch: Batch) -> pa.Table:
 def end_requested_ns(of: Batch) -> Ints:
     """Returns the time at which each transaction requested its end: commit or abort.
 
-    If this time is unknown, the result is the earliest possible one: the operation's invocation.
+    If this time is unknown, the result is the time of its invocation, the earliest possible one.
     """
     ends = (of.ints(name, null=NEVER_NS) for name in ("completed_ns", "end_asked_ns"))
     return np.where(of.is_valid("end_asked_ns"), np.minimum(*ends), of.ints("invoked_ns"))

@@ -1,4 +1,4 @@
-"""The records of transactions that readers at read_committed read past without getting them.
+"""The records of transactions that readers at read_committed passed over.
 
     p1 txn{id=x} k=a j=b -> ok @0 @0        op 0
     p2 send j=c          -> ok @1           op 1
@@ -11,7 +11,7 @@
 In the first stages each batch of the history reports three things: its transactions that ended ok
 and sent records; the progress of readers in each log; records of transactions without a known
 offset. Then each block of 65,536 offsets finds the records of these transactions that are below the
-progress and that no reader got. A sound history has none. Values without a confirmed offset are
+progress and that no reader got. A correct history has none. Values without a confirmed offset are
 few, and all rows about them are on the driver.
 
 Source: `properties.anomalies.transactions.missing`, `properties.anomalies.transactions.visible`.
@@ -121,7 +121,7 @@ class BlockContext:
     """The data about the whole history that is needed to find unread records in one block.
 
     A block is a range of 65,536 offsets of a key. A record is unread if readers at read_committed
-    passed its offset and none got it.
+    reached a higher offset and none of them got the record.
     """
 
     unconfirmed: UnconfirmedValues
@@ -201,7 +201,7 @@ def _block(wanted: BlockContext, batch: Batch) -> _Block:
 class TransactionReads:
     """The records of transactions that readers at read_committed got, and the unread records.
 
-    A record is unread if a reader passed its offset and no reader got it.
+    A record is unread if a reader reached a higher offset and no reader got the record.
     """
 
     records: dict[Record, UnconfirmedRecord]
@@ -219,8 +219,8 @@ class TransactionReads:
 def transaction_reads(context: Context) -> Plan[TransactionReads]:
     """Returns the records of transactions that readers got, and the unread records.
 
-    Only readers at read_committed count. A record is unread if a reader passed its offset and no
-    reader got it.
+    Only readers at read_committed count. A record is unread if a reader reached a higher offset and
+    no reader got the record.
     """
     sending, several, reached, unreported, operations, spans = yield from collect_all(
         _history_stages(context)

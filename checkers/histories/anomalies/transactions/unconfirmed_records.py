@@ -1,9 +1,9 @@
-"""Unconfirmed values one by one: who sent them, who read them, and where they are located.
+"""Unconfirmed values one by one: who sent them, who read them, and their offsets.
 
 p1 txn{id=x} k=a -> info       op 0     sent_by (op 0, info)
 c1 poll          -> ok k=a@3   op 1     readers op 1, located at offset 3
 
-A value is unconfirmed if a poll returned it at an offset that no acknowledged send of it has.
+A value is unconfirmed if it was polled at an offset where none of its sends was acknowledged.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ Record = tuple[int, int]  # key, value
 
 @dataclass(slots=True)
 class UnconfirmedRecord:
-    """An unconfirmed value: its senders and their outcomes, its readers and its locations.
+    """An unconfirmed value: its senders and their outcomes, its readers and its offsets.
 
-    A value is unconfirmed if a poll returned it at an offset that no acknowledged send of it has.
+    A value is unconfirmed if it was polled at an offset where none of its sends was acknowledged.
     """
 
     sent_by: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])  # op, role
@@ -52,10 +52,10 @@ class UnconfirmedRecord:
 
 
 def unconfirmed_records(unconfirmed: UnconfirmedValues) -> dict[Record, UnconfirmedRecord]:
-    """Returns a mapping from key and value to the data of each unconfirmed value.
+    """Returns the senders, readers and offsets of each unconfirmed value, by key and value.
 
-    The mapping is computed once for all plans. A value is unconfirmed if a poll returned it at an
-    offset that no acknowledged send of it has.
+    They are computed once for all plans. A value is unconfirmed if it was polled at an offset where
+    none of its sends was acknowledged.
     """
     return unconfirmed.observations.derived(("records",), lambda _: _collect_records(unconfirmed))
 

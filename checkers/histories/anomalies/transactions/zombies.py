@@ -5,9 +5,8 @@
     p1 txn{id=x} k=a       -> ok @0       a zombie write
 
 Each batch reports the producers initialized in it, and the time span in which each producer worked.
-A producer may still have worked after a newer one was initialized with its id. Then the next stage
-finds the writes of the older producer after that time. A write counts if its operation ended ok.
-Any other write counts if one of its records was read.
+If a producer still worked after a newer one was initialized with its id, the next stage finds its
+writes after that time. A write counts if its operation ended ok, or if one of its records was read.
 
 Source: `properties.anomalies.transactions.zombie_write`.
 """
@@ -158,10 +157,9 @@ def _made(batch: Batch) -> pa.Table:
 
 
 def _working_times(batch: Batch) -> pa.Table:
-    """Returns one row for each time span in which a process used one producer.
+    """Returns a row for each time span between two `init_producer` operations of a process.
 
-    Such a span lies between two `init_producer` operations of the process. The row has the first
-    and last time of the operations in the span, and their number.
+    It has the first and last time of the operations in the span, and their number.
     """
     inits, working = Batch(_made(batch)), _working(batch)
     ids, process = working.fingerprints("transactional_id"), working.ints("process")
