@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import time
 import traceback
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -90,7 +90,9 @@ class Host:
     _ahead_s: float = 0.0  # wall clock minus the loop's clock
     _requests: int = 0
     _owed: dict[tuple[NodeId, int], asyncio.Future[Response]] = field(default_factory=dict)
-    _polling: dict[NodeId, dict[TopicPartition, set[asyncio.Event]]] = field(default_factory=dict)
+    _polling: dict[NodeId, dict[TopicPartition, set[asyncio.Future[None]]]] = field(
+        default_factory=dict
+    )
     _timers: dict[tuple[NodeId, Timer], asyncio.TimerHandle] = field(default_factory=dict)
     _resting: dict[tuple[NodeId, Timer], rest.Reason] = field(default_factory=dict)
 
@@ -158,6 +160,24 @@ class Host:
         finally:
             self._owed.pop((NodeId(broker_id), correlation), None)
 
+    async def call_all(self, broker_id: BrokerId, requests: Sequence[Request]) -> list[Response]:
+        """Sends all requests at once; returns the broker's response to each of them.
+
+        Raises BrokerDown if the broker dies first.
+        """
+        loop = asyncio.get_running_loop()
+        futures: dict[int, asyncio.Future[Response]] = {}
+        try:
+            for request in requests:
+                future: asyncio.Future[Response] = loop.create_future()
+                futures[self._send(broker_id, request, future)] = future
+            return [await future for future in futures.values()]
+        finally:
+            for correlation, future in futures.items():
+                self._owed.pop((NodeId(broker_id), correlation), None)
+                if future.done() and not future.cancelled():
+                    future.exception()  # of the others only the first exception is raised
+
     def send(self, broker_id: BrokerId, request: Produce) -> Produced | None:
         """Sends a produce request with acks=0, which has a response only if it fails.
 
@@ -188,18 +208,18 @@ class Host:
 
         Also returns when the broker dies.
         """
-        event = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[None] = loop.create_future()
         polling = self._polling.setdefault(NodeId(broker_id), {})
         for place in topic_partitions:
-            polling.setdefault(place, set()).add(event)
+            polling.setdefault(place, set()).add(future)
+        timer = loop.call_later(timeout_ms / 1000, _end_wait, future)
         try:
-            async with asyncio.timeout(timeout_ms / 1000):
-                await event.wait()
-        except TimeoutError:
-            pass  # the normal end of a long poll
+            await future
         finally:
+            timer.cancel()
             for place in topic_partitions:
-                polling[place].discard(event)
+                polling[place].discard(future)
                 if not polling[place]:
                     del polling[place]
 
@@ -208,8 +228,8 @@ class Host:
         polling = self._polling.get(node_id, {})
         places = polling if topic_partition is None else (topic_partition,)
         for place in places:
-            for event in polling.get(place, ()):
-                event.set()
+            for future in polling.get(place, ()):
+                _end_wait(future)
 
     # ------------------------------------------------------------ steps and effects
 
@@ -304,6 +324,11 @@ class Host:
             self._schedule(node_id, timer, self.now_ms + delay_ms)
         loop = asyncio.get_running_loop()
         loop.call_later(self.timeouts.replica_fetch_wait_ms / 1000, self._wake_resting)
+
+
+def _end_wait(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
 
 
 def _all_live(known: Mapping[BrokerId, BrokerState], brokers: tuple[BrokerId, ...]) -> bool:

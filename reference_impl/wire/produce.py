@@ -12,7 +12,6 @@ the verification of a transaction does not close the connection.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -21,6 +20,7 @@ from typing import Any, Final
 from model.vocabulary import TopicPartition
 from reference_impl.log.record_batch import CorruptBatch, Header, header, whole_batches
 from reference_impl.protocol.messages import ACKS_NONE, NO_TIMESTAMP, ErrorCode, Produce, Produced
+from reference_impl.protocol.requests import Response
 from reference_impl.wire.adapter import Call, milliseconds
 from reference_impl.wire.leader_hints import LeaderHints
 from reference_impl.wire.served_broker import (
@@ -29,7 +29,6 @@ from reference_impl.wire.served_broker import (
     existing_partitions,
     named_topics,
     naming,
-    request_core,
 )
 
 NOT_LEADER: Final = ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -91,9 +90,7 @@ async def produce(broker: ServedBroker, call: Call) -> ProduceResult:
         rejected = any(one.produced is not None for one in appended)
         fails = rejected or is_unknown or bool(unsupported) or refused is not None
         return ProduceResult(None, appended, fails=fails)
-    answers = await asyncio.gather(
-        *(request_core(broker, request, Produced) for request in requests.values())
-    )
+    answers = [_as_produced(answer) for answer in await broker.call_all([*requests.values()])]
     produced = dict(zip(requests, answers, strict=True)) | unsupported
     appended = tuple(
         PartitionProduce(place, request, produced[place]) for place, request in requests.items()
@@ -150,6 +147,11 @@ async def _unsupported(
     existing = await existing_partitions(broker) if with_zstd else frozenset[TopicPartition]()
     refused = Produced(error=ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
     return dict.fromkeys(sorted(with_zstd & existing), refused)
+
+
+def _as_produced(response: Response) -> Produced:
+    assert isinstance(response, Produced), f"a produce request was answered with {response}"
+    return response
 
 
 def _is_zstd(head: Header) -> bool:

@@ -7,7 +7,7 @@ depend on the request's version, and waits for long polls. The broker decides ev
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from model.vocabulary import BrokerId, TopicPartition
@@ -36,6 +36,10 @@ class ServedBroker(Protocol):
 
     async def call(self, request: Request) -> Response:
         """Returns the broker's response to the request, which may take a long time."""
+        ...
+
+    async def call_all(self, requests: Sequence[Request]) -> list[Response]:
+        """Sends all requests, then returns the broker's response to each of them."""
         ...
 
     def send(self, request: Produce) -> Produced | None:

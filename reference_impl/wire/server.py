@@ -12,11 +12,10 @@ Structure".
 from __future__ import annotations
 
 import asyncio
-import struct
 import traceback
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from model.vocabulary import BrokerId, TopicPartition
 from reference_impl.protocol.messages import Produce, Produced
@@ -34,14 +33,14 @@ from reference_impl.wire import (
 from reference_impl.wire.adapter import Call, MalformedFrame, UnsupportedApiVersions, decode
 from reference_impl.wire.apis import Api
 from reference_impl.wire.applied_log import AppliedLog
+from reference_impl.wire.connection import Connection
 from reference_impl.wire.faults import FaultPlan
 from reference_impl.wire.host import Host
 from reference_impl.wire.served_broker import ServedBroker
 
 MAX_FRAME_BYTES: Final = 100 * 1024 * 1024  # socket.request.max.bytes
-_LENGTH: Final = struct.Struct(">i")
 
-ANSWERS: Final[Mapping[Api, Callable[[ServedBroker, Call], Awaitable[bytes]]]] = {
+ANSWERS: Final[Mapping[Api, Callable[[ServedBroker, Call], Coroutine[Any, Any, bytes]]]] = {
     Api.FETCH: data_plane.fetch,
     Api.LIST_OFFSETS: data_plane.list_offsets,
     Api.METADATA: control_plane.metadata,
@@ -87,15 +86,15 @@ class Listener:
     applied: AppliedLog | None
     happen: Callable[[], None]  # carries out the faults that are due
     _server: asyncio.Server | None = None
-    _open: set[asyncio.StreamWriter] = field(default_factory=set)
-    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    _open: set[Connection] = field(default_factory=set)
 
     async def open(self, address: str, port: int) -> tuple[str, int]:
         """Listens on the port and returns the address; the port 0 selects a free one.
 
         Raises OSError if the port is in use.
         """
-        self._server = await asyncio.start_server(self._accept, address, port)
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(self._connection, address, port)
         bound = self._server.sockets[0].getsockname()
         return bound[0], bound[1]
 
@@ -104,17 +103,16 @@ class Listener:
             self._server.close()
             self._server = None
             await asyncio.sleep(0)  # a connection that was just accepted reaches `_accept`
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        for writer in [*self._open]:
-            writer.transport.abort()
+        await asyncio.gather(*(connection.close() for connection in [*self._open]))
         await asyncio.sleep(0)  # an aborted connection closes its socket before the loop may end
 
     # ------------------------------------------------------------ the ServedBroker interface
 
     async def call(self, request: Request) -> Response:
         return await self.host.call(self.broker_id, request)
+
+    async def call_all(self, requests: Sequence[Request]) -> list[Response]:
+        return await self.host.call_all(self.broker_id, requests)
 
     def send(self, request: Produce) -> Produced | None:
         return self.host.send(self.broker_id, request)
@@ -124,47 +122,39 @@ class Listener:
 
     # ------------------------------------------------------------ connections
 
-    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Starts the task of a connection.
+    def _connection(self) -> Connection:
+        return Connection(
+            self._answer, begin=self._begin, end=self._end, max_frame_bytes=MAX_FRAME_BYTES
+        )
 
-        This function is not a coroutine, because a coroutine that is cancelled before its first
-        step would leave the connection open. A connection may also arrive while the listener
-        closes.
-        """
-        if self._server is None:
-            writer.transport.abort()
-            return
-        task = asyncio.create_task(self._converse(reader, writer))
-        self._open.add(writer)
-        self._tasks.add(task)
-        task.add_done_callback(lambda done: self._end(done, writer))
+    def _begin(self, connection: Connection) -> None:
+        if self._server is None and connection.transport is not None:
+            connection.transport.abort()  # it arrived while the listener closed
+        else:
+            self._open.add(connection)
 
-    def _end(self, task: asyncio.Task[None], writer: asyncio.StreamWriter) -> None:
-        writer.transport.abort()
-        self._open.discard(writer)
-        self._tasks.discard(task)
-
-    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while (frame := await _frame(reader)) is not None:
-                answer = await self._answer(frame)
-                self.happen()
-                if answer is not None:
-                    writer.write(answer)
-                    await writer.drain()
-        except Dropped:
-            pass
-        except MalformedFrame as error:
-            self.host.note(
-                f"broker {self.broker_id} closes the connection of {_peer(writer)}: {error}"
-            )
-        except (ConnectionError, asyncio.CancelledError):
-            pass  # the client has disconnected, or the broker is down
-        except Exception as error:
-            self.host.failures.append(error)
-            self.host.note(f"bug in the wire server:\n{traceback.format_exc()}")
+    def _end(self, connection: Connection, error: BaseException | None) -> None:
+        self._open.discard(connection)
+        match error:
+            case None | Dropped() | ConnectionError() | asyncio.CancelledError():
+                pass  # the client has disconnected, or the broker is down
+            case MalformedFrame():
+                self.host.note(
+                    f"broker {self.broker_id} closes the connection of {connection.peer}: {error}"
+                )
+            case Exception():
+                self.host.failures.append(error)
+                text = "".join(traceback.format_exception(error))
+                self.host.note(f"bug in the wire server:\n{text}")
+            case _:
+                raise error
 
     async def _answer(self, frame: bytes) -> bytes | None:
+        answer = await self._handle(frame)
+        self.happen()
+        return answer
+
+    async def _handle(self, frame: bytes) -> bytes | None:
         try:
             call = decode(frame)
         except UnsupportedApiVersions as unsupported:
@@ -179,22 +169,3 @@ class Listener:
         if not answered or (result.frame is None and result.fails):
             raise Dropped
         return result.frame
-
-
-async def _frame(reader: asyncio.StreamReader) -> bytes | None:
-    try:
-        (length,) = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
-        if not 0 <= length <= MAX_FRAME_BYTES:
-            raise MalformedFrame(f"a frame of {length} bytes; the limit is {MAX_FRAME_BYTES}")
-        return await reader.readexactly(length)
-    except asyncio.IncompleteReadError as end:
-        if end.partial:
-            raise MalformedFrame(
-                f"the stream ends inside a frame, after {len(end.partial)} bytes"
-            ) from None
-        return None
-
-
-def _peer(writer: asyncio.StreamWriter) -> str:
-    address = writer.get_extra_info("peername")
-    return f"{address[0]}:{address[1]}" if address else "a disconnected client"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from types import SimpleNamespace
@@ -72,6 +72,9 @@ class OneAnswer:
             return DescribedMetadata(image=IMAGE)
         self.asked.append(request)
         return self.response
+
+    async def call_all(self, requests: Sequence[Request]) -> list[Response]:
+        return [await self.call(request) for request in requests]
 
     def send(self, request: Produce) -> Produced | None:
         self.asked.append(request)

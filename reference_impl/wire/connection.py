@@ -1,0 +1,203 @@
+"""A connection of a client: splits its bytes into frames, and answers one frame after the other.
+
+    bytes -> a whole frame -> answered at once              -> the next frame
+                           -> waits (a long poll, acks=all) -> the next frame when it is answered
+
+Most requests never wait. So a handler runs at once until it ends or waits for the first time, and
+only then gets a task of its own. A second frame that has already arrived is answered in the next
+turn of the event loop, so that no client keeps the others from theirs.
+
+Like Kafka, a connection does not read while a request waits, except what fits into its buffer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import Callable, Coroutine, Generator
+from types import coroutine
+from typing import Any, Final, TypeVar
+
+from reference_impl.wire.adapter import MalformedFrame
+
+R = TypeVar("R")
+Answer = Callable[[bytes], Coroutine[Any, Any, bytes | None]]
+_LENGTH: Final = struct.Struct(">i")
+_READ_AHEAD: Final = 1 << 17  # bytes that are read while a request waits
+
+
+class Connection(asyncio.Protocol):
+    """One connection to one broker; `end` is called once, with the exception that ended it.
+
+    `answer` returns the frame of the response, or None if there is none.
+    """
+
+    def __init__(
+        self,
+        answer: Answer,
+        *,
+        begin: Callable[[Connection], None],
+        end: Callable[[Connection, BaseException | None], None],
+        max_frame_bytes: int,
+    ) -> None:
+        self._answer = answer
+        self._begin = begin
+        self._end = end
+        self._max_frame_bytes = max_frame_bytes
+        self._buffer = bytearray()
+        self._task: asyncio.Task[None] | None = None  # of the request that waits
+        self._answering: Coroutine[Any, Any, bytes | None] | None = None
+        self._writes_paused = False
+        self._reads_paused = False
+        self._is_again = False  # the next frame comes in the next turn of the loop
+        self._is_eof = False
+        self._has_ended = False
+        self.transport: asyncio.Transport | None = None
+
+    @property
+    def peer(self) -> str:
+        address = self.transport and self.transport.get_extra_info("peername")
+        return f"{address[0]}:{address[1]}" if address else "a disconnected client"
+
+    async def close(self) -> None:
+        """Cancels the request that waits, if any, and aborts the connection."""
+        if self._task is not None and self._answering is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._answering.close()  # a task that is cancelled before its first step never runs
+        self._finish(None)
+
+    # ------------------------------------------------------------ asyncio.Protocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+        self._begin(self)
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        if not self._is_again and self._task is None:
+            self._next()
+        elif len(self._buffer) > _READ_AHEAD and self.transport and not self._reads_paused:
+            self._reads_paused = True
+            self.transport.pause_reading()
+
+    def eof_received(self) -> bool:
+        self._is_eof = True
+        if not self._is_again and self._task is None:
+            self._next()
+        return True  # a request may still wait for its response
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        del exc  # the client has disconnected
+        if self._task is None:
+            self._finish(None)
+
+    def pause_writing(self) -> None:
+        self._writes_paused = True
+
+    def resume_writing(self) -> None:
+        self._writes_paused = False
+        if not self._is_again and self._task is None:
+            self._next()
+
+    # ------------------------------------------------------------ frames
+
+    def _next(self) -> None:
+        """Answers the next frame, if all of it is here and the client reads its responses."""
+        self._is_again = False
+        if self._writes_paused or self._has_ended:
+            return
+        try:
+            frame = self._frame()
+        except MalformedFrame as error:
+            self._finish(error)
+            return
+        if frame is None:
+            self._resume_reading()
+            return
+        answering = self._answer(frame)
+        try:
+            waits_for = answering.send(None)
+        except StopIteration as done:
+            self._answered(done.value)
+        except (Exception, asyncio.CancelledError) as error:
+            self._finish(error)
+        else:
+            self._answering = answering
+            self._task = asyncio.create_task(self._wait(answering, waits_for))
+
+    def _frame(self) -> bytes | None:
+        """Returns the next frame, without its length; None if a part of it is missing."""
+        buffer = self._buffer
+        if len(buffer) >= _LENGTH.size:
+            (length,) = _LENGTH.unpack_from(buffer)
+            if not 0 <= length <= self._max_frame_bytes:
+                limit = self._max_frame_bytes
+                raise MalformedFrame(f"a frame of {length} bytes; the limit is {limit}")
+            end = _LENGTH.size + length
+            if len(buffer) >= end:
+                frame = bytes(memoryview(buffer)[_LENGTH.size : end])
+                del buffer[:end]
+                return frame
+        if self._is_eof and buffer:
+            has = len(buffer) - _LENGTH.size if len(buffer) >= _LENGTH.size else len(buffer)
+            raise MalformedFrame(f"the stream ends inside a frame, after {has} bytes")
+        if self._is_eof:
+            self._finish(None)  # the client has all its responses
+        return None
+
+    async def _wait(self, answering: Coroutine[Any, Any, bytes | None], waits_for: Any) -> None:
+        try:
+            answer = await _continued(answering, waits_for)
+        except (Exception, asyncio.CancelledError) as error:
+            self._task = None
+            self._finish(error)
+        else:
+            self._task = None
+            self._answered(answer)
+
+    def _answered(self, answer: bytes | None) -> None:
+        if self.transport is None or self.transport.is_closing():
+            self._finish(None)
+            return
+        if answer is not None:
+            self.transport.write(answer)
+        if self._buffer or self._is_eof:
+            self._is_again = True
+            asyncio.get_running_loop().call_soon(self._next)
+        self._resume_reading()
+
+    def _resume_reading(self) -> None:
+        if self._reads_paused and self.transport and not self.transport.is_closing():
+            self._reads_paused = False
+            self.transport.resume_reading()
+
+    def _finish(self, error: BaseException | None) -> None:
+        if self._has_ended:
+            return
+        self._has_ended = True
+        self._end(self, error)
+        if self.transport is None:
+            return
+        if error is None and self._is_eof:
+            self.transport.close()  # what is written is still sent
+        else:
+            self.transport.abort()
+
+
+@coroutine
+def _continued(running: Coroutine[Any, Any, R], waits_for: Any) -> Generator[Any, Any, R]:
+    """Returns the result of a coroutine that already runs and waits for a future."""
+    while True:
+        error: BaseException | None = None
+        sent: Any = None
+        try:
+            sent = yield waits_for
+        except BaseException as thrown:  # a cancellation, which the coroutine must see
+            error = thrown
+        try:
+            waits_for = running.send(sent) if error is None else running.throw(error)
+        except StopIteration as done:
+            result: R = done.value
+            return result
