@@ -1,7 +1,7 @@
-"""The record of the claims: each engine's verdict where a claim's condition holds and where not.
+"""The record of the claims: each engine's verdicts inside and outside the conditions of claims.
 
-`python -m tools.claims` writes one verdict per line to `claim_record.json`. If a program showed the
-verdict, the line has the program too, and a test runs it again.
+`python -m tools.claims` writes one verdict per line to `claim_record.json`. If a program (a list of
+calls) showed the verdict, the line has it too, and a test runs it again.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class Decided:
 
     `side` is `inside` if the claim's condition was satisfied, else `outside`. `name` is a suite, an
     anomaly or `spec.property`. `where` is the setting, the variant or the bug. `counterexample` is
-    a program to paste or a command to type. For a claim that a state is reachable, it is an example
-    of such a state.
+    a program to paste or a command to type. If the claim is that a state can be reached, it is an
+    example of this state.
     """
 
     claim: str

@@ -1,17 +1,17 @@
 """Writes the record of the claims: each engine's verdict inside and outside the condition.
 
 `python -m tools.claims [--profile pr] [--side outside] [--reprint] [NAME ...]` writes
-`checkers/claim_record.json`. A name is a suite, or `model`, `proof` or `history`; other rows stay.
-`--reprint` runs the recorded programs again, without a search, and updates the comments in their
-text.
+`checkers/claim_record.json`. A name is a suite, or `model`, `proof` or `history`; only the rows of
+these names are replaced. `--reprint` runs the recorded programs again, without a search, and
+updates the comments in their text.
 
-Outside a condition a suite searches for a counterexample on each seed of the profile, ten by
-default. The suite shrinks the program of the first seed. The model's verdicts come from the track
-record. Proofs are repeated.
+Outside a condition, a suite searches for a counterexample on each seed of the profile, ten by
+default, and shrinks the first one. The model's verdicts come from the track record. Proofs are
+repeated.
 
-The histories come from the clients of simulated sweeps. On a correct broker no seed may show an
-anomaly. Each seeded bug that the history analysis must catch has to show its anomaly on some seed.
-If no seed shows it, a suite searches for a history that does.
+The histories come from simulated sweeps. On a correct broker, no seed may show an anomaly. Each
+seeded bug that the history analysis must catch has to show its anomaly on some seed. If no seed
+does, a suite searches for a history with the anomaly.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ SIDES: Final = ("inside", "outside")
 def by_suite(suite: Suite, sides: Collection[str], profile: Profile) -> Iterator[Decided]:
     """Runs a suite, and yields a verdict for each of its claims.
 
-    The parameter `sides` names what is tried: settings in which the claim's condition is satisfied
-    (`inside`), settings in which it is not (`outside`), or both.
+    The parameter `sides` selects the settings: those that satisfy the claim's condition (`inside`),
+    those that do not (`outside`), or both.
     """
     if "inside" in sides:
         for setting in dict.fromkeys(side.setting for side in suite.inside):
@@ -111,7 +111,7 @@ def _outside(suite: Suite, side: Side, profile: Profile) -> Decided:
 
 
 def by_model(claim: Claim, decider: Decider) -> Iterator[Decided]:
-    """Yields the track record's verdicts on a claim, which a property of a spec states.
+    """Yields the track record's verdicts on a claim that is a property of a spec.
 
     The property holds in variants without the bug, and is violated in variants with a bug.
     """
@@ -173,8 +173,8 @@ def by_proof(claim: Claim, decider: Decider) -> Iterator[Decided]:
 def by_history(claim: Claim, decider: Decider) -> Iterator[Decided]:
     """Yields the verdicts of history analysis on a claim, for each sweep and for each seeded bug.
 
-    A sweep simulates a correct broker, where the claim must hold. With a seeded bug, some history
-    must have the claim's anomaly.
+    A sweep simulates a correct broker, where the claim must hold. With a seeded bug, at least one
+    history must have the claim's anomaly.
     """
     sweeps = [sweep for sweep in SWEEPS if _observations(decider.name, sweep)]
     for sweep in sweeps:
@@ -220,10 +220,9 @@ def _in_a_sweep(anomaly: str, row: SeededBug, sweeps: list[str]) -> tuple[str, s
 
 
 def _in_a_suite(anomaly: str, row: SeededBug) -> tuple[str, str] | None:
-    """Searches the suites for a program that shows the anomaly of a seeded bug.
+    """Searches the suites for a program (a list of calls) that shows the anomaly of a seeded bug.
 
-    Returns a text such as `suite NAME, SETTING, seed 0`, and the program. Returns None if no suite
-    finds the anomaly.
+    Returns a text such as `suite NAME, SETTING, seed 0`, and the program; None if there is none.
     """
     bugs = frozenset({row.bug})
     for suite in (suite for suite in SUITES.values() if f"suite {suite.name}" in row.caught_by):
@@ -255,8 +254,8 @@ def verdicts_of(
 ) -> Iterator[Decided]:
     """Yields the verdicts of all named suites and engines, claim by claim.
 
-    The parameter `sides` names what is tried: settings in which the claim's condition is satisfied
-    (`inside`), settings in which it is not (`outside`), or both.
+    The parameter `sides` selects the settings: those that satisfy the claim's condition (`inside`),
+    those that do not (`outside`), or both.
     """
     for suite in SUITES.values():
         if suite.name in names:

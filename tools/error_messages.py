@@ -2,9 +2,9 @@
 
     python -m tools.error_messages [FOLDER]...
 
-The program reads the sources. An error is a `raise` or a call of a class that derives from
-`InputFault` or from click's exceptions. In a text, `{...}` stands for an expression that is filled
-in at run time.
+The errors are found in the sources: each `raise` or call of a class that derives from `InputFault`
+or from click's exceptions. In a text, `{...}` stands for an expression that is filled in at run
+time.
 """
 
 from __future__ import annotations

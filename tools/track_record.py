@@ -1,6 +1,6 @@
 """Makes the track record: runs every buggy variant of the model, and the variant that fixes it.
 
-`python -m tools.track_record [SPEC ...]` writes `checkers/track_record.json`. If specs are named,
+`python -m tools.track_record [SPEC ...]` writes `checkers/track_record.json`. With names of specs,
 only the variants of these specs are run again.
 """
 
@@ -15,9 +15,9 @@ from model.specs import VARIANTS
 
 
 def main(specs: list[str]) -> None:
-    """Runs the buggy variants of all specs, or of some, and writes the track record.
+    """Runs the buggy variants of all specs, or of the named ones, and writes the track record.
 
-    The track record has the verdict on each buggy variant, and on the variant that fixes it.
+    The track record has the verdicts on each buggy variant and on the variant that fixes it.
     """
     known = kept()
     record: dict[tuple[str, str], Caught] = {}

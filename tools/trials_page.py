@@ -1,6 +1,6 @@
 """Prints the verdicts of all trials as the page docs/trials.md.
 
-The page begins with a summary of each system, and the verdicts on each claim for every system. Then
+The page begins with a summary of each system, and the verdicts of all systems on each claim. Then
 come the undecided claims with the reasons, and last the evidence, suite by suite.
 """
 

@@ -114,9 +114,8 @@ def decide(
 ) -> Analysis:
     """Analyzes the history, emits a verdict on each anomaly, and returns the analysis.
 
-    If the run has a folder, all rows of each anomaly that occurs are written to it as Parquet.
-    `title` names the history in a run that analyzes several histories. Without `title`, the run
-    analyzes only this history.
+    If the run has a folder, all rows of each anomaly that occurs are written there as Parquet.
+    `title` names the history if a run analyzes several histories; otherwise it is None.
     """
     from checkers.report.anomaly_events import decided, keep_rows, undecided
     from properties.anomalies.catalogue import named

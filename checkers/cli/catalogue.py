@@ -1,6 +1,6 @@
 """The rows that `urteil list` prints and `urteil explain` looks up: every item with a name.
 
-The package that defines the items of a kind is imported only when these items are listed.
+To save time, a package is imported only when its items are listed.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def claims() -> Iterator[Listed]:
 def shown_by(runs: Iterable[Decided]) -> str | None:
     """Returns the shortest counterexample in the recorded runs of a claim, or None.
 
-    A program, which has several lines, is preferred to a command, which has one.
+    Programs, which have several lines, come before commands, which have one.
     """
     texts = [run.counterexample for run in runs if run.counterexample]
     return min(texts, key=lambda text: ("\n" not in text, len(text)), default=None)

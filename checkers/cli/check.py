@@ -174,7 +174,7 @@ def check(
 ) -> Exploration:
     """Explores the spec, emits verdicts and counterexamples, and returns the exploration.
 
-    If `walks` has the weights of actions, random walks replace the exploration. After the verdicts,
+    If `walks` has weights of actions, the spec is explored by random walks. After the verdicts,
     raises Interrupted if the user pressed Ctrl-C, or InputFault if a term of the spec is undefined.
     """
     if walks is None:
@@ -314,9 +314,9 @@ def expectations(
 ) -> dict[str, Verdict | None]:
     """Returns the expected verdict on each property; None if no verdict is expected.
 
-    A variant without a bug is expected to satisfy every property. A variant with a bug is expected
-    to violate one property, if the constants are those at which the bug shows. A verdict in
-    `expected` overrides these rules.
+    A verdict in `expected` counts first. Otherwise, a variant without a bug satisfies every
+    property. A variant with a bug violates one property, if the constants are those at which the
+    bug shows.
     """
     shown = {**constants, **variant.at} == constants
     right: dict[str, Verdict | None] = dict.fromkeys(names)

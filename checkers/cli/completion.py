@@ -1,7 +1,7 @@
 """Shell completion: offers the names that an option or an argument accepts.
 
-Each function imports one table of names when the shell calls it, but no engine, suite or client
-library: the names must appear while the user types.
+Each function imports only one table of names, and no engine, suite or client library: the names
+must appear while the user types.
 """
 
 from __future__ import annotations

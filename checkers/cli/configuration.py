@@ -1,4 +1,4 @@
-"""Reads default values of options from `[tool.urteil]` in pyproject.toml in the working directory.
+"""Reads default values of options from pyproject.toml in the working directory: `[tool.urteil]`.
 
 A key is the long name of an option, with hyphens or underscores: `seed = 7`, `set =
 ["replicas=2"]`. A key in `[tool.urteil]` applies to every command that has this option. A key in

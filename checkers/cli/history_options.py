@@ -1,8 +1,7 @@
 """The options of `analyze` that describe how the clients and topics of a history were configured.
 
-A recorded folder contains three settings: the isolation level of its readers, the way in which its
-consumers got their partitions, and whether every log was read to its end. Options override these
-recorded settings.
+They override three settings in a recorded folder: the isolation level of its readers, how its
+consumers got their partitions, and whether every log was read to its end.
 """
 
 from __future__ import annotations

@@ -82,9 +82,9 @@ def decide(
     engine: str = "spark",
     master: str | None = None,
 ) -> Audit:
-    """Audits the folders, emits a verdict on each check, and returns the audit.
+    """Audits the log folders, emits a verdict on each check, and returns the audit.
 
-    If the run has a folder, all rows of each check with findings are written to it as Parquet.
+    If the run has a folder, all rows of each check with findings are written there as Parquet.
     """
     from checkers.report.anomaly_events import decided, keep_rows, undecided
     from checkers.report.log_audit import explained, rows_shown

@@ -1,8 +1,8 @@
 """`urteil prove`: proves a spec by induction, without bounds, and shows failed conditions.
 
-The induction assumes all claims together, so one failed condition leaves every property open. The
-command then explores the spec at its default constants. A property is violated if a run from an
-initial state breaks it; otherwise the property is undecided.
+The induction assumes all claims together, so one failed condition leaves every property open. Then
+the spec is explored at its default constants. A property that a run from an initial state breaks is
+violated; all others are undecided.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ def prove(
 ) -> Proof:
     """Tries to prove the spec, emits the verdicts, and returns the proof.
 
-    If a condition fails, also searches for a run that breaks a property. If the user pressed
-    Ctrl-C, raises Interrupted after the verdicts.
+    If a condition fails, it also searches for a run that breaks a property. If the user pressed
+    Ctrl-C, it raises Interrupted after the verdicts.
     """
     from checkers import symbolic
 
@@ -119,7 +119,7 @@ def verdict_on(
 ) -> tuple[Verdict, str | None, int | None]:
     """Returns the verdict on a property, its reason, and the length of a run that breaks it.
 
-    The reason is None if the property is violated. The length is None if it is not.
+    A violated property has no reason (None); any other has no length (None).
     """
     if name not in {claim.name for claim in proof.claims}:
         return (

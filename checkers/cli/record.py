@@ -232,7 +232,7 @@ def subject_of(
 def record(run: Run, options: RecordOptions, subject: Subject) -> RecordResult:
     """Records a history on the system, while faults are injected into it.
 
-    The reference broker logs the requests that it applied, next to the history. The faults are
+    Next to the history, the reference broker logs the requests that it applied. The faults are
     written into the history's folder, even if the recording is interrupted.
     """
     from checkers.histories.io.faults import write_faults
@@ -268,7 +268,7 @@ def record(run: Run, options: RecordOptions, subject: Subject) -> RecordResult:
 
 @contextmanager
 def started(run: Run, subject: Subject, log: Path, fault_log: Path) -> Generator[System]:
-    """Starts the system with its files in the run folder; connects to a system that already runs.
+    """Starts the system with its files in the run folder, or connects to a running system.
 
     The reference broker writes the requests that it applied to `log`, and its kills and restarts to
     `fault_log`.

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 def _or_trials(function: Callable[..., None]) -> Callable[..., None]:
-    """Returns a command that repeats a trace or a trial.
+    """Returns a command that repeats a trace of a model, or kept trials.
 
-    If the argument is a folder or the file of a kept trial, trials are repeated. Otherwise
-    `function` repeats a trace of a model.
+    If the argument is a folder or the file of a kept trial, the command repeats trials. Otherwise
+    it calls `function`, which repeats a trace of a model.
     """
 
     @functools.wraps(function)
@@ -130,7 +130,7 @@ def replay_command(
 
 
 def _on_real_brokers(file: Path, on: str, meta: Mapping[str, Any]) -> str:
-    """Returns the error text for `--on` with a trace of a model.
+    """Returns the error text if a user repeats a trace of a model with `--on`.
 
     Such a trace cannot run on brokers. The text names the command `urteil reproduce`, which can
     show some counterexamples on brokers.

@@ -1,4 +1,4 @@
-"""A run: one invocation of a command. The run emits events, saves them, and ends with an exit code.
+"""A run: one invocation of a command, which emits events, saves them, and ends with an exit code.
 
 Results go to stdout, progress and notes to stderr. The last event is always `run_finished`.
 """
@@ -187,9 +187,8 @@ def command(
     """Returns a decorator that makes a command from a function whose first parameter is a `Run`.
 
     The command gets the options that all commands share, the reporters and an exit code. With
-    `decides=False` the command gives no verdicts, and its exit code is 0 if it succeeds. With
-    `folder=True` the run gets a folder. If a usage error leaves the folder without results, the run
-    removes it.
+    `decides=False` it gives no verdicts, and its exit code is 0 if it succeeds. With `folder=True`
+    the run gets a folder, which is removed if a usage error leaves it without results.
     """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
@@ -266,10 +265,10 @@ def command(
 
 @contextmanager
 def _lost_interrupts_hidden() -> Generator[None]:
-    """During the block, prevents Python's message about a KeyboardInterrupt that is ignored.
+    """Hides Python's message about an ignored KeyboardInterrupt, inside the `with` block.
 
-    Python prints this message and goes on if Ctrl-C comes during garbage collection. The run does
-    not lose the interrupt: it has already recorded that the user pressed Ctrl-C.
+    Python prints the message if Ctrl-C comes during garbage collection. The interrupt is not lost:
+    the run has already recorded that the user pressed Ctrl-C.
     """
     shows = sys.unraisablehook
 

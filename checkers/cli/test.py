@@ -147,7 +147,7 @@ def check_system(
 
 
 def inside(run: Run, suite: Suite, bugs: Bugs, profile: Profile, seed: int) -> None:
-    """Checks every claim of the suite under the claim's condition, and emits the verdicts.
+    """Checks every claim of the suite inside its condition, and emits the verdicts.
 
     The parameter `bugs` has the bugs that are switched on in the reference broker.
     """

@@ -165,8 +165,8 @@ def _progress(run: Run, subject: str, total: int, done: int) -> None:
 def _files(path: Path) -> list[Path]:
     """Returns the path itself, or the log files in a folder, ordered by name.
 
-    In the folder of a cluster that `urteil record --traced` started, these are the traces of its
-    nodes.
+    The folder of a cluster that `urteil record --traced` started has one trace for each node: these
+    are returned.
     """
     if not path.is_dir():
         return [path]

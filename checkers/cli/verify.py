@@ -215,8 +215,8 @@ def selected(expectation: Expectation) -> tuple[Variant, Spec]:
 def recorded(run: Run, name: str, sends: int, *bugs: str) -> Path:
     """Records a history on the reference broker, with some seeded bugs; returns its folder.
 
-    Without bugs, the recording must also contain lost responses: sends that the broker applied but
-    never answered. The emitted verdict is `holds` if there are enough of them, else `undecided`.
+    Without bugs, the recording must contain enough lost responses: sends that the broker applied
+    but did not answer. The emitted verdict on this is `holds` or `undecided`.
     """
     from checkers.record.options import RecordOptions
     from checkers.systems.opening import ServedSystem

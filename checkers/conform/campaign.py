@@ -51,10 +51,10 @@ class Side(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """The answers of both sides to the request of one step.
+    """The answers of both sides to one request.
 
-    `differences` is empty if the pair was not compared. `explained` has the reason for each
-    difference; None if the table of reasons has none.
+    `differences` is empty if the pair was not compared. `explained` has, for each difference, a
+    reason from the table of reasons, or None.
     """
 
     index: int
@@ -82,11 +82,11 @@ class Compared:
 def compare(
     sequence: Steps, system: Side, reference: Side, rows: Iterable[Reason]
 ) -> Iterator[Pair]:
-    """Runs the sequence on both sides, and yields each pair of answers.
+    """Sends the sequence of requests to both sides, and yields each pair of answers.
 
-    Leaves out requests of a version that the system does not support. After some differences the
-    answers are no longer compared. The remaining requests then go only to a running cluster, for
-    its recording.
+    Requests of a version that the system does not support are left out. After some differences the
+    answers are no longer compared. The remaining requests are then sent only if the system is
+    running, to complete its recording.
     """
     rows, equal = tuple(rows), True
     begun: dict[str, Send] = {}
@@ -136,8 +136,9 @@ def _answers(
 ) -> tuple[Any, Any]:
     """Returns the answers of both sides; repeats a read until every difference has a reason.
 
-    `rows` is the table of reasons, or None if the answers are not compared. In that case a read is
-    repeated until the system gives the same answer twice: its answer may lag behind a change.
+    `rows` has the known reasons, or is None if the answers are not compared. Without them, a read
+    is repeated until the system gives the same answer twice, since its answer may lag behind a
+    change.
     """
     if isinstance(step, Collect):
         until = time.monotonic() + step.within_ms / 1000

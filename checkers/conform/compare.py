@@ -19,9 +19,9 @@ _MEMBER: Final = "member_id"
 class Difference:
     """One field in which the answers to a request differ.
 
-    `field` is the path of the field, such as `topics.partitions.error_code`; it is empty if one
-    side has no answer, and ends with `(count)` if lists differ in length. `system` and `reference`
-    are the two values. `system_fields` and `reference_fields` are the objects that contain them.
+    `field` is its path, such as `topics.partitions.error_code`. The path is empty if one side has
+    no answer, and ends with `(count)` if lists differ in length. `system` and `reference` are the
+    two values. `system_fields` and `reference_fields` are the objects that contain them.
     """
 
     send: Send
@@ -78,8 +78,8 @@ def _below(
 def _ordered(items: list[Any]) -> list[Any]:
     """Sorts the members of a group by all their fields except the member id.
 
-    A system chooses member ids at random, so they give no order. Returns the items unchanged if an
-    item has no such member id.
+    A system draws member ids at random, so they give no order. Items without such an id are
+    returned unchanged.
     """
     if not all(isinstance(one, Mapping) and _is_drawn(one.get(_MEMBER)) for one in items):
         return items
@@ -100,7 +100,7 @@ def _uneven(
 ) -> Iterator[Difference]:
     """Yields the differences of two lists of different length.
 
-    If all items have names, items of the same name are compared, and each missing name is a
+    If all items have names, the items with equal names are compared, and each missing name is a
     difference. Otherwise the only difference is the length.
     """
     theirs, ours = _by_name(system), _by_name(reference)

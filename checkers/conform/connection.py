@@ -37,11 +37,11 @@ class Connection:
         answered: bool = True,
         within_s: float = ANSWERS_WITHIN_S,
     ) -> Answer:
-        """Sends a request and returns the fields of its response.
+        """Sends a request and returns the fields of its response, or a text.
 
-        Returns `CLOSED` if the connection is closed, `SILENT` after a timeout, and `SENT` if the
-        request has no response. If the response does not follow its schema, returns a text that
-        describes the error.
+        The text is `CLOSED` if the connection is closed, `SILENT` after a timeout, and `SENT` if
+        the request has no response. For a response that breaks its schema, the text describes the
+        error.
         """
         is_sent = self.write(api, version, body)
         if not is_sent:

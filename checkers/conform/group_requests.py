@@ -1,8 +1,8 @@
-"""Builds the requests of sequences on groups: classic ones, consumer groups and committed offsets.
+"""Builds requests on groups: classic groups, consumer groups and committed offsets.
 
-The values of earlier answers have names, by which later requests use them. Member `a` has the names
-`a.member` (its id), `a.epoch` and `a.owned` (its partitions). A classic group has the names
-`generation` and `leader`.
+Values from earlier answers get names, which later requests use. Member `a` has the names `a.member`
+(its id), `a.epoch` and `a.owned` (its partitions). A classic group has the names `generation` and
+`leader`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ Protocols = Sequence[tuple[str, bytes]]
 
 
 def member_of(letter: str, member: Any = None, *, otherwise: str = "") -> Any:
-    """Returns the member id of a request: by default the id that the member got when it joined.
+    """Returns the member id of a request: by default a symbol for the id that the member has.
 
-    The result is a symbol for this id. Until the member has joined, the symbol stands for the
-    parameter `otherwise`. If the parameter `member` is passed, it is returned instead: the id of
-    another member, or a wrong id.
+    Before the member has joined, the symbol stands for `otherwise`. If `member` is passed, it is
+    returned instead: the id of another member, or a wrong id.
     """
     return bound(f"{letter}.member", otherwise=otherwise) if member is None else member
 
@@ -245,8 +244,8 @@ def consumer_heartbeat(
 ) -> Send:
     """Returns a ConsumerGroupHeartbeat request of the member `letter`.
 
-    By default the request has the epoch of the member's last answer. If `keeps` is true, later
-    requests of the member use the epoch and the assignment in the answer to this one.
+    By default it has the epoch from the member's last answer. With `keeps`, later requests of the
+    member use the epoch and the assignment in the answer to this one.
     """
     body: dict[str, Any] = {
         "group_id": group,

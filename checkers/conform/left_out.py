@@ -1,7 +1,7 @@
 """Requests that end the process of a system, so that no comparison can go on after them.
 
-The mock cluster of librdkafka is part of a client's process, and an assertion of the mock ends it.
-Each row is a defect of the system. The other requests of a sequence are still sent.
+The mock cluster of librdkafka runs in a client's process, and a failed assertion ends it. Each row
+of the table here is such a defect. These requests are not sent; the rest of the sequence is.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The normal form of an answer: symbols replace values that two systems choose freely.
 
 Ids that a system chooses at random are numbered by their first appearance in the sequence:
-`producer 1`, `member 2`. Topics and groups have the names that the sequence gives them. Every
-broker is `broker`, and the length replaces a list of replicas, because each system places replicas
-by itself. Record batches are decoded. Times count from the start of the run. Lists of objects are
-sorted by their names and indexes. Fields of `NOT_COMPARED` are left out. The result is JSON.
+`producer 1`, `member 2`. Topics and groups have the names that the sequence gives them. Each system
+places replicas by itself, so every broker is `broker`, and a list of replicas becomes its length.
+Record batches are decoded. Times count from the start of the run. Lists of objects are sorted by
+their names and indexes. Fields of `NOT_COMPARED` are left out. The result is JSON.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class Normal:
     def _order(self, cells: Mapping[str, Any]) -> str:
         """Returns the sort key of an object in a list: its names and indexes.
 
-        Names that belong to this run become symbols; member ids that a system drew are left out.
+        Names that only this run uses become symbols. Member ids that a system drew are left out.
         """
         found = [
             self.session.symbolic_name(str(self._topic_name(cell) if _is_id(cell) else cell))

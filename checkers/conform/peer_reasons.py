@@ -1,9 +1,9 @@
 """Why the answers of kfake and of librdkafka's mock cluster differ from those of Apache Kafka 4.3.
 
-Both systems are compared with the reference broker, which stands for Kafka here. Where the
-reference broker itself differs from Kafka, `reasons` has a row; no row of this module is about such
-a field. So each difference is a finding about the peer: kfake or the mock. The last rows of a peer
-are general, one for each request. They explain every difference that no other row explains.
+Both are compared with the reference broker, which stands for Kafka. Where the reference broker
+itself differs from Kafka, `reasons` has a row, and this module has none. So each difference is a
+finding about the peer: kfake or the mock. The last rows of a peer are general, one for each
+request. They explain every difference that no other row explains.
 
 Source: github.com/twmb/franz-go, pkg/kfake; librdkafka, rdkafka_mock_handlers.c.
 """
@@ -51,9 +51,10 @@ def _beside_an_error(difference: Difference) -> bool:
 
 
 def _lacks_the_cut_batch(difference: Difference) -> bool:
-    """Returns whether the peer's answer lacks only the last, incomplete batch of a fetch.
+    """Returns True if the peer's answer lacks only the last, incomplete batch of a fetch.
 
-    The reference broker returns a part of the last batch if the fetch's limit of bytes cuts it off.
+    The reference broker returns a part of the last batch if the batch exceeds the fetch's byte
+    limit.
     """
     theirs = difference.system_fields["records"]
     *whole, last = difference.reference_fields["records"] or [None]
@@ -290,9 +291,9 @@ MOCK_ROWS: Final[tuple[Reason, ...]] = (
 
 
 def _others(peer: str) -> tuple[Reason, ...]:
-    """Returns the last rows of a peer's table: one general reason for each kind of request.
+    """Returns a peer's last reasons: a general one for each kind of request.
 
-    These rows explain every difference that no earlier row of the table explains.
+    They explain every difference that no other reason explains.
     """
     return (
         _theirs(

@@ -1,6 +1,6 @@
 """A reason for a difference: which system must change, and which differences the reason explains.
 
-The verdict says who must change. `OURS` is a fault of the reference broker that is not fixed yet.
+The verdict names the system that must change. `OURS` is an open fault of the reference broker.
 `PERMITTED` is a choice that the protocol leaves to a broker, or a simplification that no client can
 notice. `THEIRS` is a finding about the other system. A difference without a reason makes the
 command fail.
@@ -8,7 +8,8 @@ command fail.
 A reason applies to one field of some requests, for some values of both sides. `ANY` stands for
 every value. `when` is a condition on the other fields. `ends` means that the two sides are in
 different states after the difference, so the rest of the sequence is not compared. A `general`
-reason explains what no other reason explains; a read is repeated before this reason is used.
+reason explains differences that no other reason explains; before it is used for a read, the read is
+repeated.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Why Apache Kafka 4.3 and the reference broker differ: the table of all known differences.
 
-Every difference that `urteil conform` meets must have a row here. A row that explains no difference
-any more is stale, and a test asks for its removal.
+Every difference that `urteil conform` meets must have a row here. A test fails if a row no longer
+explains any difference.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ def _is_error_here(difference: Difference) -> bool:
 
 
 def _one_keeps_its_share(difference: Difference) -> bool:
-    """Returns whether a member keeps its partitions in one answer and gives some up in the other.
+    """Returns True if a member keeps its partitions in one answer, and gives up some in the other.
 
-    The member that keeps its partitions gets the next epoch at once. A member that gives some up
-    stays in its epoch until it has given them up.
+    A member that keeps its partitions gets the next epoch at once. A member that must give some up
+    stays in its epoch until it has done so.
     """
     kept, reduced = sorted(
         (difference.system_fields, difference.reference_fields),
@@ -75,10 +75,10 @@ def _has_another_leader(difference: Difference) -> bool:
 
 
 def _ends_with_a_segment(difference: Difference) -> bool:
-    """Returns whether the system's answer ends where Kafka begins a new log segment.
+    """Returns True if the system's answer ends where Kafka begins a new log segment.
 
-    Kafka begins a segment if the next batch is more than a week (segment.ms) younger than the first
-    batch of the last segment.
+    Kafka begins a new segment for a batch that is more than a week (segment.ms) younger than the
+    first batch of the last segment.
     """
     theirs = difference.system_fields["records"]
     ours = difference.reference_fields["records"]

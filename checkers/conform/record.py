@@ -1,7 +1,7 @@
 """The record of comparisons: how the answers of each system differ from those of Kafka.
 
-`record.json` has one row for each system. `python -m tools.conformance` writes this file. It also
-writes the page docs/conformance.md from the file.
+`record.json` has one row for each system. `python -m tools.conformance` writes this file, and from
+it the page docs/conformance.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Builds the requests of sequences on the data of one topic partition, and of transactions.
+"""Builds requests on the data of one topic partition, and requests on transactions.
 
-The body of a request has the fields of all versions; only those of the chosen version are sent. For
-example, a body has both the name and the id of a topic.
+The body of a request has the fields of all versions, such as both the name and the id of a topic.
+Only the fields of the chosen version are sent.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def commit_of(partition: int, offset: int, metadata: str | None = "m") -> dict[s
 def producer(name: str, *, epoch: int = 0, producer_id: int = 0) -> dict[str, Any]:
     """Returns the symbols for the producer id and epoch of the producer `name`.
 
-    The parameters `epoch` and `producer_id` are added to the producer's own values, to get wrong
-    ones. The name `p before` means producer `p` with the values before its last InitProducerId.
+    The numbers `epoch` and `producer_id` are added to these values, to get wrong ones. The name `p
+    before` means producer `p` with the values before its last InitProducerId.
     """
     return {
         "producer_id": bound(*_names(name, "id"), plus=producer_id, otherwise=777),
@@ -216,7 +216,7 @@ def init(
     to: str | None = None,
     retries: bool = True,
 ) -> Send:
-    """Returns an InitProducerId request whose answer gives the producer `name` its id and epoch.
+    """Returns an InitProducerId request; its answer has the id and epoch of the producer `name`.
 
     `own` is the id and epoch that the client already has (KIP-360).
     """
@@ -349,8 +349,8 @@ def end(
 ) -> Send:
     """Returns an EndTxn request of the producer `name`.
 
-    The answer of version 5 has the producer's next epoch. Later requests use this epoch by the name
-    that the parameter `binds` gives.
+    The answer of version 5 has the producer's next epoch. Later requests use it under the name
+    `binds`.
     """
     names = {f"{binds}.id": "producer_id", f"{binds}.epoch": "producer_epoch"}
     return Send(

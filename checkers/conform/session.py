@@ -1,8 +1,8 @@
 """Runs the steps of one sequence on one cluster: resolves symbols, finds receivers, keeps values.
 
-Each cluster has a session of its own. A caller can run each step on one session, then on the other.
-Later requests use values from earlier answers of the same cluster, such as its producer ids and
-member ids.
+Each cluster has its own session, so a caller can run each step on one session, then on the other.
+Later requests use values from earlier answers of the same cluster, such as producer ids and member
+ids.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class Session:
         return pending.answers[0]
 
     def bind(self, step: Send, answer: Answer) -> None:
-        """Stores values of the answer under the names that the step binds, for later steps.
+        """Stores values of the answer for later steps, under the names in the step's `binds`.
 
         A value that the answer lacks is not stored. If a name already has a value, the old value
         gets the name `NAME before`.
@@ -154,7 +154,7 @@ class Session:
     def receiver(self, to: str) -> int:
         """Returns the id of the broker that must get a request, from a text such as `leader ~t 0`.
 
-        If the topic has no leader, returns the lowest id.
+        If the topic has no leader, the result is the lowest broker id.
         """
         kind, *rest = to.split(" ")
         nodes = sorted(self.target.brokers)
@@ -199,9 +199,8 @@ class Session:
     def _is_loaded(self, key_type: int, key: str, found: Mapping[str, Any]) -> bool:
         """Returns True if the coordinator has loaded the data of the group.
 
-        To find out, a Heartbeat of an unknown member is sent: its error says whether the
-        coordinator still loads. Transactional ids need no check, because their requests are
-        retried.
+        The method sends a Heartbeat of an unknown member: its error shows whether the coordinator
+        still loads. Transactional ids need no check, because their requests are retried.
         """
         if key_type != GROUP:
             return True
@@ -267,9 +266,9 @@ _SYMBOLS: Final[Mapping[str, Any]] = {
 def retried_errors(step: Send) -> frozenset[str]:
     """Returns the errors after which the request is sent again.
 
-    By default these are the errors that every client retries. A request without `retries` is sent
-    again only while the markers of the former transaction are being written. Kafka then answers
-    CONCURRENT_TRANSACTIONS, or another error if a leader verifies the transaction.
+    With `retries`, these are the errors that every client retries. Without it, they are only the
+    errors while the markers of the previous transaction are being written: CONCURRENT_TRANSACTIONS,
+    or another error if a leader verifies the transaction.
     """
     retried = RETRIED if step.retries else STILL_ENDING
     is_verified = step.body.get("transactional_id") is not None and step.api in VERIFIED_TOO_EARLY

@@ -1,18 +1,18 @@
 """Sequences of raw requests as data, with symbols for values that a system chooses itself.
 
 A sequence is a list of steps for one fresh topic, group or transactional id. There are four kinds
-of steps. `Send` sends a request and waits for its answer. `Begin` only sends a request, and a later
-`Collect` takes its answer. `Pause` waits for a time. A sequence and its JSON are the same data, so
-a recording contains the requests.
+of steps. `Send` sends a request and waits for its answer. `Begin` only sends a request; a later
+`Collect` waits for its answer. `Pause` waits for a time. A sequence and its JSON are the same data,
+so a recording contains the requests.
 
 The body of a request may contain symbols. A text that begins with `~` is a name that this sequence
 alone uses. A text that begins with `^` is a name that all sequences of a run share. The functions
 of this module make the other symbols: for a value from an earlier answer, a topic id, record
 batches, a time, or bytes.
 
-A step names the broker that gets its request by `to`: `leader ~t 0`, `follower ~t 0`, `group ~g`,
-`transaction ~x`, `not-group ~g`, `not-transaction ~x`, `controller` (as the metadata says), `any`,
-or `node 1` (the broker with the lowest id).
+The field `to` of a step names the broker that gets the request: `leader ~t 0`, `follower ~t 0`,
+`group ~g`, `transaction ~x`, `not-group ~g`, `not-transaction ~x`, `controller` (as the metadata
+says), `any`, or `node 1` (the broker with the lowest id).
 """
 
 from __future__ import annotations
@@ -44,11 +44,12 @@ READS: Final = frozenset(
 class Send:
     """A request whose answer is compared.
 
-    `note` says what the request tests. `binds` gives names to the fields of the answer that later
-    steps use. With `repeats`, the request is sent again while the two answers differ, because its
-    answer may lag behind an earlier change; reads are always repeated. With `retries`, it is sent
-    again after every error that clients retry. Without `retries`, it is sent again only while the
-    markers of the former transaction are being written.
+    - `note` says what the request tests.
+    - `binds` gives names to fields of the answer, for later steps.
+    - With `repeats`, the request is sent again while the two answers differ, because its answer may
+      lag behind an earlier change. Reads are always repeated.
+    - With `retries`, it is sent again after every error that clients retry. Without `retries`, it
+      is sent again only while the markers of the previous transaction are being written.
     """
 
     api: Api
@@ -123,10 +124,10 @@ class Steps:
 
 
 def bound(*names: str, plus: int = 0, otherwise: int | str = 0) -> dict[str, Any]:
-    """Returns the symbol for a value that earlier steps bound to one of several names.
+    """Returns a symbol for a value from an earlier answer, by the name that it got there.
 
-    The symbol stands for the value of the first name that has one, increased by `plus`. If no name
-    has a value yet, the symbol stands for `otherwise`.
+    Of several names, the first that has a value counts. The number `plus` is added to the value. If
+    no name has a value yet, the symbol stands for `otherwise`.
     """
     return {"$bound": list(names), "plus": plus, "otherwise": otherwise}
 
@@ -150,9 +151,9 @@ def raw(data: bytes) -> dict[str, Any]:
 
 
 def if_same(first: str, second: str, then: Any, otherwise: Any) -> dict[str, Any]:
-    """Returns a symbol whose value depends on two other names.
+    """Returns a symbol whose value depends on the values of two names.
 
-    It is `then` if the names `first` and `second` are bound to the same value, else `otherwise`.
+    It is `then` if the names `first` and `second` have the same value, else `otherwise`.
     """
     return {"$if_same": [first, second], "then": then, "otherwise": otherwise}
 

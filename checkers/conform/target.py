@@ -82,9 +82,9 @@ class Target:
     def create(self, topics: Iterable[Topic], names: Mapping[str, str]) -> dict[str, Any]:
         """Creates topics and waits until every broker has them; returns their metadata.
 
-        `names` has the real name of each topic. Raises NotReady after a timeout. A system without
-        CreateTopics creates a topic when its metadata is first requested, and itself chooses the
-        number of partitions.
+        `names` has the real name of each topic. A system without CreateTopics creates a topic when
+        its metadata is first requested, and chooses the number of partitions. Raises NotReady after
+        a timeout.
         """
         topics = tuple(topics)
         connections = {node: Connection(*place) for node, place in self.brokers.items()}

@@ -1,4 +1,4 @@
-"""Opens both sides of a comparison, and summarises its differences.
+"""Opens both sides of a comparison, and summarises their differences.
 
 The reference broker runs in this process. The other side is a running cluster, or a recording.
 """
@@ -122,9 +122,9 @@ def with_recording(
 
 
 def answers_of_system(compared: Compared) -> Recorded:
-    """Returns one sequence with the answers of the system under test, for a recording.
+    """Returns one sequence of requests with the answers of the system under test, for a recording.
 
-    Steps whose request the system does not support have no answer, and are left out.
+    Requests that the system does not support have no answer, and are left out.
     """
     answers = {pair.index: pair.system for pair in compared.pairs}
     steps = compared.sequence.steps

@@ -1,7 +1,7 @@
-"""The actions that steps of schedules take on a cluster: faults, requests and pauses.
+"""The actions of a schedule's steps on a cluster: faults, requests and pauses.
 
-An action is a function of the stage, which has the running cluster and its clients. The functions
-with other parameters return an action.
+An action is a function whose argument is the stage: the running cluster and its clients. All other
+functions here return an action.
 """
 
 from __future__ import annotations
@@ -197,8 +197,8 @@ def delete_topic(stage: Stage) -> None:
 def prefer_disk(broker: int, disk: int) -> Do:
     """Chooses the disk, numbered from 1, on which the broker will create its replica.
 
-    The request comes before the topic exists: the broker remembers the disk, although it answers
-    UNKNOWN_TOPIC_OR_PARTITION.
+    The request comes before the topic exists. The broker answers UNKNOWN_TOPIC_OR_PARTITION, but
+    remembers the disk.
     """
 
     def do(stage: Stage) -> None:
@@ -228,8 +228,8 @@ def lose_disk(broker: int, *, listed: bool) -> Do:
 def delete_records(before: int, at: int) -> Do:
     """Deletes the records of the partition before an offset; accepts a timeout.
 
-    The request goes to the leader, the broker `at`. The leader deletes at once, and answers when
-    its followers have deleted too.
+    The request goes to the leader, the broker `at`. The leader deletes its records at once, and
+    answers after its followers have deleted theirs.
     """
 
     return lambda stage: stage.administration(at).delete_records(stage.place, before)

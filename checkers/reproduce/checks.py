@@ -26,7 +26,8 @@ def partition(
 ) -> Check:
     """Checks the state of a partition in the metadata of a broker; None accepts any value.
 
-    The leader -1 stands for no leader. `index` selects another partition than the schedule's.
+    The leader -1 stands for no leader. With `index`, another partition than the schedule's is
+    checked.
     """
 
     def check(stage: Stage) -> Seen:

@@ -1,8 +1,11 @@
 """Conducts one case of a reproduction: starts its cluster, takes its steps, keeps its history.
 
-The folder of a case has four parts. `history` is a history as `urteil record` writes it, with the
-faults. `cluster` has the settings, logs and data of every node. `steps.txt` lists the steps, and
-`proxies.txt` what the proxies did.
+The folder of a case has four parts:
+
+- `history`: the history and the faults, as `urteil record` writes them;
+- `cluster`: the settings, logs and data of every node;
+- `steps.txt`: the list of steps;
+- `proxies.txt`: the actions of the proxies.
 """
 
 from __future__ import annotations
@@ -46,7 +49,7 @@ class Taken:
 def conduct(
     case: Case, jars: Jars, folder: Path, report: Callable[[Taken], None]
 ) -> tuple[Taken, ...]:
-    """Takes the steps of the case until one does not happen, and returns the steps taken.
+    """Takes the steps of the case in order; returns those taken, up to the first that failed.
 
     Calls `report` after each step. Raises SystemFailed if the cluster does not start.
     """

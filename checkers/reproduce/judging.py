@@ -1,11 +1,11 @@
 """The verdict on a case: the analysis of its history, by the code of `urteil analyze`.
 
-A case shows the defect if the history has every anomaly that the reproduction names. It does not
-matter whether a client's settings permit the anomaly, such as lost records with acks=1. A case is
-undecided if a step did not happen, or if an assumption about the history is broken.
+A case shows the defect if the history has every anomaly that the reproduction names. An anomaly
+counts even if a client's settings permit it, such as lost records with acks=1. A case is undecided
+if a step did not happen, or if an assumption about the history is broken.
 
-Two kinds of defects are decided in another way. If no client sees the defect in time, the log
-directories are audited, by the code of `urteil analyze --log-dirs`. If the promise is about an
+Two kinds of defects are decided in another way. If no client can see the defect in time, the log
+directories are audited, by the code of `urteil analyze --log-dirs`. If the defect is a wrong
 answer, the answer to the last step decides.
 """
 

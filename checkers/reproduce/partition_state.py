@@ -1,4 +1,4 @@
-"""What the metadata of one broker says about a partition: its leader, ISR, ELR and replicas.
+"""A partition in the metadata of one broker: its leader, ISR, ELR and replicas.
 
 Source: KIP-966, DescribeTopicPartitions. Brokers before 4.0 have no ELR, and answer Metadata.
 """

@@ -1,9 +1,9 @@
 """A reproduction: a counterexample of the model as a directed schedule on real brokers.
 
 A reproduction has two cases: one that shows the defect, and a control experiment that must not show
-it. The two differ in one version, one setting or one step. A case is a layout of brokers and a list
-of steps. Each step has a check that it happened. If a step did not happen, the case decides
-nothing.
+it. The two differ in one version, one setting or one step. A case is a set of brokers with their
+settings, and a list of steps. Each step has a check that it happened. If a step did not happen, the
+case decides nothing.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The stage of a schedule: the cluster, its proxies, and the clients, whose calls become a history.
 
-Every send and every read is recorded as `urteil record` does, so `urteil analyze` can judge it. A
-schedule asks the metadata of one broker at a time, because brokers that are cut off from each other
-know different leaders.
+Every send and every read is recorded as `urteil record` does, so `urteil analyze` can judge it.
+Each metadata request goes to one broker, because brokers without a connection know different
+leaders.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Stage:
     def lose_disk(self, broker: int, *, listed: bool) -> None:
         """Deletes the last log directory of a broker that is down.
 
-        With `listed`, the directory stays in log.dirs, so that the broker finds an empty disk.
+        With `listed`, the directory stays in log.dirs, and the broker finds an empty disk.
         """
         self.cluster.lose_disk(broker, listed=listed)
         self.faults.append(Fault(at_ns=time.monotonic_ns(), do="lose-disk", node=broker))
@@ -229,7 +229,7 @@ class Stage:
     def send_once(self, broker: int, value: str) -> None:
         """Sends one produce request with acks=all to a broker, and does not retry.
 
-        The broker answers REQUEST_TIMED_OUT if the ISR has not replicated the record in time.
+        If the ISR has not replicated the record in time, the answer is REQUEST_TIMED_OUT.
         """
         batch = encode([Record(value=value.encode(), timestamp_ms=time.time_ns() // 1_000_000)])
         partition = {"index": self.index, "records": batch}
@@ -251,8 +251,8 @@ class Stage:
     def java_send(self, value: str, *, joins: bool = False) -> None:
         """Sends a record with the Java producer; the first call starts the producer.
 
-        With `joins`, the record joins the operation of the record before, so that the history keeps
-        the order of the two.
+        With `joins`, the record belongs to the same operation of the history as the previous one.
+        So the history keeps the order of the two.
         """
         if self.java is None:
             log = self.cluster.folder / "java-producer.log"

@@ -1,6 +1,6 @@
 """A transactional producer of confluent-kafka; each transaction is an operation of the history.
 
-A transaction whose commit was never requested has the outcome `fail`, whatever its abort returned:
+If the commit of a transaction was never requested, its outcome is `fail`, even if its abort failed:
 no request of the application can have committed it.
 """
 

@@ -2,7 +2,7 @@
 
 Transactions of version 1 add each partition by AddPartitionsToTxn and keep the producer epoch.
 Transactions of version 2 (KIP-890) add each partition by the produce request, and get a new epoch
-at each end. All requests go to one broker, which must lead the partition and coordinate the
+at each end. All requests go to one broker: it must lead the partition and be the coordinator of the
 transactional id.
 
 Source: KIP-98; KIP-360; KIP-890.
@@ -77,9 +77,10 @@ class RawTransactions:
         return str(answer["error_code"])
 
     def next_epoch(self, epoch: int) -> str:
-        """Asks for the epoch after `epoch`, as an instance does after an error (KIP-360).
+        """Requests the epoch after `epoch`, as an instance does after an error (KIP-360).
 
-        Returns the error and the epoch. The producer keeps its own epoch, as if the answer is lost.
+        Returns the error and the epoch. The producer keeps its own epoch, as if the answer were
+        lost.
         """
         body = {**NEW_INSTANCE, "producer_id": self.producer_id, "producer_epoch": epoch}
         answer = self._settled(lambda: self.call(Api.INIT_PRODUCER_ID, 4, body))

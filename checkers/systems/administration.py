@@ -4,10 +4,10 @@
     administration.reassign({("orders", 0): (2, 3)})
     administration.elect([("orders", 0)])
 
-Rounds of faults use two functions of this module, on a cluster that Urteil started. `prefer` makes
-a broker the first replica of every partition; if the broker has no replica of a partition, Kafka
-copies the data. `elect_preferred` makes the first replica of every partition its leader, if it is
-in sync.
+Two functions are for rounds of faults, on a cluster that Urteil started. `prefer` makes a broker
+the first replica of every partition; if the broker has no replica of a partition, Kafka copies the
+data. `elect_preferred` makes the first replica of every partition its leader, if this replica is in
+sync.
 
 Source: KIP-460 (elections), KIP-455 (reassignments), KIP-339 (configurations), KIP-107 (deletion).
 """
@@ -101,8 +101,8 @@ class Administration:
     def delete_records(self, place: Place, before: int) -> None:
         """Deletes the records before an offset; the leader of the partition must get the request.
 
-        The leader deletes at once and answers when its followers have deleted too, so a timeout is
-        no error.
+        The leader deletes its records at once, and answers after its followers have deleted theirs.
+        So a timeout is not an error.
         """
         topic, index = place
         partitions = [{"partition_index": index, "offset": before}]

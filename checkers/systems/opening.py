@@ -5,7 +5,7 @@ with opened(named("apache-kafka:4.3.0"), folder) as system:
 
 served                    the reference broker, in memory, inside this process
 apache-kafka              Apache Kafka of the default version: four processes on this machine
-apache-kafka:3.9.1        the same of another version, from 3.5.0 on
+apache-kafka:3.9.1        Apache Kafka of another version, from 3.5.0 on
 kfake, librdkafka-mock    other implementations, made for tests of clients
 HOST:PORT,HOST:PORT       a cluster that somebody else runs
 """
@@ -81,10 +81,11 @@ def named(text: str, kafka_home: Path | None = None) -> SystemName:
 
 @contextmanager
 def opened(name: SystemName, folder: Path, layout: Layout = DEFAULT) -> Generator[System]:
-    """Starts the system with its files in the new folder, or connects to a running cluster.
+    """Starts the system that `--on` names, or connects to a running cluster.
 
-    Raises InputFault if the system cannot be downloaded, and SystemFailed if it does not start. A
-    running cluster ignores the layout.
+    `folder` is new and gets the files of the system. `layout` has the brokers to start and their
+    settings; a running cluster ignores it. Raises InputFault if the system cannot be downloaded,
+    and SystemFailed if it does not start.
     """
     match name:
         case ServedSystem():

@@ -35,9 +35,9 @@ _FILES: Final = ("main.go", "go.mod", "go.sum")
 
 @contextmanager
 def kfake(layout: Layout) -> Generator[Remote]:
-    """Serves kfake in a process of its own, which ends with this one.
+    """Serves kfake in a process of its own, which ends with this process.
 
-    Raises InputFault if `go` is missing or fails, SystemFailed if kfake does not start.
+    Raises InputFault if `go` is missing or fails, and SystemFailed if kfake does not start.
     """
     settings = (f"{name}={value}" for name, value in layout.settings.items())
     call = [str(_built()), str(layout.brokers), *settings]

@@ -1,7 +1,7 @@
 """Free ports on loopback, below the range that the operating system uses for outgoing connections.
 
-While a broker is down, its port is free. The operating system could give a free port inside its
-range to an outgoing connection; then the broker could not start again.
+While a broker is down, its port is free. If the port were in that range, the operating system could
+use it for an outgoing connection, and the broker could not start again.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ FIRST_PORT, LAST_PORT = 19_092, 29_092
 def free_ports() -> Generator[int]:
     """Yields the free ports in ascending order, beginning at a random port.
 
-    After the last port, the search goes on with the lowest port. Because of the random beginning,
-    two clusters rarely try the same port.
+    The lowest port follows the highest one. Because of the random beginning, two clusters rarely
+    try the same port.
     """
     begin = random.SystemRandom().randrange(FIRST_PORT, LAST_PORT)
     for port in (*range(begin, LAST_PORT), *range(FIRST_PORT, begin)):

@@ -1,7 +1,7 @@
 """Rounds of faults on the brokers, drawn from a seed, and the log of the faults.
 
-When a round begins or ends, every broker is running. There are six kinds of rounds, which take
-turns; the brokers and the times are random:
+When a round begins or ends, every broker is running. The kinds of rounds take turns; the brokers
+and the times are random:
 
     stop            one broker stops cleanly and is started again: its session ends at once
     kill            one broker dies by SIGKILL and is started again: leaders move, logs recover

@@ -85,7 +85,7 @@ def _timeouts(timeouts: Timeouts, settings: Mapping[str, str]) -> Timeouts:
 def running(layout: Layout, options: ServeOptions = DEFAULT) -> Generator[ServedCluster]:
     """Serves the reference broker while the block runs, with the brokers of the layout.
 
-    Raises InputFault if the layout has a setting that the reference broker does not know.
+    Raises InputFault if the layout has a setting that the reference broker does not support.
     """
     if layout.node_settings or layout.features:
         raise InputFault(

@@ -1,12 +1,12 @@
 """The system under test: a running cluster with an address, and the faults that it can suffer.
 
-The abilities of a system are the actions that Urteil can do to its brokers. The clusters differ:
+The abilities of a system are the actions that it supports. The clusters differ:
 
     apache-kafka:4.3.0      every action: each node is a process of this machine
     served                  kill, start and power loss: the reference broker runs inside Urteil
-    HOST:PORT               none: somebody else runs the cluster, and clients alone reach it
+    HOST:PORT               none: somebody else runs the cluster, and only clients reach it
 
-A caller plans only what the system can do. A claim that needs more is undecided.
+A caller plans only actions that the system supports. A claim that needs others is undecided.
 """
 
 from __future__ import annotations

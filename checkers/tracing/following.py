@@ -1,16 +1,15 @@
-"""Follows the events of one subject, one by one, and looks ahead where a line came late.
+"""Follows the events of a trace through a spec, and looks ahead for events whose lines came late.
 
 Kafka writes most lines after their effect, and another thread may see the effect before the line is
 written. So if an event is refused, events whose lines come later may have to be taken before it.
 
-Such a late event must be of a kind that Kafka logs after its effect. Its line comes at most
-`ahead_ms` after the refused event. The late event is the next event of its thread, because one
-thread writes its lines in order. Of all sequences of late events that make the refused event
-possible, the shortest is taken. The search is bounded. The result has the longest distance that was
-used.
+A late event has three properties: Kafka logs its kind after the effect; its line comes at most
+`ahead_ms` after that of the refused event; and it is the next event of its thread, because a thread
+writes its lines in order. The shortest sequence of late events that makes the refused event
+possible is taken. The search is bounded. The result has the longest time by which a line came late.
 
-A trace is accepted when every event was taken. Otherwise the result has the first event that the
-spec forbids, why, the state there, and the events around it.
+A trace is accepted if every event was taken. Otherwise the result has the first event that the spec
+forbids, the reason, the state before it, and the events around it.
 
 Source: Cirstea, Kuppe, Loillier and Merz, Validating Traces of Distributed Programs Against TLA+
 Specifications; Smart Casual Verification (arXiv 2406.17455).
@@ -77,7 +76,7 @@ class Following:
     def run(self, progress: Callable[[int], None] | None = None) -> Refused | None:
         """Takes events until the end, or until the spec refuses one; returns the refusal or None.
 
-        After a refusal, the field `start` is the number of the refused event.
+        After a refusal, the field `start` has the number of the refused event.
         """
         while self.start < len(self.events):
             refused = self.next()
@@ -88,9 +87,9 @@ class Following:
         return None
 
     def next(self) -> Refused | None:
-        """Takes the next event; if it is refused, first takes late events that make it possible.
+        """Takes the next event; returns None, or the refusal of the spec.
 
-        Returns None if the event was taken, else the refusal.
+        If the event is refused, late events that make it possible are taken first.
         """
         if self.start in self.early:
             self.early.discard(self.start)
@@ -102,9 +101,9 @@ class Following:
         return None
 
     def _look_ahead(self) -> bool:
-        """Takes the shortest sequence of late events after which the next event is accepted.
+        """Takes the shortest sequence of late events after which the spec accepts the next event.
 
-        Returns False, and takes nothing, if there is none within the bounds.
+        If there is none within the bounds, takes nothing and returns False.
         """
         event, tried = self.events[self.start], 0
         here = self.mapping.position
@@ -133,9 +132,9 @@ class Following:
     def _heads(self, taken: Sequence[int]) -> list[int]:
         """Returns the numbers of the events that may be taken before the refused event.
 
-        There is at most one event for each thread: the thread's next event in the trace. The event
-        must be of a kind that Kafka logs after its effect. Its line must come at most `ahead_ns`
-        after the line of the refused event. The thread of the refused event has no such event.
+        They are of a kind that Kafka logs after its effect. Their lines come at most `ahead_ns`
+        after the line of the refused event. Each is the next event of its thread, and none is of
+        the thread of the refused event.
         """
         first = self.events[self.start].line
         threads, found = {(first.node, first.thread)}, list[int]()
@@ -167,8 +166,8 @@ def follow(
 ) -> Followed:
     """Follows the events up to the first that the spec forbids; there must be at least one event.
 
-    The parameter `begun` is a mapping from events to actions, before the first event. If no mapping
-    could be created, `begun` is a refusal, and the result contains this refusal.
+    The parameter `begun` maps events to actions of the spec. If no such mapping could be created,
+    `begun` is a refusal, and the result contains it.
     """
     subject = events[0].subject
     if isinstance(begun, Refused):

@@ -1,18 +1,19 @@
 """The events of one partition of a real cluster, as actions of `idempotence-abstract`.
 
-The spec has one log, that of the newest leader. Just before a leader appends, its producer state
-manager logs which producer, epoch and sequences the batch has, in the same thread.
+The spec has one log, that of the newest leader. Just before a leader appends a batch, it logs the
+producer, epoch and sequence numbers of the batch, in the same thread.
 
-    append_first    the first batch of a producer epoch, which must have sequence 0
+    append_first    the first batch of a producer epoch, which must have sequence number 0
     append_next     every other record
-    change_leader   a broker starts to lead in a newer leader epoch; its log ends there
+    change_leader   a broker starts to lead in a newer leader epoch; the log of the spec is
+                    truncated to the end of this broker's log
 
 Transaction markers and batches without a producer id count as records of an extra producer, which
 has a single epoch. No line shows that a producer received an acknowledgement, so `acknowledge` is
 never taken.
 
 Source: KIP-98; ProducerStateManager.update; `model.idempotence_abstract.actions`.
-Simplified: sequences that wrap, and a producer that expired and goes on, are no steps of the spec.
+Simplified: the spec has no sequence numbers that wrap, and no producer that expires and goes on.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The steps of a leader: it records fetches, advances the high watermark, and extends the ISR.
 
 Source: Partition.updateFollowerFetchState, maybeIncrementLeaderHW and maybeExpandIsr.
-Simplified: a leader that is elected again keeps what it knows of its followers
-(Replica.resetReplicaState). The leader of the spec forgets it, so the trace is undecided from there
-on.
+Simplified: a leader that is elected again keeps its state of its followers
+(Replica.resetReplicaState). The leader of the spec forgets this state, so the rest of the trace is
+undecided.
 """
 
 from __future__ import annotations

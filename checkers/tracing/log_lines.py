@@ -2,10 +2,10 @@
 
 Log4j2 writes the files with the layout `%nano %p %c{1} [%t] %m%n`. `%nano` is a monotonic clock
 that all processes of a machine share, so the lines of several nodes can be ordered. All lines of a
-file are of one node. The first line that names its node names it for the whole file.
+file are of one node: the one that its first line with a node's name names.
 
-A line that does not have the layout continues the message of the line before, as a stack trace
-does. Such lines are skipped.
+A line without this layout continues the message of the previous line, as in a stack trace. Such
+lines are skipped.
 """
 
 from __future__ import annotations
@@ -47,9 +47,8 @@ class LogLine:
 def log_lines(files: Iterable[Path]) -> Iterator[LogLine]:
     """Yields the lines of each file that have the layout; nothing for an empty file.
 
-    A name that ends in .gz is read as gzip. Raises InputFault for a file that cannot be read, and
-    for a file whose lines name no node. A file that has text but no line of the layout is an error
-    too.
+    A name that ends in .gz is read as gzip. Raises InputFault for a file that cannot be read, that
+    names no node, or that has text but no line of the layout.
     """
     for file in files:
         yield from _lines_of(file)

@@ -1,8 +1,8 @@
-"""Events, each stated by one log line, and the rows of tables that say how to read log lines.
+"""Events, each shown by one log line, and the rows of tables that say how to read log lines.
 
 An event is a fact about one subject: a partition or a transactional id. A row describes one kind of
-log line: the logger, how the message begins after its `[...]` prefix, and the step that it shows.
-The pattern of the row finds the subject and the fields of the event in the message.
+log line: its logger, the beginning of its message after the `[...]` prefix, and the step that it
+shows. The pattern of the row finds the subject and the fields of the event in the message.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A kind of log line: its logger, how its message begins, and the step that it shows.
+    """A kind of log line: its logger, the beginning of its message, and the step that it shows.
 
     Lines of a row without a step are ignored.
     """
@@ -125,8 +125,8 @@ def event_of(row: Row, line: LogLine, match: re.Match[str]) -> Event:
 def _field(text: str) -> Field:
     """Parses one value of a log line.
 
-    `[1, 2]` is a set of broker ids, `7` is a number, the recovery state RECOVERING is 1, and any
-    other text is 0.
+    `[1, 2]` is a set of broker ids, and `7` a number. The recovery state RECOVERING is 1; any other
+    text is 0.
     """
     if text.startswith("["):
         return frozenset(int(x) for x in re.findall(r"\d+", text))

@@ -4,12 +4,11 @@
     swapped    two consecutive events of one thread are exchanged
     altered    a number of an event is one more or less, or a set has a broker more or less
 
-Some mutants are *equivalent* to the real trace, so that no check could reject them. This is the
-case if a dropped event changes nothing, or if two exchanged events lead to the same position in
-both orders.
+Some mutants are *equivalent* to the real trace, so no check can reject them: a dropped event
+changes nothing, or two exchanged events lead to the same state in both orders.
 
-Events of different threads are not exchanged, because the order of their lines is no fact: lines
-come late. Fields that the spec does not have are not altered.
+Events of different threads are not exchanged, because their lines may come late and in any order.
+Fields that the spec does not have are not altered.
 """
 
 from __future__ import annotations
@@ -95,10 +94,11 @@ def judged(
     begin: Begin,
     ahead_ms: int = AHEAD_MS,
 ) -> Iterator[Judged]:
-    """Follows each mutant through the spec, and yields the results.
+    """Follows each mutant of a trace through the spec, and yields the results.
 
-    The mutants must be ordered by the mutated event, so that the events before it are followed only
-    once. The parameter `begin` creates the mapping of a trace. The real trace must be accepted.
+    The mutants must be ordered by the mutated event, since the common events before it are followed
+    only once. The parameter `begin` creates the mapping from events to actions. The spec must
+    accept the real trace.
     """
     begun = begin(events)
     assert not isinstance(begun, Refused)

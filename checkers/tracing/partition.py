@@ -1,7 +1,7 @@
 """The state of a traced partition: the spec's state, and facts that the spec does not have.
 
 The modules `controller_steps`, `role_steps`, `log_steps`, `leader_steps` and `follower_steps` map
-events to actions on this state. `replication` has the table of all steps.
+events to actions on this state. The module `replication` has the table of all steps.
 
 Source: `model.replication_abstract.losses`; KIP-101; KIP-497; KIP-966.
 """

@@ -31,10 +31,10 @@ class Reading:
 
     @property
     def with_producers(self) -> Mapping[str, list[Event]]:
-        """Returns the partitions with at least one line that names the producer of a batch.
+        """Returns the events of each partition with at least one line that names a producer.
 
-        Partitions of `__consumer_offsets` are left out. The group coordinator gives each batch of
-        transactional offset commits the sequence 0, and Kafka does not check these sequences.
+        Partitions of `__consumer_offsets` are left out: the group coordinator gives each batch of
+        transactional offset commits the sequence number 0, and Kafka does not check these numbers.
         """
         return {
             partition: events
@@ -46,8 +46,8 @@ class Reading:
 def read(lines: Iterable[LogLine]) -> Reading:
     """Returns the events of each partition and transactional id, in the order of the clock.
 
-    A partition is left out if no line shows its creation. A line that no row of the tables matches
-    is unknown. Unknown lines are kept if they name a partition in the result.
+    A partition is left out if no line shows its creation. Lines that no row of the tables matches
+    are unknown; they are kept if they name a partition in the result.
     """
     found, unknown = Reading(), list[LogLine]()
     for line in lines:

@@ -1,7 +1,7 @@
-"""The controller's registration of a partition: how it was at each partition epoch.
+"""The controller's registration of a partition: its state at each partition epoch.
 
 A line about a change has the old and the new values, so a missing change is noticed. Every
-controller of a quorum logs every change. The first line with a new partition epoch is taken as the
+controller of a quorum logs every change. The first line with a new partition epoch counts as the
 change. The lines of other controllers with this epoch must agree with it.
 
 Source: PartitionRegistration.diff; ReplicationControlManager.replay; KIP-966.

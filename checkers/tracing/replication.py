@@ -5,16 +5,15 @@ both. The spec decides whether the actions are allowed. The mapping itself compa
 a line repeats: an offset, an epoch, a high watermark.
 
     isr[e]           stands for the ISR and the ELR of the registration
-    fetch_request    is taken when the follower sends the fetch. If the leader had not begun to
-                     lead at that time, it is taken when the leader records the fetch
-    drop_member      the leader stops waiting for a replica that left the ISR. No line shows it.
-                     So it is taken, if allowed, when an advance of the high watermark needs it
+    fetch_request    is taken when the follower sends the fetch; if the leader had not begun to
+                     lead at that time, when the leader records the fetch
+    drop_member      the leader stops waiting for a replica that left the ISR. No line shows this,
+                     so it is taken, if allowed, when an advance of the high watermark needs it
     message          is the number of the append; the trace does not show the contents of records
 
 The trace is followed in the version `with-losses` of the spec. Until a step may lose records, this
 version has the same steps as the proved version. The spec has no reassignments, and no follower
-that deletes its log and starts at an offset. Events of reassignments and of such followers are
-reported as *outside* of the spec.
+that deletes its log and starts at an offset. Their events are reported as *outside* of the spec.
 
 Source: `model.replication_abstract.actions` and `losses`; KIP-101; KIP-497; KIP-966.
 """

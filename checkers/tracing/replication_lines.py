@@ -1,6 +1,6 @@
-"""The table of log lines about replication: which step of a partition each kind of line shows.
+"""The table of log lines about replication: the step of a partition that each kind of line shows.
 
-Lines without a step are ignored. The first row that fits a line is used. If a logger is in the
+The first row that fits a line is used. Lines without a step are ignored. If a logger is in the
 table but no row fits its line, the line is *unknown*. `urteil trace` counts unknown lines, because
 a new release of Kafka may write new ones. The messages are those of Kafka 3.5 to 4.3. Kafka's state
 change logger appears in the logs as `logger`.

@@ -97,7 +97,7 @@ class ReplicationState(NamedTuple):
         return epoch > 0 and before == now
 
     def losses(self, steps: Sequence[LossyStep]) -> Iterator[Loss]:
-        """Yields the lost committed records, by the leader epoch in which they were lost.
+        """Yields the losses of committed records, in the order of their leader epochs.
 
         The parameter `steps` has all steps so far that may lose records.
         """

@@ -1,7 +1,7 @@
-"""The steps of a broker that gets a role: it loads its log, learns the registration, and begins.
+"""The steps of a broker that gets a role: it loads its log, learns its role, and begins.
 
-The line of a role shows where the log ends. If the broker has restarted since its last role, the
-log may be shorter than before: it lost its disk, or what was not flushed.
+The line of a role shows the end of the log. If the broker has restarted since its last role, the
+log may be shorter than before: the broker lost its disk, or records that were not flushed.
 
 Source: Partition.makeLeader and makeFollower; ReplicaManager.applyDelta.
 """
@@ -57,7 +57,7 @@ def follow(partition: Partition, event: Event) -> Outcome:
 
 
 def _lose_end(partition: Partition, event: Event, r: int) -> Outcome:
-    """Takes an action that shortens the replica's log, if it is shorter after the broker's restart.
+    """Takes an action that shortens the replica's log, if the log is shorter after a restart.
 
     The broker has lost its disk, or records that were not flushed.
     """

@@ -1,20 +1,19 @@
 """The events of one transactional id of a real cluster, as actions of `transactions-abstract`.
 
-A change by the coordinator counts when its append to `__transaction_state` was replicated. If the
-coordinator fails after an append, no line confirms the change, but the next coordinator reads it.
-Such a change counts when a later event needs it.
+A change by the coordinator counts when its record in `__transaction_state` has been replicated. If
+the coordinator fails after it has appended this record, no line confirms the change, but the next
+coordinator reads it. Such a change counts when a later event needs it.
 
     write_marker    is taken for every added partition when the coordinator has all answers
     append          is never taken, because no line names the producer of a batch; so a trace does
                     not check the claims about records
 
-The spec has two versions. A trace is followed in `v2` if the client's transactions were of
-transaction version 2 (TV_2), else in `v1`. An abort that the coordinator itself begins is the
-action `fence`. Such an abort has the transaction version of the cluster, which may differ from that
-of the client's transactions.
+The spec has two versions: `v2` if the client's transactions were of transaction version 2 (TV_2),
+and `v1` otherwise. An abort that the coordinator itself begins is the action `fence`. It has the
+transaction version of the cluster, which the client's transactions need not have.
 
 Source: KIP-98; KIP-890; `model.transactions_abstract.versions`.
-Simplified: a producer id that is replaced, and a transactional id that expires, are no steps.
+Simplified: producer ids are not replaced, and transactional ids do not expire.
 """
 
 from __future__ import annotations
@@ -217,7 +216,7 @@ class TransactionalId:
         return refused or self._epoch_differs(after, "producer_epoch", (self._transaction,))
 
     def _epoch_differs(self, after: Metadata, name: str, keys: tuple[int, ...]) -> Outcome:
-        """Refuses a line whose open transaction has another producer epoch than in the spec.
+        """Refuses a line of an open transaction whose producer epoch differs from the spec's.
 
         Returns None if the epochs are equal, or if no transaction is open.
         """
@@ -280,8 +279,9 @@ class TransactionalId:
     def _confirm_decision(self, event: Event) -> Outcome:
         """Refuses a marker whose result, commit or abort, is not what the coordinator decided.
 
-        A failed coordinator may have appended the decision without a line that confirms it. Then
-        the marker of the next coordinator confirms the decision, and its actions are taken first.
+        A failed coordinator may have appended its decision without a line that confirms it. Then
+        the next coordinator's marker confirms the decision, and the actions of the decision are
+        taken first.
         """
         appended, result = self._appended, event.text("result")
         if appended is not None and appended.coordinator_epoch < event.number("coordinator"):

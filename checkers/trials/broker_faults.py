@@ -1,11 +1,11 @@
 """The faults on the brokers of one system, for all trials that run on it at the same time.
 
-Several trials share a cluster, because starting one takes long. If a trial kills a broker, the
-broker is down for all trials, and all of them take this into account. A setting allows certain
-faults. If the setting satisfies the condition of a claim, the claim must hold under these faults,
-even if another trial with the same setting injects them.
+Starting a cluster takes long, so several trials share one. If a trial kills a broker, the broker is
+down for all of them, and all take this into account. Trials at the same time have the same setting,
+and a setting allows certain faults. If the setting satisfies the condition of a claim, the claim
+must hold under these faults, even if another trial injects them.
 
-A trial that will inflict no more faults is *calm*. The brokers recover once every trial is calm.
+A trial that will inject no more faults is *calm*. The brokers recover once every trial is calm.
 """
 
 from __future__ import annotations

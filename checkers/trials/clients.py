@@ -1,7 +1,7 @@
 """The clients of the simulation, run in real time for one trial.
 
-`runtime` carries out what the clients do. A trial also runs programs that query the brokers. The
-history does not contain the operations of these programs.
+`runtime` carries out the clients' requests. A trial also runs clients that query the state of the
+brokers. Their operations are not in the history.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Result = TypeVar("Result")
 
 
 class RealTimeClients:
-    """The clients of a trial; a state machine of a suite drives them in virtual time.
+    """The clients of a trial in real time; a suite's state machine drives them in virtual time.
 
     The names of topics and groups get a prefix, so that trials on one system are separate.
     """

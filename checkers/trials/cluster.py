@@ -1,8 +1,8 @@
 """The faults of a trial on a real cluster, with the interface of the simulated cluster.
 
-So the state machines of the suites drive both clusters alike. The system under test kills and
-starts brokers, and its proxies cut the links between them. `clients` has the clients of the trial,
-and `watched` its topics.
+So the state machines of the suites drive both kinds of clusters alike. The system under test kills
+and starts brokers, and its proxies cut the links between them. `clients` has the clients of the
+trial, and `watched` its topics.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ class RealTimeCluster(WatchedTopics):
     def run_for(self, duration_ms: int) -> None:
         """Runs the clients for this virtual time.
 
-        Before that, waits until the brokers that this trial has started accept clients. A process
-        of Kafka takes seconds for this.
+        First waits until the brokers that this trial has started accept clients: a process of Kafka
+        takes seconds to start.
         """
         starting, self._starting = self._starting, {}
         self.run_until(

@@ -1,17 +1,17 @@
 """Decides claims inside and outside their conditions, by trials on a running system.
 
-Inside its condition a claim must hold. Two kinds of trials try to break the claim: trials with
-random calls, and programs that catch seeded bugs in the simulation. The verdict is `holds` if no
-trial breaks the claim; this is no proof.
+Inside its condition a claim must hold. Two kinds of trials try to break it: trials with random
+calls, and programs that find seeded bugs in the simulation. A program is the list of calls of a
+trial. The verdict is `holds` if no trial breaks the claim; this is no proof.
 
 Outside its condition a claim should break. Some claims have goals, which should be reached inside
 the condition. In both cases, the first trials are programs that succeed in the simulation. Trials
 with random calls follow.
 
 A trial that breaks a claim or reaches a goal is repeated. `again` counts the repetitions with the
-same result. A trial with random calls is first shortened: the other trials at the same time are
-left out, then single calls. Each shortened trial is run at most twice. It replaces the longer trial
-if one of these runs has the same result. The programs of the simulation are short already.
+same result. A trial with random calls is shortened before: the other trials at the same time are
+left out, then single calls. Each shorter trial is run at most twice. It replaces the longer one if
+one of these runs has the same result. The programs of the simulation are short already.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ class Judged:
     """The verdict on a claim, inside or outside its condition.
 
     `evidence` is the trial that proves the verdict, if there is one. `tried` has the kinds of
-    faults that the trials could have, and `untried` the other kinds that the suite has rules for.
+    faults that were possible in the trials, and `untried` the other kinds that the suite can
+    inject.
     """
 
     side: Side
@@ -123,7 +124,7 @@ def decide(
     effort: Effort,
     progress: Callable[[str], None],
 ) -> Iterator[Judged]:
-    """Yields a verdict for each side; a side is a claim, either inside or outside its condition.
+    """Yields a verdict on each claim inside or outside its condition.
 
     Claims inside their conditions share trials if they have the same setting.
     """
@@ -183,10 +184,11 @@ class Trying:
         return [*fragile[: self.effort.fragile], *seeds]
 
     def _batches(self, setting: str) -> Iterator[Sequence[Program | str]]:
-        """Yields programs and seeds in batches; the trials of one batch run at the same time.
+        """Yields the programs and seeds of the trials, in batches; a batch runs at the same time.
 
-        Some faults are allowed to only one trial at a time. If the suite has rules for them, one
-        more trial runs alone at the end.
+        A program is a list of calls; a seed stands for random calls. Some faults are possible in
+        only one trial at a time. If the suite can inject them, one more trial runs alone at the
+        end.
         """
         plans, size = self._plans(setting), self.effort.together
         yield from (plans[at : at + size] for at in range(0, len(plans), size))
@@ -227,7 +229,7 @@ class Trying:
     def show(self, side: Side) -> Judged:
         """Returns the verdict on a claim outside its condition, or on a claim that has goals.
 
-        One trial proves such a verdict, if it breaks the claim or reaches the goal.
+        One trial that breaks the claim or reaches the goal proves such a verdict.
         """
         if side.bugs:
             return _undecided(side, "only the reference broker has seeded bugs")
@@ -299,11 +301,10 @@ class Trying:
     # ------------------------------------------------------------ the same once more
 
     def _reduced(self, side: Side, name: str, found: Ran) -> tuple[Ran, Again]:
-        """Returns a shortened trial with the same result, and how often its repetitions have it.
+        """Returns a shortened trial with the same result, and how often its repetitions had it.
 
-        The result is a broken claim or a reached goal, whose name is the parameter `name`. The
-        other trials at the same time are left out first, then the calls of this trial, one at a
-        time.
+        The result is the broken claim or reached goal `name`. The other trials at the same time are
+        left out first, then the calls of this trial, one at a time.
         """
         programs = known.recorded(self.suite.name, side.claim, side.setting)
         smallest, left = found, 0 if found.calls in programs else self.effort.reductions
@@ -353,8 +354,8 @@ def _needed(suite: Suite, side: Side) -> set[Power]:
 def _cannot(powers: Collection[Power], needed: Collection[Power]) -> str:
     """Returns why a system with these powers cannot decide a claim; empty if it can.
 
-    The powers of a system are the faults, settings and inside views that it offers. The system may
-    lack a kind of fault, or its settings may violate the claim's condition.
+    The powers of a system are the faults, settings and views of its inner state that it offers. It
+    may lack a kind of fault, or its settings may violate the claim's condition.
     """
     lacking = sorted(power for power in needed if power not in powers)
     if lacking:

@@ -1,4 +1,4 @@
-"""Keeps the evidence of a trial.
+"""Keeps the evidence of a trial, in a folder with these files.
 
     program.txt         the verdict, the repetitions, and the calls of rules
     trial.json          the same calls and where they ran, for `urteil replay`
@@ -7,7 +7,7 @@
     node-1.log.gz       the log of each node, up to the end of the repetitions
     node-1.trace.gz     the lines of its trace that contain `orders-0`, if the system is traced
 
-The reference broker runs inside Urteil and writes no logs.
+The reference broker runs inside Urteil and writes no logs, so its folder has no logs.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Origin:
 
 
 def program(suite: Suite, ran: Ran) -> str:
-    """Returns, as programs, the calls of the trial and of the other trials at the same time.
+    """Returns the calls of the trial, and of the trials at the same time, as runnable text.
 
     The comment of a call is the first sentence of its rule's docstring.
     """
@@ -65,9 +65,9 @@ def program(suite: Suite, ran: Ran) -> str:
 def kept(
     folder: Path, suite: Suite, judged: Judged, system: System, settings: Settings = NO_SETTINGS
 ) -> Path | None:
-    """Writes the evidence of a trial to a new folder below `folder`; returns the new folder.
+    """Writes the evidence of a trial to a new folder below `folder`, and returns the new folder.
 
-    `settings` are those that the user gave the brokers. Returns None if there is no evidence.
+    Returns None if there is no evidence. `settings` are those that the user gave the brokers.
     """
     if judged.evidence is None:
         return None

@@ -1,7 +1,7 @@
-"""Looks inside the brokers of Apache Kafka on this machine: their traces and their log folders.
+"""The inner state of Apache Kafka's brokers on this machine: their traces and their log folders.
 
-Only a traced cluster shows the states of replicas. Kafka before 4.0 writes other lines, which
-`urteil trace` does not read.
+Only the traces show the states of replicas. Kafka before 4.0 writes other lines, which `urteil
+trace` does not read.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from properties.claims.elections import Moment
 class Inside:
     """The traces and the log folders of one partition.
 
-    This object is created before the partition. It reads only the lines of the traces that are
-    written after its own creation. The partition has the name that the brokers use.
+    The object must be created before the partition: it reads only later lines of the traces.
+    `partition` is the name that the brokers use.
     """
 
     cluster: Cluster
@@ -48,9 +48,9 @@ class Inside:
         return moments(events, lives, self.contents, virtual_ms)
 
     def _trace(self, node: int, folder: Path) -> Path:
-        """Copies a part of the node's trace to a file, and returns the file.
+        """Copies the end of the node's trace to a file, and returns the file.
 
-        The part has the lines that the node has written since this object was created.
+        It has the lines that the node has written since this object was created.
         """
         since = folder / f"node-{node}.log"
         with self.cluster.trace(node).open("rb") as trace, since.open("wb") as copy:

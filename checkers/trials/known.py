@@ -1,9 +1,9 @@
 """The programs that the simulation has found, by suite, claim and setting.
 
-A program that breaks a claim outside its condition in the simulation is tried first on a real
-system, also outside the condition. Other programs break a claim by a seeded bug of the simulated
-broker. These programs are tried inside the condition, where a real broker must not break the claim.
-They are worth a trial, because they lead to situations where a bug does harm.
+A program is the list of calls of a run. Some programs break a claim outside its condition in the
+simulation: on a real system, they are tried first outside the condition. Other programs break a
+claim by a seeded bug of the simulated broker: they are tried inside the condition, where a real
+broker must not break the claim. They lead to situations in which a bug does harm.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The cluster that trials start, and their pace.
 
-The pace is how much slower real time is than virtual time. The sessions of group members and the
-timeouts of transactions are those of the suites, multiplied by the pace. Kafka's default settings
-do not permit such short times, so the layout changes these settings. Each internal topic has one
-partition, so there is one coordinator: the leader of this partition.
+The pace is how much slower real time is than virtual time. Group sessions and transactions have the
+timeouts of the suites, multiplied by the pace. Kafka's default settings do not permit such short
+times, so the cluster has other settings. Each internal topic has one partition, so there is one
+coordinator: the leader of this partition.
 
 Source: Kafka documentation, "Broker Configs" and "Group Configs".
 """
@@ -77,8 +77,8 @@ def started(
     """Starts the system for trials, with additional broker settings.
 
     With `proxied`, links between its nodes can be cut. With `traced`, Apache Kafka writes traces
-    that show the states of replicas. Raises InputFault if the system does not have the settings, or
-    if its links cannot be cut.
+    that show the states of replicas. Raises InputFault if the system does not support the settings
+    or the cuts.
     """
     if proxied and not isinstance(name, KafkaSystem):
         raise InputFault(

@@ -1,8 +1,8 @@
 """The faults on single requests between brokers, as rules of the proxies.
 
 Source: Kafka documentation, "Protocol Guide"; `reference_impl.simulation.faults`.
-Simplified: a proxy holds everything behind a late request on its connection, and does not look at
-the topic partition of a request.
+Simplified: a proxy that delays a request also delays everything after it on the connection. It does
+not read the topic partition of a request.
 """
 
 from __future__ import annotations

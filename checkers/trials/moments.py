@@ -1,16 +1,16 @@
 """The states of a topic partition on real brokers, from their TRACE logs and their log folders.
 
 The trace of the controller shows leader, ISR and ELR. The trace of a broker shows its role, its
-high watermark, and the offsets that it appends and truncates. No trace shows the contents of
-records: the segments in the log folders do (`Contents`). The segments are read at every fault and
-at the end. So the result also has the records that a broker truncates when it returns.
+high watermark, and the offsets that it appends and truncates. The contents of records are in no
+trace; they are read from the segments in the log folders (`Contents`), at every fault and at the
+end. So the result also has the records that a broker truncates when it returns.
 
     events of brokers and controller  ─┐
     kills and starts of brokers       ─┼─> Moment, Moment, ...  ─> the claims on elections
     values of records                 ─┘
 
-Some lines come after their effect, when another broker may already have seen the effect. So a high
-watermark counts only up to the end of the replica's log that the trace has shown so far.
+Some lines are written after another broker has seen their effect. So a high watermark counts only
+up to the end of the replica's log that the trace has shown so far.
 
 Source: `checkers.tracing.replication_lines`; KIP-966.
 Simplified: one topic partition without transactions; a broker counts as registered again when it
@@ -64,8 +64,8 @@ class Contents:
     def entry(self, broker: int, offset: int, epoch: int) -> Entry:
         """Returns the record that a broker has at an offset and leader epoch.
 
-        If the broker's folder never showed the record, the value comes from another broker's
-        folder. If no folder showed it, the value is a text that names the offset.
+        If the broker's folder never had the record, the value is that in another broker's folder.
+        If no folder had it, the value is a text that names the offset.
         """
         anywhere = self._any.get((offset, epoch), f"offset {offset} of leader epoch {epoch}")
         return Entry(offset, epoch, self._of.get((broker, offset, epoch), anywhere))
@@ -78,7 +78,7 @@ class Contents:
 def partition_events(traces: Iterable[Path], partition: str) -> Sequence[Event]:
     """Returns the events of one partition from the traces of all nodes, in the order of the clock.
 
-    Returns none if no line shows the partition's creation.
+    If no line shows the partition's creation, there are none.
     """
     lines = (line for line in log_lines(traces) if partition in line.message)
     return read(lines).partitions.get(partition, [])
@@ -92,7 +92,7 @@ def moments(
 ) -> Iterator[Moment]:
     """Yields the state of the partition at its creation and after each change.
 
-    Yields nothing if no event creates the partition. The function `virtual_ms` converts times of
+    If no event creates the partition, there are none. The function `virtual_ms` converts times of
     the clock to virtual times.
     """
     both: list[Event | Life] = sorted((*lives, *events), key=_at_ns)

@@ -1,9 +1,9 @@
 """The pace of a trial: how many real milliseconds pass in one virtual millisecond.
 
-The suites and their clients count in virtual time, in which a failure is detected a hundred times
-faster than with Kafka's defaults. A system in real time is slower than that. So each duration is
-multiplied by the pace: the pauses of programs, the timeouts of calls, and the timeouts inside of
-requests. Clients see virtual time only; a saved history has the times of the real clock.
+The suites and their clients use virtual time, in which a failure is detected a hundred times faster
+than with Kafka's defaults. A real system is slower. So each duration is multiplied by the pace:
+pauses, the timeouts of calls, and the timeouts in requests. Clients see only virtual time; a saved
+history has the times of the real clock.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The powers of a system: the faults, the settings and the inside views that it offers to suites.
+"""The powers of a system: the faults, settings and views of its inner state that suites may use.
 
 A suite names the powers that its rules and claims need. Some powers are broker settings that weaken
 the cluster. Claims inside their conditions are not tried on a weakened cluster.
@@ -38,7 +38,7 @@ OFTEN_MS: Final = 1_000
 def powers_of(system: System) -> frozenset[Power]:
     """Returns the powers of the system, according to its abilities, proxies and settings.
 
-    A power is a fault, a setting or an inside view that a system offers to suites.
+    A power is a fault, a setting or a view of the inner state that a system offers to suites.
     """
     found = {power for power, abilities in NEEDED.items() if abilities <= system.abilities}
     # the nodes of `served` talk in one process, where no proxy is between them
@@ -65,7 +65,7 @@ def impossible(system: str, suite: str, setting: str) -> str:
 def how_to_get(power: Power) -> str:
     """Returns the command-line option that gives a system this power; empty if there is none.
 
-    A power is a fault, a setting or an inside view that a system offers to suites.
+    A power is a fault, a setting or a view of the inner state that a system offers to suites.
     """
     for (name, value), given in WEAKENING.items():
         if given is power:

@@ -24,9 +24,9 @@ Place = Literal["inside", "outside"]
 class Decided:
     """The verdict of trials on one claim, on one system, inside or outside the claim's condition.
 
-    `again` says how many repetitions of the program had the same result, such as `2 of 3`. It is
-    empty if there is no program. `tried` has the kinds of faults that the trials could have, and
-    `untried` the other kinds that the suite has rules for.
+    `again` says how many repetitions of the trial had the same result, such as `2 of 3`; it is
+    empty without a repetition. `tried` has the kinds of faults that were possible in the trials,
+    and `untried` the other kinds that the suite can inject.
     """
 
     system: str
@@ -101,8 +101,8 @@ def keep(rows: Iterable[Decided]) -> None:
 def merged(old: Iterable[Decided], new: Iterable[Decided]) -> tuple[Decided, ...]:
     """Returns the old and new rows; a new row replaces the old row with the same key.
 
-    If both rows say that no trial broke the claim, with the same kinds of faults, the new row
-    counts the trials of both. An undecided row does not replace a decided one.
+    If no trial broke the claim in either row, with the same kinds of faults, the new row counts the
+    trials of both. An undecided row does not replace a decided one.
     """
     found = {one.key: one for one in old}
     for one in new:

@@ -1,8 +1,8 @@
 """Trials that a run kept, read from its folder and run again.
 
-The folder of a trial has `trial.json`: suite, claim, setting, where the trial ran, its calls, and
-those of the trials at the same time. The same calls do not always have the same result, so a trial
-is repeated.
+The folder of a trial has `trial.json`: suite, claim, setting, system, the calls of the trial, and
+the calls of the trials at the same time. The same calls do not always have the same result, so a
+trial is repeated.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from properties.suites.suite import Suite
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptTrial:
-    """A trial that a run kept: its programs, its claim, and where it ran.
+    """A trial that a run kept: its claim, its system, and its programs (lists of calls).
 
-    The first program is the trial itself; the other programs ran at the same time.
+    The first program is the trial itself; the others ran at the same time.
     """
 
     folder: Path
@@ -61,7 +61,7 @@ def is_of_trial(path: Path) -> bool:
 
 
 def kept_trials(path: Path) -> tuple[KeptTrial, ...]:
-    """Returns the kept trial at the path; if the path is a run folder, all trials in it.
+    """Returns the kept trial at the path, or all kept trials of a run folder.
 
     Raises InputFault if there is none, or if its files are unreadable.
     """

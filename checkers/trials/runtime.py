@@ -1,12 +1,12 @@
-"""The runtime of clients in real time: it carries out the effects of the clients of the simulation.
+"""Runs the clients of the simulation in real time.
 
-As in `reference_impl.simulation.world`, a client is an object with a method `step`. This runtime
-calls `step` with each response and timer, and carries out the effects that `step` returns. All
-clients run in one event loop. The loop runs only while the state machine waits: for a duration, or
-for a condition.
+As in `reference_impl.simulation.world`, a client is an object with a method `step`. The runtime
+calls `step` with each response and timer, and carries out the effects that `step` returns: requests
+and timers. All clients run in one event loop. The loop runs only while the state machine waits for
+a duration or a condition.
 
-The faults on the links of clients are those of the simulation: a request or a response is lost, or
-comes late. A late request has a connection of its own, so that later requests overtake it.
+Links of clients have the faults of the simulation: a request or a response is lost, or comes late.
+A late request has a connection of its own, so that later requests overtake it.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Trials: state machines of suites, run in real time on a system under test.
 
-A trial opens its topics on the running system, runs calls of rules, ends all faults, and judges
-what the clients observed. The calls are drawn from a seed, or they are a known program. Time is
-real, so the same calls do not always have the same result.
+A trial opens its topics on the running system, makes calls, ends all faults, and judges what the
+clients observed. The calls are drawn from a seed, or come from a known program (a list of calls).
+Time is real, so the same calls do not always have the same result.
 
 Several trials in one setting can run at the same time. A fault on a broker by one trial then
-affects all of them (`broker_faults`). Some faults are allowed to only one trial at a time.
+affects all of them (`broker_faults`). Some faults are possible in only one trial at a time.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _Calls = Callable[[JudgedMachine], Iterator[Call]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
-    """The result of one trial; `shown` maps each broken claim and each shown goal to its evidence.
+    """The result of one trial; `shown` maps each broken claim and reached goal to its evidence.
 
     If the system did not recover in time, `stuck` says so, and the trial may have no observations.
     """
@@ -103,11 +103,11 @@ class Trials:
     def together(
         self, suite: Suite, setting: str, plans: Sequence[Program | str], rules: int = RULES
     ) -> list[Ran]:
-        """Runs trials in one setting at the same time: replays the programs, draws from the seeds.
+        """Runs trials in one setting at the same time.
 
-        A trial that runs alone may have every fault. Trials at the same time may not have the
-        faults in `ONE_AT_A_TIME`, such as a power loss. The running time is divided equally among
-        the trials.
+        A plan is a program (a list of calls) to replay, or a seed to draw the calls from. A trial
+        that runs alone may inject every fault. Trials at the same time cannot inject those in
+        `ONE_AT_A_TIME`, such as a power loss. The running time is divided equally among the trials.
         """
         if not plans:
             return []

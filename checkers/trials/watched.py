@@ -1,6 +1,6 @@
-"""The topics of one trial in real time, and what can be seen of them from outside.
+"""The topics of one trial in real time, and their state as clients can see it.
 
-The simulation reads leaders and ISRs from its controller; here a program repeatedly requests the
+The simulation reads leaders and ISRs from its controller; here a client repeatedly requests the
 metadata. The simulation reads records from the log of a leader; here a client fetches them.
 """
 
@@ -106,8 +106,8 @@ class WatchedTopics(RealTimeClients):
     def _log_config(self, request: CreateTopic) -> LogConfig:
         """Returns a topic's log settings for a real cluster.
 
-        The suites use segments of a few bytes, which Kafka does not allow. A topic with such
-        segments gets a new segment with each append instead.
+        The suites use segments of a few bytes, which Kafka does not allow. Such a topic gets a new
+        segment with each append instead.
         """
         config = request.log_config
         if config == DEFAULT_LOG_CONFIG:

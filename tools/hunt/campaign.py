@@ -1,7 +1,7 @@
 """One run of the hunt: starts the cluster, records a history under faults, and judges the result.
 
-The history is judged as by `urteil analyze`, and the brokers' log directories as by
-`urteil analyze --log-dirs`. The folder of a run is kept if anything broke or stayed undecided.
+The history is judged as by `urteil analyze`, and the brokers' log directories as by `urteil analyze
+--log-dirs`. The folder of a run is kept if a guarantee was broken or undecided.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ class Done:
 
 
 def conduct(plan: Plan, folder: Path) -> Row:
-    """Runs the plan in the new folder and returns its row, also if it fails or is interrupted.
+    """Runs the plan in the new folder and returns its row, even if it fails or is interrupted.
 
-    An interrupted run has the verdict `interrupted`; the caller ends the campaign.
+    An interrupted run has the verdict `interrupted`; the caller must then end the campaign.
     """
     began, done = time.monotonic(), Done()
     row = Row(

@@ -1,8 +1,8 @@
 """Changes of a cluster that must lose nothing: reassignments, elections, settings of topics.
 
-Each change is one request, to any broker that answers. Reassignments and elections are about a
-partition drawn from all that Metadata lists, so internal topics are reassigned too. Only topics of
-the workload get other settings. Each change is recorded with its answer, even if it was refused.
+Each change is one request, to any broker that answers. For a reassignment or an election, a
+partition is drawn from all that Metadata lists, so internal topics are reassigned too. Only topics
+of the workload get other settings. Each change is recorded with its answer, even if it was refused.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """The plan of a run: version, settings, workload, faults and changes, drawn from a seed.
 
 Equal seeds give equal plans on any version, so a run is repeated by its seed and version. Every
-drawn plan has acks=all, clean elections only, and a power loss only with three replicas, so no
-acknowledged record may be lost. `KNOWN` has plans with settings that promise less. Each of these
-plans must lose records or break another guarantee. This shows that the hunt can detect such a
-defect.
+drawn plan has acks=all, only clean elections, and a power loss only with three replicas, so no
+acknowledged record may be lost. `KNOWN` has plans with settings that promise less. Each of them
+must lose records or break another guarantee, to show that the hunt detects this.
 """
 
 from __future__ import annotations

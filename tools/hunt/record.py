@@ -1,7 +1,7 @@
-"""The record of the hunt: one row for each run, also for those that found nothing.
+"""The record of the hunt: one row for each run, even if the run found nothing.
 
-`benchmarks/results/hunt.json` has one row per line. Rows are only added. If something broke, a
-person finds the cause and fills in `finding`: the name of a page in docs/findings/, or the reason
+`benchmarks/results/hunt.json` has one row per line. Rows are only added. If a guarantee was broken,
+a person finds the cause and fills in `finding`: the name of a page in docs/findings/, or the reason
 why it is no finding.
 """
 

@@ -4,11 +4,10 @@
 value, committed and aborted transactions. One broker was down for a while and then copied the
 compacted log.
 
-`unclean` contains the logs after an unclean election. A leader whose followers are dead continues
-alone, with min.insync.replicas=1, so its records are committed. Then the leader dies, the followers
-start again, and one of them is elected although it was not in sync. The new leader gives the same
-offsets to other records. All brokers die by SIGKILL, and the first leader never returns to truncate
-its log.
+`unclean` contains the logs after an unclean election. With min.insync.replicas=1, a leader commits
+records after its followers have died. Then the leader dies, the followers start again, and one of
+them is elected although it was not in sync. The new leader gives the same offsets to other records.
+All brokers die by SIGKILL, and the first leader never returns to truncate its log.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ shutdown.
 Before the brokers die, the program writes two topics of one partition and three replicas, in small
 segments:
 
-    orders    an idempotent producer per compression; its leader is killed halfway
+    orders    an idempotent producer per compression; the leader is killed halfway
     payments  transactions of two producers in turn: committed, aborted, fenced by a newer
               instance of the same transactional id, committed with the offsets of a group,
               and one that stays open

@@ -19,7 +19,7 @@ from model.faults import UnknownName
 
 
 class Family(NamedTuple):
-    """A kind of sequences: its weight, a description, and the function that draws one.
+    """A kind of request sequences, with a weight, a description and a function that draws one.
 
     A campaign draws sequences of each family in proportion to its weight.
     """

@@ -1,7 +1,7 @@
-"""Classic groups: joins, generations, static members, leaves, and commits by members.
+"""Sequences of requests on classic groups: joins, generations, static members, leaves and commits.
 
-The first member leads the group. When another one joins, or one leaves, the others notice by a
-heartbeat and join again, as clients do.
+The first member leads the group. When a member joins or leaves, the others notice by a heartbeat
+and join again, as clients do.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Consumer groups of KIP-848: joins, epochs, assignments, leaves, commits by members.
+"""Sequences of requests on consumer groups (KIP-848): joins, epochs, assignments, leaves, commits.
 
 A coordinator computes a new assignment at most once a second. So the sequence pauses for a second
-before each change. Without the pause, the speed of the machine would decide which heartbeat brings
-the new assignment.
+before each change. Without the pause, the heartbeat that gets the new assignment would depend on
+the speed of the machine.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class Draw:
     def case(self, *cases: Case) -> Case:
         """Returns one of several variants of a request, at random.
 
-        A variant has a note, which says what the request tests, and the options of the request.
+        A variant has the options of the request, and a note on what the request tests.
         """
         return self.random.choice(cases)
 

@@ -1,4 +1,4 @@
-"""Transactions of both protocols: producers, zombies, markers, and reads of the log.
+"""Sequences of requests on transactions: producers, zombies, markers, and reads of the log.
 
 A sequence has the requests of one transactional id. Version 1 of the protocol adds partitions by
 AddPartitionsToTxn; it uses Produce up to 11 and EndTxn up to 4. Version 2 (KIP-890) uses Produce
@@ -177,10 +177,10 @@ class _Transactions:
     def add_nothing(self) -> None:
         """Adds an AddPartitionsToTxn request without partitions, and then a commit.
 
-        The coordinator begins a transaction for such a request too. The answer lists no partition,
-        so it cannot have the error CONCURRENT_TRANSACTIONS while earlier markers are still being
-        written. Therefore a verification request comes first: it is repeated as long as it gets
-        this error.
+        The coordinator begins a transaction for such a request too. A verification request comes
+        first, to wait until earlier markers are written: it is repeated after the error
+        CONCURRENT_TRANSACTIONS. The request without partitions cannot get this error, since its
+        answer lists no partition.
         """
         version = self.draw.version(Api.ADD_PARTITIONS_TO_TXN, 0, 3)
         binds = NAME if self.end_version == 5 else None

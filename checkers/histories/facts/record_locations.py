@@ -145,9 +145,10 @@ def first_rows(batch: Batch) -> Ints:
 
 
 def location_of(batch: Batch) -> Ints:
-    """Returns, for each row, the number of its run of rows with equal key, offset and value.
+    """Returns, for each row, the number of its location in the batch.
 
-    Run i begins at the i-th row of `first_rows`.
+    A location is a run of rows with equal key, offset and value. Location i begins at the i-th row
+    of `first_rows`.
     """
 
     def made(batch: Batch) -> Ints:

@@ -30,9 +30,9 @@ class Dataset(Protocol):
     """A source that is divided into partitions; `collect` runs functions (kernels) on them."""
 
     def collect(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
-        """Returns one table for each kernel: the rows that it returned for all partitions.
+        """Returns, for each kernel, the rows that it returned for all partitions, in their order.
 
-        A kernel is a function from a batch of rows to a table. The rows are in partition order.
+        A kernel is a function from a batch of rows to a table.
         """
         ...
 
@@ -48,7 +48,7 @@ class HistoryDataset(Dataset, Protocol):
         ...
 
     def cached(self, *, on_disk: bool) -> AbstractContextManager[Self]:
-        """Yields the same partitions; columns that are read are kept until the block ends.
+        """Yields the same partitions with a cache of their columns, which ends with the block.
 
         Columns that do not fit into memory are kept only with `on_disk`.
         """

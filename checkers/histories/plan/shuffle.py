@@ -33,7 +33,7 @@ def split_by_key(table: pa.Table, partitions: int) -> Iterator[tuple[int, pa.Tab
 
 
 def merged(parts: Iterable[pa.Table], kernel: Kernel) -> pa.Table:
-    """Merges the parts that a kernel sent to one partition; sorts by the columns `kernel.order`.
+    """Merges the tables that a kernel sent to one partition, sorted by the columns `kernel.order`.
 
     A kernel is a function from a batch of rows to a table.
     """

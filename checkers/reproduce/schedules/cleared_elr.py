@@ -1,8 +1,7 @@
 """A changed min.insync.replicas leaves an offline partition without a leader for good.
 
-All members of the ISR stop cleanly, so the ISR is empty and the ELR has them. The change clears the
-ELR and the last known leader. Then no broker is eligible, although all of them return with every
-record.
+All members of the ISR stop cleanly and move to the ELR, so the ISR is empty. The change clears the
+ELR and the last known leader. Then no broker can be elected, although all return with every record.
 
 Source: ConfigurationControlManager.createClearElrRecordsAsNeeded;
 ReplicationControlManager.replayClearTopicElrs; KIP-966.

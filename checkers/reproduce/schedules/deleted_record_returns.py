@@ -2,9 +2,9 @@
 
 A cut-off leader has an unreplicated record at offset 0. The next leader has another record there,
 which is acknowledged, read and deleted. The old leader then follows, and joins the ISR with its own
-record. It should truncate this record, but the leader reports no divergence: the leader has deleted
-the epoch of the record, and its epoch cache answers the log start for this epoch. The old leader
-would learn this log start from a fetch response, but none arrives before it leads again.
+record. The old leader should truncate its record, but the new leader reports no divergence: its
+epoch cache no longer has the epoch of the record, and answers the log start. A fetch response would
+tell the old leader this log start, but none arrives before the old leader leads again.
 
 Source: LeaderEpochFileCache.endOffsetFor; Partition.isFollowerInSync; KIP-107.
 """

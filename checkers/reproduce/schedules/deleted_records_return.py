@@ -1,7 +1,7 @@
 """Records that DeleteRecords has deleted are read again after a clean election.
 
-DeleteRecords waits for the live replicas only. Broker 2 is down, but in the ELR, so it is elected
-when broker 1 stops. Its log still begins at offset 0, so the deleted records are back.
+DeleteRecords waits only for live replicas. Broker 2 is down but in the ELR. When broker 1 stops,
+broker 2 is elected. Its log still begins at offset 0, so the deleted records are back.
 
 Source: Partition.lowWatermarkIfLeader; KIP-107; KIP-966.
 """

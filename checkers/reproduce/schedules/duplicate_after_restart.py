@@ -1,8 +1,8 @@
 """An idempotent producer's records are appended twice when their leader restarts.
 
-The snapshot of a producer's state has only its last batch. After a restart the leader does not
-recognise the retry of an earlier batch, and takes it for a gap in the sequence. The client then
-takes a new epoch and sends both batches again.
+The snapshot of a producer's state has only its last batch. After a restart, the leader does not
+recognise the retry of an earlier batch, and reports a gap in the sequence. The client then takes a
+new epoch and sends both batches again.
 
 Source: ProducerStateManager.writeSnapshot; ProducerAppendInfo.checkSequence.
 """

@@ -1,11 +1,10 @@
 """KIP-890: an instance that was fenced by a newer one gets a new epoch, and goes on.
 
-A newer instance requests a producer id while the old instance has a transaction open. The
-coordinator aborts the transaction in a new epoch, to fence the old instance. The coordinator stores
-this epoch in the same way as when a client ends a transaction. The old instance then aborts its
-transaction. The coordinator takes this request for a retry, and answers with the new epoch, so the
-old instance goes on. The newer instance must repeat its request, and finds another open
-transaction.
+The old instance has an open transaction when a newer instance requests a producer id. To fence the
+old instance, the coordinator aborts the transaction in a new epoch. It stores this epoch as if a
+client had ended the transaction. Now the old instance aborts its transaction. The coordinator
+treats this request as a retry, and answers with the new epoch. So the old instance goes on. When
+the newer instance repeats its request, it finds another open transaction.
 
 Source: KIP-890; KAFKA-19367; TransactionCoordinator.endTransaction;
 TransactionMetadata.prepareAbortOrCommit.

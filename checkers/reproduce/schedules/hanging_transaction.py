@@ -1,7 +1,7 @@
 """KAFKA-14402: a produce request that arrives after the abort opens a transaction without an end.
 
-The leader does not verify that the transaction has the partition. So it appends the record, and the
-coordinator knows nothing of the record. The last stable offset stays at this record: a reader at
+The leader does not verify that the transaction includes the partition. So it appends a record that
+the coordinator does not know. The last stable offset stays at this record: a reader at
 read_committed never passes it.
 
 Source: KAFKA-14402; KIP-890.

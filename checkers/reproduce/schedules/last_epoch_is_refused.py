@@ -1,9 +1,9 @@
 """KIP-360: an instance that repeats its request for the last epoch of a producer id gets an error.
 
-A producer id has the epochs 0 to 32766. An instance with epoch 32765 asks for the next one, as it
-does after an error. The coordinator gives it 32766, and the answer is lost. The instance repeats
-its request. The coordinator does not yet compare the epoch of the request with the last one. The
-coordinator first sees that all epochs are used, and throws an IllegalStateException.
+A producer id has the epochs 0 to 32766. After an error, an instance with epoch 32765 requests the
+next epoch. The coordinator returns 32766, but the answer is lost. The instance repeats its request.
+The coordinator should recognise the retry by its epoch. But first it finds that all epochs are
+used, and throws an IllegalStateException.
 
 Source: KIP-360; TransactionCoordinator.prepareInitProducerIdTransit;
 TransactionMetadata.prepareIncrementProducerEpoch.

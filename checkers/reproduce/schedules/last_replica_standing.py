@@ -1,6 +1,6 @@
 """The last replica standing: it loses its disk and still leads, as the only member of the ISR.
 
-Without eligible leader replicas the controller remembers no replica but the last one. Another
+Without eligible leader replicas, the controller can elect only the last member of the ISR. Another
 replica stopped cleanly with every acknowledged record, and has to truncate its log.
 
 Source: KIP-966, "Motivation".
@@ -34,9 +34,8 @@ def _steps(*, elr: bool) -> tuple[Step, ...]:
 def broker_1_loses_its_disk(*, elr: bool) -> tuple[Step, ...]:
     """Returns the steps in which broker 1 loses its disk as the last member of the ISR.
 
-    Broker 2 stops cleanly before the loss, and both brokers return. The parameter `elr` says
-    whether the cluster has eligible leader replicas. If it has, broker 2 must be elected, else
-    broker 1.
+    Broker 2 stops cleanly before the loss, and both brokers return. If the cluster has eligible
+    leader replicas (`elr`), broker 2 must be elected, else broker 1.
     """
     leads = 2 if elr else 1
     return (

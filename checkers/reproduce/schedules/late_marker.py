@@ -1,9 +1,9 @@
 """KIP-1228: a marker that arrives again ends the producer's next transaction.
 
-With transactions of version 2 a marker carries the epoch of the next transaction. Up to Kafka 4.1 a
-partition accepts a marker with the epoch that it has. So a second copy of the marker commits the
-open transaction on that partition. A reader at read_committed then receives a record that is
-aborted afterwards.
+With transactions of version 2, a marker has the epoch of the next transaction. Up to Kafka 4.1, a
+partition accepts a marker with its current epoch. So a second copy of the marker commits the open
+transaction on this partition. A reader at read_committed then receives a record that is aborted
+later.
 
 Source: KIP-1228; KIP-890; ProducerAppendInfo.checkProducerEpoch.
 """

@@ -1,10 +1,10 @@
 """A raised min.insync.replicas makes an election lose records that were acknowledged before.
 
-The controller applies the new minimum, 2, at once. The leader hears of it later, by its metadata.
-Between the two, the leader removes broker 2 from the ISR. The controller puts it into the ELR,
-because the ISR is below the new minimum. The leader gets the accepted ISR in the answer, moves
-the high watermark by the old minimum, 1, and acknowledges a record alone. When it dies, broker 2
-is elected as an eligible leader.
+The controller applies the new minimum, 2, at once; the leader learns it later, from its metadata.
+Between the two, the leader removes broker 2 from the ISR. The ISR is then below the new minimum, so
+the controller puts broker 2 into the ELR. The leader still applies the old minimum, 1: it moves the
+high watermark and acknowledges a record alone. When the leader dies, broker 2 is elected as an
+eligible leader.
 
 Source: PartitionChangeBuilder.maybePopulateTargetElr; Partition.maybeIncrementLeaderHW; KIP-966.
 """

@@ -1,9 +1,9 @@
-"""KAFKA-15591: a leader that does not know a producer accepts any sequence as its first.
+"""KAFKA-15591: a leader that does not know a producer accepts any sequence number as its first.
 
 Two batches are in flight. The leader refuses the first, because the ISR is too small. The second
-arrives when the ISR is complete, and the leader accepts its sequence 1 without sequence 0. The
-retry of the first is refused as out of order. When the producer's state expires, the leader accepts
-the first batch too. So it is in the log after the second.
+arrives when the ISR is complete, and the leader accepts its sequence number 1 without 0. The retry
+of the first batch is refused as out of order. After the producer's state has expired, the leader
+accepts the first batch too. So the first batch comes after the second in the log.
 
 Source: KAFKA-15591; ProducerAppendInfo.checkSequence.
 """

@@ -1,8 +1,8 @@
 """A removed replica in the ELR keeps a partition without a leader, although all replicas are up.
 
 A reassignment leaves broker 1 in the ELR after its removal. Both present replicas are killed and
-return. Their crashes remove them from the ELR, so broker 1 is its only member. Broker 1 cannot
-lead, because it is no replica. The last known leader cannot lead either, because the ELR is not
+return. Their crashes remove them from the ELR, so broker 1 is the only member left. Broker 1 cannot
+lead, because it is not a replica. The last known leader cannot lead either, because the ELR is not
 empty.
 
 Source: PartitionChangeBuilder.maybePopulateTargetElr;
@@ -27,7 +27,7 @@ WAITED_S: Final = 15.0
 def _crashes(*, stale: bool) -> tuple[Step, ...]:
     """Returns the last steps: the last member of the ISR crashes, then both brokers return.
 
-    With `stale`, the ELR still has the removed replica, so that no broker is elected.
+    With `stale`, the ELR still has the removed replica, so no broker can be elected.
     """
     return (
         Step(

@@ -1,14 +1,12 @@
-"""The addresses of nodes: where each listens, and where each of the others connects to it.
+"""The addresses of nodes: where each node listens, and where other nodes connect to it.
 
-Without proxies all nodes connect to 127.0.0.1. With proxies each ordered pair of nodes has an
-address 127.0.X.Y, where the proxy of this pair listens. So a proxy knows both ends of its
-connections:
+Without proxies all nodes connect to 127.0.0.1. With proxies each ordered pair of nodes has a proxy
+with its own address 127.0.X.Y. So a proxy knows both ends of its connections:
 
     node 1 opens `n2:19094`, which is 127.0.11.12:19094 in its hosts file
     the proxy of 1 -> 2 listens at 127.0.11.12:19094 and connects to 127.0.0.1:19094
 
-Clients connect to the advertised port of the CLIENT listener. With proxies this is the port of a
-proxy.
+Clients connect to the advertised port of the CLIENT listener: with proxies, this is a proxy's port.
 
 Source: JDK 17, the system property `jdk.net.hosts.file`.
 """
@@ -58,9 +56,9 @@ class Addresses:
         return f"n{node}" if self.proxied else HOST
 
     def hosts_file(self, node: int) -> str:
-        """Returns the hosts file of a node: one line for each node, with its address and name.
+        """Returns the hosts file of a node: one line for each node, with its name and address.
 
-        The address is the one at which this node connects to the named node.
+        The address of a node in this file is where this file's owner connects to it.
         """
         return "".join(f"{_link(node, other)} n{other}\n" for other in self.ports)
 

@@ -1,6 +1,6 @@
 """A cluster of Apache Kafka on this machine: one controller and some brokers, each a process.
 
-No fault touches the controller, and brokers do not vote for controllers. So the controller can
+No fault affects the controller, and brokers do not vote in its elections. So the controller can
 elect new leaders of partitions after every fault. Each broker has two listeners: INTERNAL for the
 other nodes, CLIENT for clients. All addresses are on loopback.
 

@@ -1,7 +1,7 @@
 """The jars of Apache Kafka: downloaded by Maven once for each version, or those of an installation.
 
-The cache has a folder for each version. A download gets its name only when it is complete, by one
-rename, so a folder in the cache is never incomplete.
+The cache has a folder for each version. The folder gets its name, by a rename, only when the
+download is complete. So the cache never has an incomplete folder.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def checked(version: str) -> str:
 def download(version: str) -> Jars:
     """Returns the jars of a version of Apache Kafka: cached, or downloaded with Maven.
 
-    Raises InputFault if Maven is missing, or does not have the version.
+    Raises InputFault if Maven is missing, or if Maven does not have the version.
     """
     folder = cache("apache-kafka") / checked(version)
     if folder.exists():

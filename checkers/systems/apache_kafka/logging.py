@@ -2,9 +2,9 @@
 
 The log of flushes shows which records survive a power loss; the module `power_loss` reads it.
 
-The trace has one line for each step of replication. `%nano` is a monotonic clock that all processes
-of a machine share, so the traces of the brokers can be merged. On SIGTERM, log4j2 must go on
-writing: a broker still leads, fetches and appends during its controlled shutdown.
+The trace has one line for each step of replication. All processes of a machine share the monotonic
+clock `%nano`, so the traces of the brokers can be merged. After SIGTERM, log4j2 must still write,
+because a broker leads, fetches and appends during its controlled shutdown.
 """
 
 from __future__ import annotations

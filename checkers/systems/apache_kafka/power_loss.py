@@ -1,25 +1,25 @@
-"""The disk of a broker after a power loss: its logs end where they were flushed last.
+"""The disk of a broker after a power loss: its logs end where they were last flushed.
 
-A killed broker keeps its page cache, because the operating system survives. A machine that loses
-power does not: records that were written and never flushed may be gone. This module removes all of
-them from the log directory of a dead broker:
+The page cache survives a kill of the broker, but not a power loss of the machine: then records that
+were written and never flushed may be gone. This module removes all of them from the log directory
+of a dead broker:
 
     t-0/00000000000000000000.log        cut before the first batch that was not flushed
     t-0/00000000000000000007.log        deleted: it begins after the cut
     t-0/*.index, *.timeindex, *.txnindex    of cut segments: deleted, the broker builds them again
-    t-0/*.snapshot                      deleted, if it has the producers of a later offset
+    t-0/*.snapshot                      deleted, if it is the snapshot of a later offset
     t-0/leader-epoch-checkpoint         without the epochs that begin after the cut
 
 A partition is flushed up to the higher of two offsets: its recovery point in Kafka's checkpoint,
 and the highest offset of its log lines "Flushing log up to offset". A truncation lowers the second
-offset. The line precedes the flush, and a truncation may leave an old checkpoint. So the cut may
-keep too much, but it never removes a record that was flushed.
+offset. Both offsets may be too high: the line precedes the flush, and a truncation may leave an old
+checkpoint. So the cut may keep too much, but never removes a flushed record.
 
 Source: UnifiedLog.flush and LogLoader.recoverLog of Kafka 4.3.
-Simplified: the worst case of a power loss for records, and only for them. No batch is torn, files
-that Kafka flushes when it writes them (checkpoints of offsets, metadata of partitions) stay, and so
-does the log of the cluster's metadata. A topic that was deleted and created again under its name
-keeps what its predecessor had flushed.
+Simplified: the worst case of a power loss for records, and only for records. No batch is torn.
+Files that Kafka flushes when it writes them (checkpoints of offsets, metadata of partitions) stay,
+and so does the log of the cluster's metadata. If a topic was deleted and created again under its
+name, the flushed offset of the old topic counts for the new one.
 """
 
 from __future__ import annotations
@@ -73,10 +73,10 @@ def lose_unflushed(log_dir: Path, flush_log: Path) -> tuple[Lost, ...]:
 
 
 def flushed_offsets(log_dir: Path, flush_log: Path) -> dict[str, int]:
-    """Returns a mapping from each partition to the offset up to which it was flushed.
+    """Returns, for each partition, the offset up to which it was flushed.
 
-    A partition that is missing in the mapping was never flushed. The parameter `flush_log` has the
-    broker's log lines about flushes and truncations.
+    A partition that was never flushed is missing. The parameter `flush_log` has the broker's log
+    lines about flushes and truncations.
     """
     logged: dict[str, int] = {}
     for partition, action, offset in _flushes(flush_log):
@@ -90,7 +90,7 @@ def flushed_offsets(log_dir: Path, flush_log: Path) -> dict[str, int]:
 def cut(folder: Path, offset: int) -> Lost | None:
     """Removes the records from this offset on; returns their offsets, or None if there are none.
 
-    A batch that begins below the offset and ends at or above it is removed too.
+    A batch with records on both sides of the offset is removed too.
     """
     segments = sorted(folder.glob("*.log"))
     beyond = {segment: list(_batches_from(segment, offset)) for segment in segments}

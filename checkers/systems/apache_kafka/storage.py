@@ -1,8 +1,8 @@
 """The storage of new nodes: formatted once by Kafka's own tool, then copied for every other node.
 
 A formatted folder has two files. `meta.properties` names the node and the folder.
-`bootstrap.checkpoint` has the features of the cluster, and is the same on every node. So one run of
-the tool, which takes seconds, is enough for a cluster.
+`bootstrap.checkpoint` has the features of the cluster, and is the same on every node. A run of the
+tool takes seconds, so it runs only once for a cluster.
 
 Source: StorageTool of Kafka 4.3.
 """

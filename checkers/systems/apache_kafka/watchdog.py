@@ -1,10 +1,10 @@
 """Kills the processes of a cluster when the process that started them has ended.
 
 The program reads lines from its standard input: `+PID` for a process that was started, `-PID` for
-one that has ended. The input ends when the starting process ends, for whatever reason, SIGKILL
-included. Then every process that is still listed is killed.
+one that has ended. The input ends when the starting process ends, even by SIGKILL. Then every
+process that is still listed is killed.
 
-This file is run as a script, isolated: it imports nothing of Urteil, so it starts in milliseconds.
+This file is run as an isolated script: it imports nothing of Urteil, so it starts in milliseconds.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The rules in force, the requests that each has matched, and the log of what each rule did.
+"""The proxy rules in force, the requests that each has matched, and the log of what each rule did.
 
-A test or a schedule changes the rules in its thread; connections read them in the event loop. One
-lock guards both, and `changed` wakes the connections that hold bytes.
+A test or a schedule changes the rules in its thread; connections read them in the event loop. A
+lock guards the rules, and `changed` wakes the connections that hold bytes.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ def described(header: Header) -> str:
 
 @dataclass(slots=True, eq=False)
 class ActiveRule:
-    """A rule in force, with its counts of requests.
+    """A proxy rule in force, with its counts of requests.
 
-    `seen` counts the requests that matched; `acted` counts those that the rule affected. Requests
-    whose partitions or producers cannot be known are not seen; `undecided` counts them.
+    `seen` counts the requests that matched, and `acted` those that the rule affected. `undecided`
+    counts the requests whose partitions or producers cannot be known; they do not count as matched.
     """
 
     rule: Rule
@@ -108,9 +108,9 @@ class ActiveRules:
     def of_request(
         self, sender: int, receiver: int, header: Header, contents: ReadContents
     ) -> tuple[ActiveRule, ...]:
-        """Counts the request, and returns the rules that act on the request or on its response.
+        """Counts the request, and returns the proxy rules that act on it or on its response.
 
-        Reads the contents of the request only if a rule needs them.
+        The contents of the request are read only if a rule needs them.
         """
         selected: list[ActiveRule] = []
         with self._lock:

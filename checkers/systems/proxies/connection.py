@@ -1,8 +1,8 @@
 """One proxied connection: requests one way, responses the other way, and the rules on both.
 
 A response is matched to its request by the correlation id. Kafka answers the requests of a
-connection in their order. So when a request is answered, every earlier request that is still
-unanswered has no response: for example, a produce request with acks=0.
+connection in their order. So if an earlier request is still unanswered when a response arrives, it
+has no response: for example, a produce request with acks=0.
 """
 
 from __future__ import annotations
@@ -82,11 +82,10 @@ class Connection:
         await self.rules.passable((self.receiver, self.sender))
 
     def _contents(self, header: Header, frame: bytes) -> ReadContents:
-        """Returns a function that returns the contents of the request.
+        """Returns a function that returns the partitions and producers in the body of the request.
 
-        The contents are the partitions and producers that the body names. The body is parsed when
-        the function is first called. Only a Fetch is parsed at once, because a rule may later need
-        the partitions of its fetch session.
+        The body is parsed when the function is first called. Only the body of a Fetch is parsed at
+        once, because a rule may later need the partitions of its fetch session.
         """
         if header.api_key == Api.FETCH:
             fetched = self._session.of_request(header, frame)
@@ -134,9 +133,8 @@ class Connection:
     ) -> tuple[bytes, ...]:
         """Returns the frames to write now, in the order that `SwapRequests` rules require.
 
-        The first matching request is held back, and no frame is returned. At the next matching
-        request, that request is returned before the one that was held back. Any other request is
-        returned alone.
+        The first request that matches such a rule is held back. The next one that matches is
+        written before it. All other requests are written at once.
         """
         swaps = [active for active in selected if isinstance(active.rule, SwapRequests)]
         if not swaps:

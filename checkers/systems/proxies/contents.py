@@ -1,6 +1,6 @@
 """The contents of a request: the topic partitions and the producers that its body names.
 
-Requests name partitions in different ways, but each has a list inside of each topic:
+A request has a list of topics, and a list of partitions inside each topic:
 
     topics [{name: "orders", partitions: [{partition_index: 0}]}]       most requests
     topics [{name: "orders", partition_indexes: [0]}]                   WriteTxnMarkers
@@ -11,9 +11,8 @@ field, or in the batches of a Produce request. From Produce 13, Fetch 13 and Off
 topic has an id only.
 
 An incremental Fetch names only the partitions that changed, but it fetches all partitions of its
-session. A consumer or a follower opens a session on each connection. So the partitions of a session
-are collected from the earlier Fetch requests of the connection. The collected partitions are
-incomplete if the session began on another connection.
+session. So the partitions of a session are collected from the earlier Fetch requests of the
+connection. They are incomplete if the session began on another connection.
 
 Source: Kafka documentation, "Protocol Guide"; KIP-227 for fetch sessions; KIP-516 for topic ids.
 """
@@ -131,9 +130,10 @@ def _producers(records: bytes | None) -> Iterator[int]:
 
 @dataclass(slots=True)
 class FetchSession:
-    """The partitions of the fetch session of one connection, from its requests so far.
+    """The partitions in the fetch session of one connection, from the requests so far.
 
-    A session that began on another connection is not known until its next full Fetch.
+    If the session began on another connection, its partitions are unknown until its next full
+    Fetch.
     """
 
     _places: frozenset[Place] = field(default_factory=frozenset[Place])

@@ -65,8 +65,8 @@ def correlation_id(frame: bytes) -> int:
 async def read_frame(reader: asyncio.StreamReader) -> bytes | None:
     """Returns the next frame without its length, or None when the stream ends.
 
-    An incomplete frame at the end of the stream is dropped, because no receiver could read it.
-    Raises NotKafka for a length that no request or response can have.
+    An incomplete frame at the end of the stream is dropped. Raises NotKafka for a length that no
+    request or response can have.
     """
     try:
         (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))

@@ -10,7 +10,7 @@
 
 Node 1 must connect to the proxy's address instead of node 2. In a JVM, `-Djdk.net.hosts.file` maps
 the host name of node 2 to that address. Clients get the address of a proxy as the advertised
-listener of the broker. All connections run in one event loop in a daemon thread. An error of a
+listener of the broker. All connections run in one event loop in a daemon thread. An error in a
 connection is raised when the proxies close.
 """
 
@@ -78,9 +78,9 @@ class Proxies:
         target_host: str,
         target_port: int,
     ) -> int:
-        """Listens for connections of node `sender`, and forwards them to the address of `receiver`.
+        """Opens a proxy from node `sender` to the address of node `receiver`, and returns its port.
 
-        Returns the port; the port 0 selects a free one. Raises CannotListen.
+        The port 0 selects a free one. Raises CannotListen.
         """
         at, target = (listen_host, listen_port), (target_host, target_port)
         try:

@@ -1,8 +1,8 @@
 """Rules: what a proxy does to the bytes between two nodes, as data.
 
     Cut(sender=1, receiver=2)
-        holds every byte from node 1 to node 2, as a network does that loses packets and sends
-        them again; nothing is lost, and a lifted cut delivers everything in order
+        holds every byte from node 1 to node 2, like a network that loses packets and sends them
+        again; nothing is lost, and when the cut is lifted, everything arrives in order
     DropResponse(of=Match(receiver=1, api=Api.PRODUCE, count=1))
         the first produce request to node 1 is applied, its response is lost
     DropRequest(of=...)
@@ -21,15 +21,15 @@ partitions and producers that their bodies name:
     Match(transactional_id="payments")
 
 A request concerns all its partitions at once, so a rule for one of them affects the others too.
-Newer versions name a topic by its id: the request matches only a rule with this `topic_id`. A rule
-never acts on a request whose contents it cannot know; `ActiveRule.undecided` counts these requests.
+Newer versions name a topic by its id: such a request matches only a rule with this `topic_id`. If
+the contents of a request cannot be known, no rule acts on it, and `ActiveRule.undecided` counts it.
 
 `sender` is the node that sends the request, and `receiver` is the node that answers it, even if the
 rule acts on the response. A `Cut` is different: it holds all bytes that `sender` sends to
 `receiver`, which are its requests to `receiver` and its responses to requests of `receiver`.
 
-A TCP stream does not lose its middle. So after a dropped request or response, the connection is
-closed, or (with `close=False`) nothing more passes in that direction of the connection.
+A TCP stream cannot lose bytes in its middle. So after a dropped request or response, the connection
+is closed, or (with `close=False`) nothing more passes in that direction of the connection.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ CLIENT: Final = Node(-1)  # every client; brokers and controllers have their nod
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
-    """Selects requests. A field that is None matches every request.
+    """Selects requests; a field that is None matches every request.
 
     A request with several partitions or producers matches if at least one partition and at least
     one producer match. The matching requests are counted from the moment when the rule is added.
-    The rule selects them from number `first` on, and at most `count` of them.
+    Selected are those from number `first` on, at most `count` of them.
     """
 
     sender: int | None = None
