@@ -15,7 +15,8 @@ Simplified: brokers receive a configuration with the whole image, so it changes 
 partitions at the same moment; the unclean election happens at once, not within
 unclean.leader.election.interval.ms; the controller places replicas round-robin. Deviates: internal
 topics cannot get more partitions, because a group or a transactional id would change its
-coordinator and lose its state.
+coordinator and lose its state; a request adds at most 1,000 partitions to a topic, in Kafka 10,000
+in total.
 """
 
 from __future__ import annotations
@@ -45,6 +46,9 @@ _OF_LOG: Final = {field.name for field in fields(LogConfig)}
 _SETTINGS: Final = tuple(
     field.name for field in fields(AlterConfigs) if field.name not in {"topic", "deleted"}
 )
+
+# Kafka permits 10,000 (ReplicationControlManager.MAX_PARTITIONS_PER_BATCH), which takes 22 s here.
+MAX_NEW_PARTITIONS: Final = 1_000
 
 States = Mapping[TopicPartition, PartitionState]
 Reason = tuple[bool, ErrorCode, str]
@@ -89,6 +93,7 @@ def create_topic(cluster: ClusterState, request: CreateTopic) -> tuple[States, C
             ErrorCode.INVALID_PARTITIONS,
             "Number of partitions was set to an invalid non-positive value.",
         ),
+        _too_many(request.topic_partitions),
         _too_few_brokers(replicas, alive),
     )
     if refused is not None:
@@ -126,6 +131,7 @@ def create_partitions(
             ErrorCode.INVALID_PARTITIONS,
             f"topic {name} has {len(known)} partitions already; request more than that",
         ),
+        _too_many(count - len(known)),
         _too_few_brokers(replicas, len(cluster.alive)),
     )
     if refused is not None:
@@ -200,6 +206,14 @@ def _placed(
 
 def _unknown(topic: str, known: States) -> Reason:
     return not known, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {topic} does not exist"
+
+
+def _too_many(partitions: int) -> Reason:
+    return (
+        partitions > MAX_NEW_PARTITIONS,
+        ErrorCode.POLICY_VIOLATION,
+        "Excessively large number of partitions per request.",
+    )
 
 
 def _too_few_brokers(replicas: int, alive: int) -> Reason:

@@ -27,7 +27,7 @@ from typing import Any, Final, Literal
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from reference_impl.wire.apis import Api
-from reference_impl.wire.frame_limits import LIMITS, FrameLimits, check
+from reference_impl.wire.frame_limits import LIMITS, FrameLimits, TooManyElements, check
 from reference_impl.wire.kio_schemas import (
     EntityType,
     KioErrorCode,
@@ -46,6 +46,10 @@ _ZERO: Final = timedelta(0)
 
 class MalformedFrame(ValueError):
     """The error for a frame that is not a supported request; the connection must then be closed."""
+
+
+class LargeFrame(MalformedFrame):
+    """The error for a frame with more elements than the limits permit."""
 
 
 class UnsupportedApiVersions(ValueError):
@@ -86,6 +90,7 @@ class Call:
 def decode(frame: bytes, limits: FrameLimits = LIMITS) -> Call:
     """Returns the request in a frame; raises MalformedFrame or UnsupportedApiVersions.
 
+    LargeFrame is the MalformedFrame of a frame that has only too many elements.
     The limits are checked first, because kio trusts the lengths and counts of the frame.
     """
     if len(frame) < _REQUEST.size:
@@ -103,6 +108,8 @@ def decode(frame: bytes, limits: FrameLimits = LIMITS) -> Call:
         check(kind, frame, check(kind.__header_schema__, frame, 0, limits), limits)
         header, at = entity_reader(kind.__header_schema__)(frame, 0)
         body, _ = entity_reader(kind)(frame, at)
+    except TooManyElements as error:
+        raise LargeFrame(f"{api.name} version {version}: {error}") from error
     except (SerialError, ValueError, LookupError, ArithmeticError, MemoryError) as error:
         raise MalformedFrame(f"{api.name} version {version}: {error}") from error
     missing = _missing(body)

@@ -7,7 +7,9 @@ Most requests never wait. So a handler runs at once until it ends or waits for t
 only then gets a task of its own. A second frame that has already arrived is answered in the next
 turn of the event loop, so that no client keeps the others from theirs.
 
-Like Kafka, a connection does not read while a request waits, except what fits into its buffer.
+Like Kafka, a connection does not read while a request waits or the client does not take its
+responses, except what fits into its buffer. It reports the bytes of a large request while they
+arrive and until they are answered, and those of a large response until the client has taken them.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from types import coroutine
 from typing import Any, Final, TypeVar
 
 from reference_impl.wire.adapter import MalformedFrame
+from reference_impl.wire.in_flight import COUNTED_BYTES
 
 R = TypeVar("R")
 Answer = Callable[[bytes], Coroutine[Any, Any, bytes | None]]
@@ -29,7 +32,9 @@ _READ_AHEAD: Final = 1 << 17  # bytes that are read while a request waits
 class Connection(asyncio.Protocol):
     """One connection to one broker; `end` is called once, with the exception that ended it.
 
-    `answer` returns the frame of the response, or None if there is none.
+    `answer` returns the frame of the response, or None if there is none. `use` is called for each
+    frame. `hold` is called with the number of bytes that the connection holds if they are many, and
+    with 0 when they are few again.
     """
 
     def __init__(
@@ -39,14 +44,20 @@ class Connection(asyncio.Protocol):
         begin: Callable[[Connection], None],
         end: Callable[[Connection, BaseException | None], None],
         max_frame_bytes: int,
+        use: Callable[[Connection], None] = lambda _connection: None,
+        hold: Callable[[Connection, int], None] = lambda _connection, _count: None,
     ) -> None:
         self._answer = answer
         self._begin = begin
         self._end = end
+        self._use = use
+        self._hold = hold
         self._max_frame_bytes = max_frame_bytes
         self._buffer = bytearray()
         self._task: asyncio.Task[None] | None = None  # of the request that waits
         self._answering: Coroutine[Any, Any, bytes | None] | None = None
+        self._frame_bytes = 0  # of the request that is being answered
+        self._holds_many = False
         self._writes_paused = False
         self._reads_paused = False
         self._is_again = False  # the next frame comes in the next turn of the loop
@@ -67,6 +78,12 @@ class Connection(asyncio.Protocol):
             self._answering.close()  # a task that is cancelled before its first step never runs
         self._finish(None)
 
+    def abort(self) -> None:
+        """Ends the connection at once; the request that waits is cancelled."""
+        if self._task is not None:
+            self._task.cancel()
+        self._finish(asyncio.CancelledError())
+
     # ------------------------------------------------------------ asyncio.Protocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -76,7 +93,8 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
-        if not self._is_again and self._task is None:
+        self._count()
+        if not self._is_again and self._task is None and not self._writes_paused:
             self._next()
         elif len(self._buffer) > _READ_AHEAD and self.transport and not self._reads_paused:
             self._reads_paused = True
@@ -98,6 +116,7 @@ class Connection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._writes_paused = False
+        self._count()
         if not self._is_again and self._task is None:
             self._next()
 
@@ -116,6 +135,8 @@ class Connection(asyncio.Protocol):
         if frame is None:
             self._resume_reading()
             return
+        self._use(self)
+        self._frame_bytes = len(frame)
         answering = self._answer(frame)
         try:
             waits_for = answering.send(None)
@@ -161,8 +182,10 @@ class Connection(asyncio.Protocol):
         if self.transport is None or self.transport.is_closing():
             self._finish(None)
             return
+        self._frame_bytes = 0
         if answer is not None:
             self.transport.write(answer)
+        self._count()
         if self._buffer or self._is_eof:
             self._is_again = True
             asyncio.get_running_loop().call_soon(self._next)
@@ -172,6 +195,17 @@ class Connection(asyncio.Protocol):
         if self._reads_paused and self.transport and not self.transport.is_closing():
             self._reads_paused = False
             self.transport.resume_reading()
+
+    def _count(self) -> None:
+        held = len(self._buffer) + self._frame_bytes
+        if self._writes_paused and self.transport is not None:
+            held += self.transport.get_write_buffer_size()
+        if held > COUNTED_BYTES:
+            self._holds_many = True
+            self._hold(self, held)
+        elif self._holds_many:
+            self._holds_many = False
+            self._hold(self, 0)
 
     def _finish(self, error: BaseException | None) -> None:
         if self._has_ended:

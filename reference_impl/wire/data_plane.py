@@ -64,6 +64,7 @@ OFFSET_NOT_AVAILABLE_SINCE: Final = 5  # the version of ListOffsets that knows t
 NO_SESSION: Final = 0
 INITIAL_EPOCH, FINAL_EPOCH = 0, -1  # of a fetch session: the request is a full one
 READ_COMMITTED: Final = 1
+FETCH_MAX_BYTES: Final = 57_671_680  # fetch.max.bytes, of a response (KafkaApis.handleFetchRequest)
 
 
 # ---------------------------------------------------------------- Fetch
@@ -121,12 +122,11 @@ async def _long_poll(
 ) -> dict[TopicPartition, Fetched]:
     now_ms = _now_ms()
     deadline_ms = now_ms + milliseconds(body.max_wait)
+    max_bytes = min(body.max_bytes, FETCH_MAX_BYTES)
     while True:
-        found = await _read(broker, requests, body.max_bytes)
+        found = await _read(broker, requests, max_bytes)
         answers = found.values()
-        enough = sum(len(answer.batches) for answer in answers) >= min(
-            body.min_bytes, body.max_bytes
-        )
+        enough = sum(len(answer.batches) for answer in answers) >= min(body.min_bytes, max_bytes)
         stops = any(answer.error or answer.diverging_epoch is not None for answer in answers)
         now_ms = _now_ms()
         if enough or stops or now_ms >= deadline_ms:

@@ -70,10 +70,12 @@ class FrameLimits:
     """
 
     frame_bytes: int = 100 * 1024 * 1024  # socket.request.max.bytes
-    elements: int = 20_000
+    elements: int = 10_000
 
 
 LIMITS: Final = FrameLimits()
+# What the event loop of the brokers handles itself: at most about 50 ms of Python.
+INLINE: Final = FrameLimits(elements=600)
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ the verification of a transaction does not close the connection.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ from reference_impl.log.record_batch import CorruptBatch, Header, header, whole_
 from reference_impl.protocol.messages import ACKS_NONE, NO_TIMESTAMP, ErrorCode, Produce, Produced
 from reference_impl.protocol.requests import Response
 from reference_impl.wire.adapter import Call, milliseconds
+from reference_impl.wire.large_batches import scanned_apart
 from reference_impl.wire.leader_hints import LeaderHints
 from reference_impl.wire.served_broker import (
     UNKNOWN_TOPIC_ID,
@@ -79,6 +80,10 @@ async def produce(broker: ServedBroker, call: Call) -> ProduceResult:
         if name is not None and refused is None
         for wanted in topic.partition_data
     }
+    for place, request in requests.items():
+        facts = await scanned_apart(broker, request.batches)
+        if facts is not None:
+            requests[place] = replace(request, scanned=facts)
     unsupported = await _unsupported(broker, call, requests)
     requests = {place: one for place, one in requests.items() if place not in unsupported}
     is_unknown = any(name is None for _, name in topics)

@@ -27,8 +27,16 @@ from model.vocabulary import BrokerId
 from reference_impl.node.bugs import NO_BUGS, Bugs
 from reference_impl.node.timeouts import Timeouts
 from reference_impl.wire.applied_log import AppliedLog
+from reference_impl.wire.connection import Connection
 from reference_impl.wire.faults import BadFault, Fault, FaultPlan, KillBroker
+from reference_impl.wire.heavy_lane import HeavyLane
 from reference_impl.wire.host import SERVED, Host
+from reference_impl.wire.in_flight import (
+    IN_FLIGHT,
+    InFlight,
+    InFlightLimits,
+    allow_open_files,
+)
 from reference_impl.wire.server import Listener
 
 MOST_BROKERS: Final = 16
@@ -59,6 +67,7 @@ class ServeOptions:
     fault_log: Path | None = None  # a line with the time of each kill and restart
     timeouts: Timeouts = SERVED
     link_ms: int = 0  # delay of each message between brokers
+    in_flight: InFlightLimits = IN_FLIGHT
 
     def __post_init__(self) -> None:
         if not 1 <= self.brokers <= MOST_BROKERS:
@@ -96,6 +105,7 @@ async def serve(
     raised at the end.
     """
     stopped = stop or asyncio.Event()
+    allow_open_files(options.in_flight.connections)
     cluster = Cluster(options, note)
     with _signals_stop(stopped):
         try:
@@ -121,12 +131,15 @@ class Cluster:
     _applied: AppliedLog | None = None
     _plan: FaultPlan = field(init=False)
     _moving: set[asyncio.Task[None]] = field(default_factory=set)
+    _in_flight: InFlight[Connection] = field(init=False)  # of the connections to all brokers
+    _lane: HeavyLane = field(default_factory=HeavyLane)
 
     def __post_init__(self) -> None:
         ids = tuple(BrokerId(number) for number in range(1, self.options.brokers + 1))
         options = self.options
         self.host = Host(ids, self.note, options.bugs, options.timeouts, options.link_ms)
         self._plan = FaultPlan(self.options.faults, self.options.seed)
+        self._in_flight = InFlight(options.in_flight)
 
     @property
     def bootstrap_servers(self) -> str:
@@ -146,6 +159,8 @@ class Cluster:
                 self._plan,
                 self._applied,
                 self._start_due_faults,
+                self._in_flight,
+                self._lane,
             )
             self._listeners[broker_id] = listener
             port = self.options.port + number if self.options.port else 0
@@ -177,6 +192,7 @@ class Cluster:
         for task in self._moving:
             task.cancel()
         await asyncio.gather(*(listener.close() for listener in self._listeners.values()))
+        await self._lane.close()
         if self._applied is not None:
             self._applied.close()
 

@@ -7,7 +7,7 @@ depend on the request's version, and waits for long polls. The broker decides ev
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from model.vocabulary import BrokerId, TopicPartition
@@ -48,6 +48,10 @@ class ServedBroker(Protocol):
 
     async def readable(self, topic_partitions: Collection[TopicPartition], timeout_ms: int) -> None:
         """Waits until a topic partition may have more to read, or the timeout has passed."""
+        ...
+
+    async def apart(self, work: Callable[[], R]) -> R:
+        """Returns the result of a pure function, which runs in the thread of large requests."""
         ...
 
 

@@ -3,7 +3,10 @@
 As in Kafka, the requests of a connection are handled one after the other: the next frame is read
 when the response has been sent. So if a fault drops a response and closes the connection, no later
 request of this connection has been applied. An invalid frame closes its connection and is logged in
-one line.
+one line: Kafka does so in Processor.processCompletedReceives.
+
+    frame -> few elements: decoded and handled here
+          -> many elements: decoded and handled in the thread of large requests
 
 Source: Kafka documentation, "Protocol Guide": "Network" and "Common Request and Response
 Structure".
@@ -15,7 +18,7 @@ import asyncio
 import traceback
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from model.vocabulary import BrokerId, TopicPartition
 from reference_impl.protocol.messages import Produce, Produced
@@ -30,15 +33,24 @@ from reference_impl.wire import (
     topics,
     transactions,
 )
-from reference_impl.wire.adapter import Call, MalformedFrame, UnsupportedApiVersions, decode
+from reference_impl.wire.adapter import (
+    Call,
+    LargeFrame,
+    MalformedFrame,
+    UnsupportedApiVersions,
+    decode,
+)
 from reference_impl.wire.apis import Api
 from reference_impl.wire.applied_log import AppliedLog
 from reference_impl.wire.connection import Connection
 from reference_impl.wire.faults import FaultPlan
+from reference_impl.wire.frame_limits import INLINE, LIMITS
+from reference_impl.wire.heavy_lane import BrokerFromLane, HeavyLane
 from reference_impl.wire.host import Host
+from reference_impl.wire.in_flight import InFlight
 from reference_impl.wire.served_broker import ServedBroker
 
-MAX_FRAME_BYTES: Final = 100 * 1024 * 1024  # socket.request.max.bytes
+R = TypeVar("R")
 
 ANSWERS: Final[Mapping[Api, Callable[[ServedBroker, Call], Coroutine[Any, Any, bytes]]]] = {
     Api.FETCH: data_plane.fetch,
@@ -85,6 +97,8 @@ class Listener:
     plan: FaultPlan
     applied: AppliedLog | None
     happen: Callable[[], None]  # carries out the faults that are due
+    in_flight: InFlight[Connection] = field(default_factory=InFlight[Connection])
+    lane: HeavyLane = field(default_factory=HeavyLane)
     _server: asyncio.Server | None = None
     _open: set[Connection] = field(default_factory=set)
 
@@ -120,11 +134,22 @@ class Listener:
     async def readable(self, topic_partitions: Collection[TopicPartition], timeout_ms: int) -> None:
         await self.host.readable(self.broker_id, topic_partitions, timeout_ms)
 
+    async def apart(self, work: Callable[[], R]) -> R:
+        async def worked() -> R:
+            return work()
+
+        return await self.lane.run(worked)
+
     # ------------------------------------------------------------ connections
 
     def _connection(self) -> Connection:
         return Connection(
-            self._answer, begin=self._begin, end=self._end, max_frame_bytes=MAX_FRAME_BYTES
+            self._answer,
+            begin=self._begin,
+            end=self._end,
+            use=self.in_flight.use,
+            hold=self._hold,
+            max_frame_bytes=LIMITS.frame_bytes,
         )
 
     def _begin(self, connection: Connection) -> None:
@@ -132,9 +157,21 @@ class Listener:
             connection.transport.abort()  # it arrived while the listener closed
         else:
             self._open.add(connection)
+            self._close(self.in_flight.open(connection), "there are too many connections")
+
+    def _hold(self, connection: Connection, count: int) -> None:
+        oldest = self.in_flight.hold(connection, count)
+        self._close(oldest, "all requests and responses in flight have too many bytes")
+
+    def _close(self, connection: Connection | None, why: str) -> None:
+        """Closes a connection, which may be one of another broker."""
+        if connection is not None:
+            self.host.note(f"the connection of {connection.peer} is closed, because {why}")
+            connection.abort()
 
     def _end(self, connection: Connection, error: BaseException | None) -> None:
         self._open.discard(connection)
+        self.in_flight.close(connection)
         match error:
             case None | Dropped() | ConnectionError() | asyncio.CancelledError():
                 pass  # the client has disconnected, or the broker is down
@@ -156,16 +193,33 @@ class Listener:
 
     async def _handle(self, frame: bytes) -> bytes | None:
         try:
-            call = decode(frame)
+            handled = await self._handled(frame)
         except UnsupportedApiVersions as unsupported:
             return control_plane.unsupported_api_versions(unsupported.correlation_id)
-        if call.api is not Api.PRODUCE:
-            return await ANSWERS[call.api](self, call)
-        result = await produce.produce(self, call)
-        is_applied = any(one.is_applied for one in result.appended)
+        if isinstance(handled, bytes):
+            return handled
+        is_applied = any(one.is_applied for one in handled.appended)
         answered = not is_applied or self.plan.answers_applied()
         if self.applied is not None:
-            self.applied.write(self.broker_id, result.appended, answered=answered)
-        if not answered or (result.frame is None and result.fails):
+            self.applied.write(self.broker_id, handled.appended, answered=answered)
+        if not answered or (handled.frame is None and handled.fails):
             raise Dropped
-        return result.frame
+        return handled.frame
+
+    async def _handled(self, frame: bytes) -> bytes | produce.ProduceResult:
+        try:
+            call = decode(frame, INLINE)
+        except LargeFrame:
+            outside = BrokerFromLane(self, asyncio.get_running_loop())
+
+            async def in_lane() -> bytes | produce.ProduceResult:
+                return await _of_api(outside, decode(frame))
+
+            return await self.lane.run(in_lane)
+        return await _of_api(self, call)
+
+
+async def _of_api(broker: ServedBroker, call: Call) -> bytes | produce.ProduceResult:
+    if call.api is Api.PRODUCE:
+        return await produce.produce(broker, call)
+    return await ANSWERS[call.api](broker, call)

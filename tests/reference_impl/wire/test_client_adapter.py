@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import find, given, settings
@@ -55,6 +55,8 @@ from reference_impl.wire.server import ANSWERS
 from reference_impl.wire.versions import VERSIONS
 from tests.reference_impl.wire.exchanges import ALL, EXCHANGES, IMAGE, OF_TOPIC, PLACE
 
+R = TypeVar("R")
+
 
 @dataclass
 class OneAnswer:
@@ -82,6 +84,9 @@ class OneAnswer:
 
     async def readable(self, topic_partitions: Collection[TopicPartition], timeout_ms: int) -> None:
         raise AssertionError("every response here is complete")
+
+    async def apart(self, work: Callable[[], R]) -> R:
+        return work()
 
 
 def exchanged(

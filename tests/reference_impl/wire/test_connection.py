@@ -43,6 +43,9 @@ class Wire(asyncio.Transport):
     def resume_reading(self) -> None:
         self.reads = True
 
+    def get_write_buffer_size(self) -> int:
+        return sum(len(one) for one in self.written)
+
 
 class Ends:
     """Counts the ends of connections, with the exceptions that caused them."""
@@ -151,6 +154,55 @@ def test_nothing_is_answered_while_the_client_reads_no_response() -> None:
         assert wire.written == [b"a"]
 
     converse(echo, scenario)
+
+
+def test_nothing_is_read_while_the_client_reads_no_response() -> None:
+    """Otherwise a client that never reads could fill the memory with its requests."""
+
+    async def scenario(connection: Connection, wire: Wire) -> None:
+        connection.pause_writing()
+        connection.data_received(framed(*[bytes(1000)] * 200))
+        assert not wire.reads
+        connection.resume_writing()
+        await asyncio.sleep(0.01)
+        assert len(wire.written) == 200
+        assert wire.reads
+
+    converse(echo, scenario)
+
+
+def test_the_bytes_of_a_large_request_are_held_until_it_is_answered() -> None:
+    """They are reported as they arrive; a frame that is only declared holds nothing."""
+    held: list[int] = []
+    large = framed(bytes(200_000))
+
+    async def run() -> None:
+        connection = Connection(
+            late_echo,
+            begin=lambda _: None,
+            end=Ends(),
+            hold=lambda _, count: held.append(count),
+            max_frame_bytes=1_000_000,
+        )
+        connection.connection_made(Wire())
+        for part in (large[:4], large[4:100_004], large[100_004:], framed(b"small")):
+            connection.data_received(part)
+        await asyncio.sleep(0.02)
+
+    asyncio.run(run())
+    assert held == [100_004, 200_004, 200_009, 0]
+
+
+def test_an_aborted_connection_answers_nothing_more() -> None:
+    async def scenario(connection: Connection, wire: Wire) -> None:
+        connection.data_received(framed(b"a", b"b"))
+        connection.abort()
+        await asyncio.sleep(0.01)
+        assert wire.closed == "aborted"
+
+    written, ends = converse(late_echo, scenario)
+    assert written == []
+    assert len(ends.errors) == 1
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,87 @@
+"""What all connections of a served cluster may hold at once: connections, and bytes in flight.
+
+Each connection has one request in flight, because the next frame is read after the response. The
+bytes of a large frame count as they arrive, and the bytes of a large response until the client has
+taken them. If all connections together hold too many, one is closed: the one whose request began
+first. A client that declares 100 MiB and sends them slowly thus never keeps others waiting, as it
+would if it reserved what it declares. Of too many connections the least recently used is closed.
+
+Source: Processor.closeExcessConnections, Selector.lowestPriorityChannel (max.connections);
+queued.max.request.bytes, with which Kafka stops to read, in NetworkReceive.readFrom.
+"""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Final, Generic, TypeVar
+
+C = TypeVar("C", bound=Hashable)  # a connection
+COUNTED_BYTES: Final = 64 * 1024  # smaller frames and responses do not count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InFlightLimits:
+    """The limits of all connections to a served cluster together."""
+
+    connections: int = 10_000  # max.connections
+    large_bytes: int = 512 * 1024 * 1024  # of frames and responses above 64 KiB
+
+
+IN_FLIGHT: Final = InFlightLimits()
+SPARE_FILES: Final = 200  # for logs, and for other work of this process
+
+
+def allow_open_files(count: int) -> None:
+    """Raises the process's soft limit of open files, as far as the hard limit permits.
+
+    The limit is often 1,024, which is too small for 2,000 connections.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = (
+        count + SPARE_FILES if hard == resource.RLIM_INFINITY else min(count + SPARE_FILES, hard)
+    )
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+@dataclass(slots=True)
+class InFlight(Generic[C]):
+    """The open connections, and the bytes of those that hold many.
+
+    Both are in order: the least recently used connection and the oldest large request come first.
+    """
+
+    limits: InFlightLimits = IN_FLIGHT
+    _connections: dict[C, None] = field(default_factory=dict)
+    _bytes: dict[C, int] = field(default_factory=dict)
+    _held: int = 0
+
+    def open(self, connection: C) -> C | None:
+        """Adds a connection; returns one that must be closed instead, or None."""
+        self._connections[connection] = None
+        if len(self._connections) <= self.limits.connections:
+            return None
+        return next(iter(self._connections))
+
+    def close(self, connection: C) -> None:
+        self._connections.pop(connection, None)
+        self._held -= self._bytes.pop(connection, 0)
+
+    def use(self, connection: C) -> None:
+        """Makes the connection the most recently used one."""
+        if connection in self._connections:
+            del self._connections[connection]
+            self._connections[connection] = None
+
+    def hold(self, connection: C, count: int) -> C | None:
+        """Sets the bytes that a connection holds; returns one that must be closed, or None."""
+        self._held += count - self._bytes.get(connection, 0)
+        if count:
+            self._bytes[connection] = count
+        else:
+            self._bytes.pop(connection, None)
+        if self._held <= self.limits.large_bytes:
+            return None
+        return next(iter(self._bytes))

@@ -1,0 +1,36 @@
+"""Batches with many records, or with records that decompress to many bytes, are read in a thread.
+
+The leader would read such a batch in the event loop of the brokers, and everything else would wait.
+What a batch declares depends on its bytes alone, so it can be read before the leader handles it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from reference_impl.log.record_batch import CorruptBatch
+from reference_impl.log.validation import TooManyBytes, scan
+from reference_impl.partition.record_validation import only_batch, scanned
+from reference_impl.protocol.messages import ErrorCode
+from reference_impl.protocol.record_facts import RecordFacts
+from reference_impl.wire.served_broker import ServedBroker
+
+MANY_RECORDS: Final = 5_000  # 10 ms
+MANY_BYTES: Final = 1024 * 1024  # after decompression
+
+
+async def scanned_apart(broker: ServedBroker, data: bytes) -> RecordFacts | ErrorCode | None:
+    """Returns what a large batch declares, or its error; None if the leader may read the batch."""
+    batch = only_batch(data)
+    if isinstance(batch, ErrorCode) or not batch.header.has_known_compression:
+        return None
+    if batch.header.record_count <= MANY_RECORDS:
+        if batch.header.compression == "none":
+            return None
+        try:
+            return scan(batch.data, batch.header, MANY_BYTES)
+        except TooManyBytes:
+            pass
+        except CorruptBatch:
+            return None
+    return await broker.apart(lambda: scanned(batch))
