@@ -127,7 +127,7 @@ TEXT = module(Election())
     "line",
     [
         "---- MODULE Election ----",
-        "(* A spec with every word of the language. *)",
+        "(* A spec that uses every construct of the specification language. *)",
         "CONSTANTS Replica, Nothing",
         "Epoch == 0..1",
         "Offset == -1..1",
