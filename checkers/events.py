@@ -44,8 +44,7 @@ class RunStarted(Event):
     """The first event of a run that has a folder.
 
     `command` is the name of the command. `command_line` is the command line that repeats the run.
-    `judged_by_expectation` is true if the exit code compares each verdict with the expected
-    verdict.
+    `judged_by_expectation` is true if the exit code depends on the expected verdicts.
     """
 
     name: ClassVar[str] = "run_started"
@@ -85,9 +84,9 @@ class PropertyDecided(Event):
 class AnomalyDecided(Event):
     """The verdict of an analysis on one anomaly: `violated` if the anomaly occurs.
 
-    `count` is the number of rows of the anomaly, which `file` in the run folder contains.
-    `permitted` is true if an option or an assumption allows the anomaly. `observations` counts the
-    observations that could have revealed the anomaly; `observed` names their kind.
+    `count` is the number of rows of the anomaly, which are in `file` in the run folder. `permitted`
+    is true if an option or an assumption allows the anomaly. `observations` counts the observations
+    that could have shown the anomaly, and `observed` names their kind.
     """
 
     name: ClassVar[str] = "anomaly_decided"
@@ -118,9 +117,8 @@ class AnomalyDecided(Event):
 class OperationShown:
     """An operation as a timeline draws it: `text` for its tooltip, `label` above its bar.
 
-    Times are in ns since the first invocation of the history; `completed_ns` is None if the
-    operation never completed. `relevant` is true if the operation uses a key named by the anomaly's
-    row.
+    Times are in ns since the first invocation of the history. If the operation never completed,
+    `completed_ns` is None. `relevant` is true if the operation uses a key in the anomaly's row.
     """
 
     op: int
@@ -135,9 +133,9 @@ class OperationShown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultShown:
-    """A fault that was injected; its times are on the same clock as those of the operations.
+    """A fault that was injected; its times are on the clock of the operations.
 
-    `until_ns` is None if the fault lasted to the end.
+    If the fault lasted to the end, `until_ns` is None.
     """
 
     description: str
@@ -162,8 +160,8 @@ class EdgeShown:
 class RowShown(Event):
     """One of the worst rows of an anomaly: its text, and the operations that it concerns.
 
-    `number` counts from 1, the worst row first. `ops` are the row's operation numbers. Only the
-    worst few rows have `operations` and `faults` to draw. Only a cycle has `edges`.
+    `number` counts from 1, the worst row first. `ops` are the row's operation numbers. Only the few
+    worst rows have `operations` and `faults` to draw. Only a cycle has `edges`.
     """
 
     name: ClassVar[str] = "row_shown"
@@ -181,7 +179,7 @@ class RowShown(Event):
 class DeliveryDecided(Event):
     """The strongest delivery semantics that every application of a history observed.
 
-    `semantics` is `neither` if records were both skipped and repeated. `applications` counts the
+    If records were both skipped and repeated, `semantics` is `neither`. `applications` counts the
     applications with each semantics. `records`, `repeated` and `skipped` are totals over all
     applications. Each line of `breaks` names a record that breaks a stronger semantics.
     """
@@ -200,8 +198,8 @@ class DeliveryDecided(Event):
 class Evidence(Event):
     """The evidence for a verdict as text, and the file in the run folder that contains it.
 
-    `about` is a property or a history. `expected` is true for an expected violation; the terminal
-    then prints only one line. `drawing` is SVG. `trace` is a trace in ITF, for programs.
+    `about` is a property or a history. If a violation is expected, `expected` is true, and the
+    terminal prints only one line. `drawing` is SVG. `trace` is a trace in ITF, for other programs.
     """
 
     name: ClassVar[str] = "evidence"

@@ -6,8 +6,8 @@ contains a small Java runtime, so a machine without Java needs only pip.
 Spark starts Java with the option `--add-modules=jdk.incubator.vector`. Small runtimes lack this
 module, which only speeds up linear algebra. `launcher_home` makes a `java` that drops the option.
 
-If SPARK_HOME is set, workers import pyspark from a zip in that folder and compile it each time. If
-it is not set, they import the installed pyspark.
+If SPARK_HOME is set, workers import pyspark from a zip in that folder, and compile it each time.
+Otherwise they import the installed pyspark.
 
 Source: Spark 4 documentation, "Java 17/21"; JavaModuleOptions and PythonUtils of Spark.
 """
@@ -95,8 +95,8 @@ def _version(launcher: Path) -> tuple[Path, str] | None:
 def launcher_home(java: Java, folder: Path, *, python_has_spark: bool = False) -> Path:
     """Makes the folder a Java home, whose `bin/java` starts Java without Spark's vector module.
 
-    If `python_has_spark`, only Spark's launcher gets SPARK_HOME, so that workers import the
-    installed pyspark.
+    If `python_has_spark`, only Spark's launcher gets SPARK_HOME, and workers import the installed
+    pyspark.
     """
     launcher = folder / "bin" / "java"
     launcher.parent.mkdir(parents=True)

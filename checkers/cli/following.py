@@ -24,9 +24,9 @@ def followed(
 ) -> Generator[None]:
     """Prints the verdicts each time they change, then runs the `with` block.
 
-    The printing ends when the recording ends or when the user presses Ctrl-C. Ctrl-C does not end
-    the run. The `with` block runs in the same Spark session. Raises InputFault if `history` is not
-    a recorded folder.
+    The printing ends when the recording ends or the user presses Ctrl-C, which does not end the
+    run. The block runs in the same Spark session. Raises InputFault if `history` is not a recorded
+    folder.
     """
     from checkers.histories.io import recorded
     from checkers.spark.connect import SCHEME

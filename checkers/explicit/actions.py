@@ -1,8 +1,8 @@
 """Compiles the actions of a spec to one Python function from a state to its successors.
 
-The generated code tests each conjunct of a guard in the outermost loop possible: a conjunct that
-uses no parameter of an inner loop is tested outside this loop. In this code `s` is the state before
-the step and `t` is the state after it.
+The actions become nested loops over their parameters. Each conjunct of a guard is tested in the
+outermost loop that has all its parameters. In the generated code, `s` is the state before the step
+and `t` the state after it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Program:
         self.successors: Callable[[Packed, Emit], None] = self.names["successors"]
 
     def predicate(self, formula: t.Node, env: Env | None = None) -> Callable[[Packed], bool]:
-        """Returns the formula as a function of a state in bytes; the function may raise Undefined.
+        """Returns the formula as a function of a state in bytes, which may raise Undefined.
 
         For a formula about steps, the function takes the states before and after the step.
         """

@@ -1,11 +1,12 @@
 """Compiles terms to NumPy: one array operation computes a term in every state of a batch.
 
 A batch of states is a table: one row for each state, one column for each cell (a variable at given
-keys). Parameters and bound variables are constants, quantifiers are unrolled, and a term becomes an
-`Op` on columns. Equal operations are one object, so a term shared by actions is computed once.
+keys). Parameters and bound variables become constants, quantifiers are unrolled, and a term becomes
+an operation (`Op`) on columns. Equal operations are one object, so a term that actions share is
+computed once.
 
-An array has a value in every row, even in rows where the term is undefined. So each value comes
-with a second array, `bad`, which marks the rows where the interpreter would find an undefined term.
+An array has a value in every row, even where the term is undefined. So each value has a second
+array, `bad`, which marks the rows where the interpreter would find an undefined term.
 """
 
 from __future__ import annotations
@@ -303,7 +304,8 @@ class Columns(FiniteTerms):
     def in_sort(self, n: t.Node, env: Env, after: After | None = None) -> Value:
         """Returns the term's value as a column, and a mask of its undefined rows.
 
-        The term is a key, or is assigned to a variable. A value outside its sort is undefined.
+        The term is a key, or is assigned to a variable. So a value outside its sort is undefined
+        too.
         """
         value, bad = self.value(n, env, after)
         size = self.at.size(n.sort)
@@ -318,8 +320,8 @@ class Columns(FiniteTerms):
     ) -> tuple[list[tuple[Code, int]], Code]:
         """Returns the columns that `variable[keys]` may read, and a mask of its undefined rows.
 
-        The keys may depend on the state. Each column comes with a condition, which is true in the
-        rows where the keys select the column.
+        The keys may depend on the state. Each column has a condition: it is true in the rows whose
+        keys select the column.
         """
         block = self.at.blocks[variable.name]
         found: list[tuple[Code, int]] = [(1, block.start)]

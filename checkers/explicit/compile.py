@@ -2,8 +2,7 @@
 
 Parameters and bound variables become constants, variables become bytes of a state (`s[17]`), and
 quantifiers are unrolled. The code evaluates terms in the order of `model.language.interpreter`. A
-simplification may remove a test whose result is constant, but never a test whose evaluation could
-be undefined.
+simplification may remove a test with a constant result, but never a test that could be undefined.
 """
 
 from __future__ import annotations
@@ -176,7 +175,7 @@ class Compiler(FiniteTerms):
         """Returns the codes joined by `word`, which is `and` or `or`.
 
         The parameter `absorbing` is the constant that decides the result: 0 for `and`, 1 for `or`.
-        Codes after such a constant are left out.
+        All codes after this constant are left out.
         """
         parts: dict[str, None] = {}
         for code in codes:

@@ -1,7 +1,7 @@
 """The table of engines, the fastest first; all engines find the same result for a task.
 
 An engine may decline a task and give a reason. Then the next engine of the table runs, and the
-exploration keeps the reason in its notes. The last engine declines nothing.
+reason is kept in the notes of the result. The last engine declines nothing.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ FEW = 20_000  # states that plain Python explores in less time than a compiler n
 def run(task: Task, engine: str | None = None) -> Exploration:
     """Explores the task with the named engine; if the engine declines, tries the next in the table.
 
-    Without a name, the first engine of the table is tried first. A small task starts with the last
-    engine instead, which needs no start-up time; a task with coverage, fingerprints or a memory
-    limit never counts as small. Raises UnknownName for an unknown engine.
+    Without a name, a small task starts with the last engine, which needs no start-up time; any
+    other task starts with the first engine. A task with coverage, fingerprints or a memory limit
+    never counts as small. Raises UnknownName for an unknown engine.
     """
     if engine is not None and engine not in ENGINES:
         raise UnknownName("engine", engine, ENGINES)

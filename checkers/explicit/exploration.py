@@ -1,7 +1,7 @@
 """The task and the result of an exploration: counts, verdicts and shortest traces.
 
 Counts are defined as in TLC. *distinct* counts states. *generated* counts transitions and initial
-states. *depth* counts levels. The initial states are level 1, so the last state of a counterexample
+states. *depth* counts levels: the initial states are level 1, so the last state of a counterexample
 of n steps is at depth n + 1.
 """
 
@@ -106,8 +106,8 @@ Trace = tuple[Step, ...]  # step 0 is the initial state
 class Discovery:
     """The verdict on one property, with a shortest trace if violated, or the reason if undecided.
 
-    The trace of a violated liveness property is a lasso: the steps after step `loop` repeat for
-    ever. If `loop` is the last step, the behaviour stays in the last state for ever.
+    The trace of a violated liveness property is a lasso: the steps after step `loop` repeat
+    forever. If `loop` is the last step, the behaviour stays in the last state forever.
     """
 
     claim: Claim | Liveness
@@ -127,8 +127,8 @@ def discoveries(
 ) -> dict[str, Discovery]:
     """Returns the verdict on each claim; `traces` has a trace for each violated claim.
 
-    A claim without a trace holds if every state was explored. Otherwise it is undecided, and `why`
-    is the reason.
+    A claim without a trace holds if every state was explored. Otherwise it is undecided for the
+    reason `why`.
     """
     found: dict[str, Discovery] = {}
     for claim in claims:
@@ -167,8 +167,8 @@ class IllDefined:
 class Exploration:
     """The result of one exploration: counts, verdicts and shortest traces.
 
-    `disabled` is counted only with coverage: how often each conjunct of a guard was the first false
-    conjunct, over all states and parameters.
+    `disabled` is counted only with coverage. It says how often each conjunct of a guard was the
+    first false one, over all states and parameters.
     """
 
     distinct: int

@@ -1,13 +1,16 @@
-"""Finds fair cycles: sets of nodes in which a fair behaviour can stay for ever.
+"""Finds fair cycles: sets of nodes in which a fair behaviour can stay forever.
 
-The nodes that a behaviour visits infinitely often are strongly connected. An *instance* is a fair
-action with its parameters. A strongly connected set is *fair* if it is fair to each instance: an
-edge of the instance stays inside the set; or the instance is disabled in some node of the set (weak
-fairness) or in all its nodes (strong fairness). A single node is strongly connected too, by
-stuttering. A component that is unfair to a weakly fair instance contains no fair set. A component
-that is unfair to a strongly fair instance may contain a smaller fair set: one without the nodes
-that enable the instance. The algorithm removes these nodes, and decomposes the rest of the
-component again.
+The nodes that a behaviour visits infinitely often are strongly connected. A single node is strongly
+connected too, by stuttering. An *instance* is a fair action with its parameters. A strongly
+connected set is *fair* if each instance has one of these:
+
+- an edge inside the set;
+- for weak fairness, a node of the set that disables the instance;
+- for strong fairness, a set in which all nodes disable the instance.
+
+A component that is unfair to a weakly fair instance contains no fair set. A component that is
+unfair to a strongly fair instance may contain a smaller fair set, without the nodes that enable the
+instance. So the algorithm removes these nodes, and decomposes the rest of the component again.
 
 Source: Emerson and Lei, Modalities for model checking, 1987; Lichtenstein and Pnueli, 1985.
 """
@@ -60,9 +63,9 @@ class Fairness:
 
     @cached_property
     def resting(self) -> Mask:
-        """Returns a mask: True for each node in which no fair action can change the state.
+        """Returns a mask of the nodes in which no fair action can change the state.
 
-        A behaviour that stays in such a node for ever is fair.
+        A behaviour that stays in such a node forever is fair.
         """
         resting = np.ones(len(self.graph.states), dtype=bool)
         for instance in self.instances:
@@ -70,7 +73,7 @@ class Fairness:
         return resting
 
     def reaching(self, ends: Mask, within: Mask) -> Mask:
-        """Returns a mask: True for each node from which a path leads to a node of `ends`.
+        """Returns a mask of the nodes from which a path leads to a node of `ends`.
 
         Both parameters are masks of nodes; the path stays inside `within`.
         """
@@ -83,10 +86,10 @@ class Fairness:
         return near
 
     def sets(self, within: Mask, through: Mask) -> Iterator[Nodes]:
-        """Yields the maximal fair sets that contain a node of `through`.
+        """Yields the maximal fair sets inside `within` that contain a node of `through`.
 
-        Both parameters are masks of nodes; all sets are inside `within`. The sets are disjoint. The
-        nodes of each set are in ascending order.
+        Both parameters are masks of nodes. The sets are disjoint, and the nodes of each set are in
+        ascending order.
         """
         left = within
         while left.any():
@@ -127,7 +130,7 @@ class Fairness:
     def cycle(self, nodes: Nodes, start: int, through: Mask) -> list[int]:
         """Returns the edges of a fair cycle that starts and ends at `start`.
 
-        The cycle visits a node of `through`. `nodes` is a fair set that contains `start`.
+        It visits a node of `through`. `nodes` is a fair set that contains `start`.
         """
         inside = np.zeros(len(self.graph.states), dtype=bool)
         inside[nodes] = True
@@ -149,8 +152,8 @@ class Fairness:
     ) -> tuple[frozenset[int], frozenset[int]] | None:
         """Returns the nodes and the edges that make a cycle fair to the instance.
 
-        A cycle that contains at least one of them is fair to the instance. Returns None if every
-        cycle inside the mask `inside` is fair to the instance.
+        A cycle with at least one of them is fair to the instance. The result is None if every cycle
+        inside the mask `inside` is fair to it.
         """
         source, target = self.graph.source, self.graph.target
         edges = instance.edges
@@ -172,9 +175,8 @@ class Fairness:
     ) -> list[int]:
         """Returns the edges of a shortest path from `start`; the path has at least one edge.
 
-        The path ends in a node for which the function `end` returns true, or with one of the edges
-        `last`. All nodes after the start are inside the mask `inside`. Raises LookupError if there
-        is no path.
+        The path ends in a node for which `end` returns true, or with one of the edges `last`. All
+        nodes after the start are inside the mask `inside`. Raises LookupError if there is no path.
         """
         came: dict[int, int] = {}
         todo = deque([start])

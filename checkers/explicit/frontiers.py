@@ -1,9 +1,9 @@
 """Breadth-first search in NumPy: evaluates each action on a whole batch of states, without C.
 
-Every installation can also run the compiled engine. The NumPy engine exists for three reasons. It
-is an independent oracle: it translates terms in another way and shares no code with the generated
-C. It also runs where no compiler works. And only this engine has symmetry reduction, which needs
-the keys of permuted states (`keys.py`). It declines every other option, so it stays small.
+This engine exists for three reasons. It is an independent oracle for the compiled engine: it
+translates terms in another way and shares no code with the generated C. It also runs where no
+compiler works. And only this engine has symmetry reduction, which needs the keys of permuted states
+(`keys.py`). It declines every other option, so it stays small.
 
 Each action with its parameters is evaluated on up to 131,072 states at once. The key of a successor
 is the key of the state plus the change of the written values, so only new states are built.
@@ -56,7 +56,7 @@ def search(task: Task) -> Exploration:
 
 @dataclass
 class Found:
-    """A transition, and the states of a batch that take it.
+    """A transition, and the states of a batch in which it is enabled.
 
     `rows` are these states. `written` has the new values of the columns that the transition
     changes. `keys` has the key of each successor.

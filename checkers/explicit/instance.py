@@ -1,8 +1,8 @@
 """A spec at a finite scope, and the packed form of its states.
 
-A packed state is `bytes`, with one byte for each *cell*: a variable at given keys. Values are
-shifted to start at 0: an integer sort of -1..3 is stored as 0..4. In an optional sort `nothing` is
-0, and the elements follow. So the least value of every sort is stored as 0.
+A packed state is `bytes`, with one byte for each *cell*: a variable at given keys. The least value
+of every sort is stored as 0. So an integer sort of -1..3 is stored as 0..4. In an optional sort,
+`nothing` is 0, and the elements follow.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ class Instance:
 
     @cached_property
     def blocks(self) -> dict[str, Block]:
-        """Returns where each variable is stored in the bytes of a step.
+        """Returns the position of each variable in the bytes of a step.
 
-        A step is stored as two states, so a variable has two entries: under its name, its bytes in
-        the state before; under its `after` name, its bytes in the state after.
+        A step is stored as two states, the state before and the state after. So a variable has two
+        entries: under its name and under its `after` name.
         """
         out: dict[str, Block] = {}
         start = 0

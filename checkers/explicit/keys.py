@@ -1,9 +1,9 @@
 """The key of a state in the NumPy engine: 64 bits, a linear function of its packed bytes.
 
 If a spec has fewer than 2^64 packed states, the key is the number of the state and identifies it.
-Otherwise the key is a fingerprint with random weights. Take two states, and let 2^k be the largest
-power of two that divides all differences between their bytes. Their fingerprints are equal with a
-probability of 2^k / 2^64.
+Otherwise the key is a fingerprint with random weights. Two states have the same fingerprint with a
+probability of 2^k / 2^64, where 2^k is the largest power of two that divides all differences
+between their bytes.
 
 Under symmetry a state has one key for each permutation of elements: the key of the permuted state.
 The least of these keys is *canonical*: all states of a symmetry class have the same canonical key.
@@ -34,7 +34,7 @@ SEED = 2026
 class Numbering:
     """Computes the 64-bit keys of states; 0 is never a key.
 
-    The keys of a batch are a table: a row for each state, a column for each permutation of the
+    For a batch, the result has one row for each state and one column for each permutation of the
     elements that symmetry reduction exchanges.
     """
 

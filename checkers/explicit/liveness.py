@@ -3,8 +3,8 @@
 `leads_to(p, q)` is violated if a path without q leads from a state with p to a fair set without q.
 `eventually(q)` is violated if such a path starts in an initial state. `eventually_always(q)` is
 violated if a reachable fair set has a state without q. The check needs the whole graph: if the
-budget is too small for it, the properties stay undecided. Fault actions are not fair, and the spec
-bounds their number.
+budget is too small for the graph, the properties stay undecided. Fault actions are not fair, and
+the spec bounds their number.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def with_liveness(
 ) -> Exploration:
     """Adds verdicts on liveness properties to the result of an exploration.
 
-    The verdicts are undecided if the exploration stopped early, or if it found more states than the
-    budget allows.
+    They are undecided if the exploration stopped early, or if it found more states than the budget
+    allows.
     """
     if not properties:
         return found
@@ -105,8 +105,8 @@ class _Judge:
     def _lasso(self, claim: Liveness, values: Sequence[int]) -> tuple[int, list[int], int] | None:
         """Returns a lasso that violates the property, or None if there is none.
 
-        A lasso is a path that ends in a loop: its first node, its edges, and the number of edges
-        before the loop.
+        A lasso is a path that ends in a loop. The result has its first node, its edges, and the
+        number of edges before the loop.
         """
         graph = self.graph
         missed = ~self._where(claim.goal, claim, values)
@@ -125,8 +125,8 @@ class _Judge:
         """Returns a lasso whose loop is fair, or None if there is none.
 
         All parameters are masks of nodes. The loop stays in `within` and visits a node of
-        `through`. If `begun` is not None, the path to the loop visits a node of `begun`, and stays
-        in `within` after this node. A lasso that ends in stuttering is preferred.
+        `through`. With `begun`, the path to the loop visits a node of `begun`, and stays in
+        `within` after it. A lasso that ends in stuttering is preferred.
         """
         sets = list(self.fairness.sets(within, through))
         anywhere = np.zeros_like(within)

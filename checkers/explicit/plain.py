@@ -1,7 +1,7 @@
 """Breadth-first search in plain Python: it starts at once, and is an oracle for the faster engines.
 
 One generated function computes the successors of a state. The search stops only between levels, so
-counts do not depend on the order inside a level.
+the counts are always the same.
 """
 
 from __future__ import annotations

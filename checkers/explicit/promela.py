@@ -1,10 +1,10 @@
 """Translates a spec to Promela for SPIN, to compare counts of states and speed.
 
 Every variable has as many bits as it needs. Every action with its parameters is an option of one
-loop. A read at a computed key is a conditional over the possible keys. An action computes all
-values into hidden variables before it assigns them, so it reads the state before. A claim is one
-more option: an assertion that SPIN reaches where the claim is false. So SPIN checks a claim once
-for each state, without an extra step.
+loop. A read at a computed key is a conditional over the possible keys. An action computes all new
+values into hidden variables before it assigns them, so it reads only the state before the step. A
+claim is one more option: an assertion that SPIN reaches where the claim is false. So SPIN checks a
+claim once for each state, without an extra step.
 
 Simplified: claims about steps are not translated, and undefined terms are not detected. Use it only
 for a spec without undefined terms.
@@ -61,7 +61,7 @@ class PromelaCompiler(Compiler):
     def options(self, action: Action) -> Iterator[str]:
         """Yields an option of the loop for each choice of values for the action's parameters.
 
-        A choice has no option if the guard is constantly false for it.
+        If the guard is constantly false for a choice, there is no option.
         """
         for values in product(*(range(self.at.size(p.sort)) for p in action.params)):
             env = {p.uid: v for p, v in zip(action.params, values, strict=True)}
@@ -100,7 +100,7 @@ class PromelaCompiler(Compiler):
     ) -> list[tuple[int, Code]]:
         """Returns the index of each byte that `variable[keys]` may read, with a condition as code.
 
-        The keys may depend on the state. The condition is true if the keys select the byte.
+        The keys may depend on the state. The condition is true if they select the byte.
         """
         sizes = [self.at.size(key) for key in variable.keys]
         codes = [self.in_sort(key, env) for key in keys]

@@ -1,4 +1,4 @@
-"""Replays a trace with the reference interpreter, on its own spec or on a variant of this spec.
+"""Replays a trace with the reference interpreter, on its own spec or on a variant of the spec.
 
 There are three results. The trace violates the property again, or the trace ends without a
 violation, or the spec does not allow a step. In the last case the result names the false conjunct.
@@ -45,8 +45,8 @@ class Taken:
 class Replayed:
     """The result of a replay: the steps taken, and where the replay ended.
 
-    `broken` is the step that violates the property, if one does. `stopped` says why the spec does
-    not allow the next step; the text is empty if all steps were taken.
+    `broken` is the step that violates the property, or None. `stopped` says why the spec does not
+    allow the next step; it is empty if all steps were taken.
     """
 
     taken: tuple[Taken, ...]
@@ -66,7 +66,7 @@ def replay(
 ) -> Replayed:
     """Repeats the recorded steps, and checks the claim in the states that they reach.
 
-    If the claim is a liveness property, `loop` is the step at which the loop of the lasso begins.
+    For a liveness property, `loop` is the step at which the loop of the lasso begins.
     """
     actions = {a.name: a for a in spec.actions}
     if steps[0].state not in interpreter.initial(spec):

@@ -34,11 +34,14 @@ def explore(
     """Explores every reachable state of the spec, and decides its properties.
 
     By default it decides all invariants and action properties, at the spec's own scope, with the
-    fastest engine. With `fingerprints`, it stores 64 bits for each state instead of the state. With
-    `memory`, states move to disk when they need more bytes than this limit. With `coverage`, it
-    counts how often each conjunct disables an action. With `symmetry`, the NumPy engine explores
-    one state of each symmetry class. Raises UnknownName for an unknown property, SpecError for an
-    unreadable spec.
+    fastest engine. The options:
+
+    - `fingerprints` stores 64 bits for each state instead of the state.
+    - `memory` is a limit in bytes, above which states move to disk.
+    - `coverage` counts how often each conjunct disables an action.
+    - `symmetry` explores one state of each symmetry class, with the NumPy engine.
+
+    Raises UnknownName for an unknown property, SpecError for an unreadable spec.
     """
     task = Task(
         spec=spec,

@@ -1,8 +1,8 @@
 """A hash set of 64-bit keys with bulk insertion: open addressing in one NumPy array.
 
-All keys of a call are inserted together, and duplicates among them are found without sorting. If
-several keys find the same empty slot, one of them gets it. Every other key then finds an equal key
-in this slot, or moves on to the next slot. The value 0 marks an empty slot.
+All keys of a call are inserted together, without sorting. If several keys find the same empty slot,
+one of them gets it. Every other key then finds an equal key in this slot, or moves on to the next
+slot. The value 0 marks an empty slot.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Seen:
     def add(self, keys: Keys) -> NDArray[np.int64]:
         """Adds the keys, and returns the rows of the new keys in ascending order.
 
-        If several rows have the same new key, only one of these rows is returned.
+        If several rows have the same new key, only one of them is returned.
         """
         while self.count + len(keys) > FULL * len(self._table):
             self._grow()

@@ -2,7 +2,7 @@
 
 A walk chooses an enabled action, then its parameters. So an action with many parameters is not
 taken more often. Each time a walk takes an action, the action's weight decreases for the rest of
-this walk. The user may raise the weights of rare actions by name. Equal seeds take equal walks.
+the walk. The user may raise the weights of rare actions by name. Equal seeds give equal walks.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def simulate(
 ) -> Exploration:
     """Takes random walks until the budget is spent or every property is violated.
 
-    The budget's limit on states limits the steps here; `distinct` counts the different states
-    reached.
+    The budget's limit on states limits the steps here. In the result, `distinct` counts the
+    different states reached.
     """
     return _Simulation(task, seed, length, weights or {}).run()
 

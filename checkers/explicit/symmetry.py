@@ -1,9 +1,9 @@
 """Symmetry reduction: explores one state of each class of states that differ by a permutation.
 
 The elements of an unordered sort are interchangeable: a permutation of them maps a state to another
-state with the same future, up to the permutation. Only a term that names the least element of such
-a sort can break this. A sort is *symmetric* if no action and no claim has such a term. The least
-element in an initial state does no harm, since the permutation applies to all later states too.
+state with the same future, up to the permutation. Only a term that names the least element of the
+sort can break this. A sort is *symmetric* if no action and no claim has such a term. Such a term in
+an initial state does no harm, since the permutation applies to all later states too.
 
 Symmetry reduction cannot check liveness: a cycle of the reduced graph may not exist in the full
 graph.
@@ -61,8 +61,8 @@ def permutations_of(at: Instance, sorts: Sequence[str]) -> list[Permutation]:
 def permuted(at: Instance, permutation: Permutation) -> list[tuple[int, list[int]]]:
     """Returns how a permutation of elements changes each byte of a packed state.
 
-    The result has a pair for each byte: the byte's new position, and a list in which the old value
-    is the index of the new value.
+    The result has a pair for each byte: its new position, and a list of new values, indexed by the
+    old value.
     """
     place = {cell: k for k, (cell, _) in enumerate(at.cells)}
     keys = {v.name: v.keys for v in at.spec.variables}

@@ -1,7 +1,7 @@
 """The reachable states and all transitions between them, as arrays, for liveness checking.
 
-Nodes are numbered in breadth-first order, the initial states first. A transition from a state to
-itself is left out, because every state may stutter.
+Nodes are numbered in breadth-first order, the initial states first. Transitions from a state to
+itself are left out, because every state may stutter.
 """
 
 from __future__ import annotations

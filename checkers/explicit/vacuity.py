@@ -1,7 +1,7 @@
 """Finds vacuous parts of a spec: actions never taken, premises never true, witnesses never reached.
 
-If an action is never taken, one conjunct of its guard is to blame: the first conjunct that is false
-in every reachable state in which the conjuncts before it are true. A claim of the form `premise =>
+If an action is never taken, one conjunct of its guard is the reason: the first that is false in
+every reachable state where the conjuncts before it are true. A claim of the form `premise =>
 conclusion` is vacuous if the premise is never true. A claim about the members of a set is vacuous
 if the set is always empty. One more exploration looks for a state that satisfies each such formula.
 """
@@ -35,7 +35,7 @@ class Empty:
 def vacuous(spec: Spec, found: Exploration, engine: str | None = "numpy") -> list[Empty]:
     """Returns the parts of the spec that no reachable state uses.
 
-    The result is empty if the exploration is incomplete, or has more than `LARGEST` states.
+    If the exploration is incomplete, or has more than `LARGEST` states, the result is empty.
     """
     if not found.exhausted or found.distinct > LARGEST:
         return []
@@ -65,7 +65,7 @@ def _conjuncts(spec: Spec, names: Sequence[str]) -> Iterator[Candidate]:
     """Yields formulas that show which conjunct prevents an action that is never taken.
 
     An action whose guard has the conjuncts a, b, c has the formulas a; a and b; a and b and c. The
-    first of them that no reachable state satisfies ends with the conjunct to blame.
+    first that no reachable state satisfies ends with the conjunct to report.
     """
     for action in spec.actions:
         if action.name in names:

@@ -1,7 +1,7 @@
 """Audits log directories in this process, and defines what all audit engines share.
 
-First all checks that need only one topic partition run for each topic partition
-(`partition_checks`). Then the checks that need several topic partitions run on the collected rows
+First, the checks that need only one topic partition run for each topic partition
+(`partition_checks`). Then the checks that need several run on the collected rows
 (`cross_partition`).
 """
 
@@ -35,8 +35,8 @@ Outcome = Literal["holds", "violated", "undecided", "nothing checked"]
 class Decision:
     """The verdict on one check.
 
-    The verdict is `violated` if any row is found, even if the row is permitted. `observations`
-    counts the observations that could have revealed a violation.
+    It is `violated` if any row is found, even if the row is permitted. `observations` counts the
+    observations that could have shown a violation.
     """
 
     check: Check

@@ -1,8 +1,8 @@
 """A replica's log as columns: its batches in file order, as NumPy arrays.
 
-A batch is one row of these arrays. A batch is *sound* if its format is known and its checksum is
-right. A row is `joined` if its batch and the previous batch are sound. Adjacent batches without an
-offset gap form a range, and all rows of a range have the same range number.
+A row is one batch. A batch is *sound* if its format is known and its checksum is right. A row is
+`joined` if its batch and the previous one are sound. Adjacent sound batches without an offset gap
+form a range, and have the same range number.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Log:
 
     @cached_property
     def joined(self) -> Flags:
-        """Returns a mask: True for each sound batch whose previous batch is sound too.
+        """Returns a mask of the sound batches whose previous batch is sound too.
 
         A batch is sound if its format is known and its checksum is right.
         """
@@ -73,7 +73,7 @@ class Log:
 
     @cached_property
     def range_number(self) -> Ints:
-        """Returns the number of each row's range of contiguous offsets.
+        """Returns, for each row, the number of its range.
 
         A range is a series of adjacent sound batches without an offset gap between them. A batch is
         sound if its format is known and its checksum is right.
@@ -134,9 +134,9 @@ class Log:
         return rows[np.argsort(self.of["producer_id"][rows], kind="stable")]
 
     def successive(self, rows: Ints) -> tuple[Ints, Ints]:
-        """Returns two arrays of row numbers, for pairs of consecutive batches of one producer.
+        """Returns the pairs of consecutive batches of one producer, as two arrays of row numbers.
 
-        The first array has the earlier batch of each pair, the second array the later batch.
+        The first array has the earlier batch of each pair, the second array the later one.
         """
         rows = self.by_producer(rows)
         same = self.of["producer_id"][rows[1:]] == self.of["producer_id"][rows[:-1]]
@@ -152,7 +152,7 @@ class Log:
         }
 
     def rows(self, row: type[Location], at: Ints, **more: npt.NDArray[Any] | list[str]) -> pa.Table:
-        """Returns a table with the locations of some batches and with more columns.
+        """Returns a table with the locations of some batches, and the columns `more`.
 
         `at` has the row numbers of the batches. `row` is the dataclass with the table's columns.
         """

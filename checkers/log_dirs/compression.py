@@ -1,6 +1,6 @@
 """Decompression of record batches, by each of Kafka's five compression types.
 
-Source: Kafka documentation, "Record Batch"; CompressionType. The number of Snappy stands for two
+Source: Kafka documentation, "Record Batch"; CompressionType. The type Snappy stands for two
 formats: raw (librdkafka), and in the frames of xerial's library (Java clients).
 """
 

@@ -1,13 +1,13 @@
 """The last state of each transactional id, from the transaction coordinator's own log.
 
 The topic `__transaction_state` is compacted: the last value of a key counts, and a null value
-deletes the key. Of each partition of the topic, the replica with the longest log is read.
+deletes the key. In each partition of the topic, the replica with the longest log is read.
 
 Source: Kafka message schemas TransactionLogKey and TransactionLogValue, versions 0 and 1.
 Simplified: the codec of the reference broker reads the topic, before anything else is read; the
 topic is small when compacted. A batch with a wrong checksum is skipped, and so is a value that is
-malformed or of an unknown version. A transaction without a state is judged by its age: the check
-then decides by the age alone whether the transaction hangs.
+malformed or of an unknown version. For a transaction without a state, only its age decides whether
+it hangs.
 """
 
 from __future__ import annotations

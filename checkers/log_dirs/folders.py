@@ -10,15 +10,15 @@
         00000000000000000042.snapshot   producer state below that offset
         leader-epoch-checkpoint         leader epochs and the offsets where they start
 
-Instead of a broker's folder, the folder of a single partition may be named. Its checkpoints are
-then read from its parent folder. Folders that a broker is deleting or still filling (`…-delete`,
+Instead of a broker's folder, the user may name the folder of one partition. Then the checkpoints
+are read from its parent folder. Folders that a broker is deleting or still filling (`…-delete`,
 `…-future`, `…-stray`) are skipped.
 
 Source: LogManager, OffsetCheckpointFile, LeaderEpochCheckpointFile, TransactionIndex and
 ProducerStateManager of Kafka.
 Simplified: an incomplete entry at the end of a transaction index is skipped. The check
-`aborted-index` then reports that the abort marker of this entry has no entry. A snapshot with a
-wrong checksum is ignored, as a broker does.
+`aborted-index` then reports an abort marker without an entry. A snapshot with a wrong checksum is
+ignored, as a broker does.
 """
 
 from __future__ import annotations

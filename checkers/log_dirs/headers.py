@@ -1,7 +1,7 @@
 """The batch headers of a segment as columns: found by their length fields, decoded all at once.
 
-A segment is read block by block, so the memory needed does not grow with the segment. Of a message
-of magic 0 or 1 only the offset is read.
+A segment is read block by block, so the memory needed does not grow with the segment. In messages
+of magic 0 or 1, only the offset is read.
 
 Source: Kafka documentation, "Record Batch"; FileLogInputStream.
 """
@@ -105,7 +105,7 @@ def _hop(data: bytes) -> tuple[list[int], int]:
 def _of_known_format(data: bytes, begins: list[int], end: int) -> tuple[list[int], int]:
     """Keeps the batches before the first one of an unknown format.
 
-    Returns where each of the kept batches begins, and where the last of them ends.
+    Returns the position at which each kept batch begins, and the end of the last one.
     """
     if not begins:
         return begins, 0

@@ -31,8 +31,8 @@ class Found:
 def integrity(log: Log) -> Iterator[Found]:
     """Yields the findings of five checks of a log's bytes.
 
-    Two checks find bytes that form no batch. Three find batches that cannot be read: a wrong
-    checksum, malformed records, an old format.
+    Two checks find bytes that form no batch. The other three find batches with a wrong checksum,
+    with malformed records, or in an old format.
     """
     fault, newest = log.of["fault"], log.segment == len(log.names) - 1
     segments, batches = len(log.names), int(log.is_batch.sum())
@@ -106,7 +106,7 @@ def leader_epochs(log: Log) -> Iterator[Found]:
 def end(log: Log) -> Found:
     """Checks that the log reaches at least to its checkpointed high watermark.
 
-    The finding has no rows if the log is long enough, or if no high watermark was checkpointed.
+    If the log is long enough, or no high watermark was checkpointed, the finding has no rows.
     """
     high_watermark = log.metadata.high_watermark
     offset, position, segment = log.end

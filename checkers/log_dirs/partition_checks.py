@@ -1,8 +1,8 @@
 """The checks that need only one topic partition, with all its replicas.
 
 Each replica is checked on its own and against the others. `check_partition` reads the record
-batches. `compare_records` reads the records of the batches that differ between replicas. Both
-return a table with the schema FOUND: one row for each check, with the findings of the check.
+batches. `compare_records` reads the records of batches that differ between replicas. Both return a
+table with the schema FOUND: one row for each check, with its findings.
 
 Simplified: the batches of one topic partition, but not its records, must fit into memory: about 200
 bytes for each batch while they are checked.

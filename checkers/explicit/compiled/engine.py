@@ -1,8 +1,8 @@
 """Runs the search in generated C: this module controls levels, budget and time.
 
-Each call of C handles a limited number of states. Between two calls, this module can report
-progress, check the budget and react to an interruption. The reference interpreter repeats the steps
-of each trace and finds undefined terms.
+Each call of C handles a limited number of states. Between two calls, this module reports progress,
+checks the budget and reacts to an interruption. The reference interpreter repeats the steps of each
+trace and finds undefined terms.
 """
 
 from __future__ import annotations
@@ -191,9 +191,9 @@ class Search(RunningSearch):
         return WitnessResult(claim=witness, states=states, trace=trace)
 
     def _first_trace(self, numbers: Iterable[int]) -> Trace:
-        """Returns the trace to the state that was found first; () if no state was found.
+        """Returns the trace to the lowest-numbered state; () if no state was found.
 
-        Each thread reports the number of one state, counted from 1, or 0 if it found no state.
+        Each thread reports the number of the state that it found, counted from 1, or 0 for none.
         """
         first = min(filter(None, numbers), default=0)
         return self._trace(first - 1) if first else ()

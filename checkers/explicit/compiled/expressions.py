@@ -3,7 +3,7 @@
 A term becomes an int expression over the bytes of a state. Quantifiers become loops in statement
 expressions, a GNU extension that all supported compilers have. The code evaluates terms in the
 order of `model.language.interpreter`. If a value is outside its sort, the C function `inside`
-records this and returns 0, and the search discards all later results.
+records this and returns 0; the search then discards all later results.
 """
 
 from __future__ import annotations
@@ -140,11 +140,10 @@ class Expressions(FiniteTerms):
         return True
 
     def shareable(self, write: t.Write, bound: frozenset[int]) -> dict[int, t.Node]:
-        """Returns the costly terms of a write that can be computed once, before its loops.
+        """Returns the costly terms of a write that can be computed once, before its loops, by id.
 
-        The result maps the id of each of these terms to the term. Two conditions make this safe.
-        The term depends on no loop variable. And computing it early cannot reach a new undefined
-        value: it is defined in every state, or the interpreter always evaluates it too.
+        Such a term depends on no loop variable. Its early evaluation cannot reach a new undefined
+        value: the term is defined in every state, or the interpreter always evaluates it too.
         """
         found: dict[int, t.Node] = {}
         always = isinstance(write.condition, t.Const)

@@ -1,6 +1,6 @@
 """The stored form of a state: every variable takes as many bits as its sort needs.
 
-A variable with keys takes these bits for each key. No value is split between two bytes, so one SIMD
+A variable with keys takes these bits for each key. No value is in two bytes, so one SIMD
 instruction unpacks the same byte of many states. Bytes form 64-bit words. A write changes its word
 by one mask and one shift.
 """
@@ -25,7 +25,7 @@ class Layout:
     def places(self) -> list[tuple[int, int, int]]:
         """Returns the word, the shift and the width in bits of each value of a state.
 
-        The widest values are placed first, each in the first byte with enough free bits.
+        The widest values come first, each in the first byte with enough free bits.
         """
         widths = [(self.at.size(sort) - 1).bit_length() for _, sort in self.at.cells]
         used: list[int] = [0]

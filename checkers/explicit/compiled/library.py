@@ -1,7 +1,7 @@
 """Python bindings of `runtime.c` for a spec at one scope.
 
-The C code identifies a state by a number, and stores the state's key: its stored form or its
-fingerprint. A shard is the part of the search that one thread has.
+In the C code, a state is a number. Its key is stored: the packed state or its fingerprint. Each
+thread has a part of the search, its shard.
 """
 
 from __future__ import annotations
@@ -78,9 +78,9 @@ class Library:
 
     @contextmanager
     def opened(self, shards: int, claims: Iterable[str]) -> Generator[None]:
-        """Returns a context in which a search for violations of the named claims is open.
+        """Opens a search for violations of the named claims, for the `with` block.
 
-        At the end of the context, the memory of the search is freed.
+        At the end of the block, the memory of the search is freed.
         """
         self.search = self.c.search_open(shards)
         if not self.search:

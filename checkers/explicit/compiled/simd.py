@@ -2,9 +2,9 @@
 
 A term becomes an expression over vectors of bytes, the C type `Many`: one lane for each state, with
 true as all ones and false as all zeros. Both sides of `and`, `or` and `if` are evaluated, and no
-quantifier stops early. So a formula qualifies only if it is defined in every state. No key may
-depend on the state either, since then each lane would read a different byte. `expressions.py`
-compiles all other formulas, for one state at a time.
+quantifier stops early. So the formula must be defined in every state. Its keys must not depend on
+the state, since then each lane would read a different byte. `expressions.py` compiles all other
+formulas, for one state at a time.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ MOST = 127  # the largest signed byte: lanes are compared as signed bytes
 class SimdExpressions:
     """Compiles formulas to SIMD code, with one lane for each state.
 
-    A term that does not read the state has the same value in all lanes. The field `one` compiles
-    such a term to scalar code.
+    The field `one` compiles a term that does not read the state to scalar code: its value is the
+    same in all lanes.
     """
 
     one: Expressions

@@ -1,9 +1,9 @@
 """Keeps states on disk, for a search that exceeds its memory limit.
 
-The new states of each batch of successors become a *run*: files with these states in order of their
-hashes. To find the new states, a batch is sorted by hash and compared with all earlier runs; each
+The new states of each batch of successors become a *run*: files with these states, sorted by hash.
+To find out which states are new, a batch is sorted by hash and compared with all earlier runs; each
 run is read once from start to end. New states join the next level of the search. If several states
-have the same hash, a run contains the first of them. The others, which are few, stay in memory as
+have the same hash, a run has the first of them. The others, which are few, stay in memory as
 *twins*.
 
 Source: Stern and Dill, Using magnetic disk instead of main memory in the Murphi verifier, 1998.
@@ -41,7 +41,7 @@ class Run:
         """Yields the chunks of the run that may contain the wanted hashes; `wanted` is sorted.
 
         Each result has the slice of `wanted` to look up in the chunk, the chunk's hashes, and the
-        chunk's states. The states are None if only fingerprints are stored.
+        chunk's states, or None if only fingerprints are stored.
         """
         bounds = np.searchsorted(wanted, self.firsts[1:])
         starts, ends = [0, *bounds.tolist()], [*bounds.tolist(), len(wanted)]
