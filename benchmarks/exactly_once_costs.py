@@ -7,12 +7,12 @@ consume the same records, send one output for each record, and commit their posi
     a commit for each    sends, waits and commits for each single record
     transactions of n    n records and the position in one transaction
 
-Only this work is timed. According to the claim `exactly_once_costs` the ratios are above 1; no exit
-code depends on them.
+Only this work is timed. By the claim `exactly_once_costs`, the ratios to at-least-once are above 1;
+no exit code depends on them.
 
-A transaction that begins while markers of the previous one are still being written gets the error
+If a transaction begins while markers of the previous one are still being written, it gets the error
 CONCURRENT_TRANSACTIONS. librdkafka then retries after retry.backoff.ms, which causes 100 of the 110
-ms of a small transaction. With a backoff of 10 ms the transaction takes 37 ms.
+ms of a small transaction. With a backoff of 10 ms, the transaction takes 37 ms.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Benchmarks of the audit of log directories: NumPy against plain Python, in-process against Spark.
 
-The data: three replicas of eight topic partitions, written by idempotent producers, with half of
-the batches compressed with zstd. The reader in plain Python is the oracle of the fast reader; both
+The data are three replicas of eight topic partitions, written by idempotent producers; half of the
+batches are compressed with zstd. The reader in plain Python is the oracle of the fast reader; both
 read one segment.
 """
 

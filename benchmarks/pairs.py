@@ -1,6 +1,7 @@
 """Measures two functions in turn, A B A B, and the ratio of each pair of runs.
 
-The speed of a machine changes within a minute, so only the ratio of neighbouring runs is quoted.
+The speed of a machine changes within a minute, so only the ratios of neighbouring runs are
+reported.
 """
 
 from __future__ import annotations

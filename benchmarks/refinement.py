@@ -1,8 +1,8 @@
 """Trace validation of broker runs: its coverage, its speed, and the defects that it detects.
 
-The timing compares two tasks: to make runs and validate them, and only to make the same runs. Other
-results are the share of events that are stutters, and how often each action was taken. The last
-results are the seeded bugs and mutated runs that were rejected.
+The timing compares two tasks: to make runs and validate them, and only to make the same runs. The
+coverage is the share of events that change nothing in the spec, and how often each action was
+taken. The defects are seeded bugs and mutated runs that were rejected.
 """
 
 from __future__ import annotations

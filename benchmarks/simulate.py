@@ -1,7 +1,7 @@
 """Measures the broker steps per CPU second of every sweep, and the gain from a second core.
 
-The target is 5,000 steps per CPU second, with faults and clients. A sweep is timed together with
-its analysis, in one process and in two.
+A sweep simulates the cluster from many seeds. It is timed together with its analysis, in one
+process and in two. The target is 5,000 steps per CPU second, with faults and clients.
 """
 
 from __future__ import annotations

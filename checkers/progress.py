@@ -3,7 +3,7 @@
     watch(Progress(stage="operations are whole", done=3, total=16, rows=1_200_000))
 
 A worker reports a stage when the stage begins, and after each of its tasks: a file, a batch, a
-Spark task. The name identifies the stage, so the name stays the same until the stage ends.
+Spark task. The name identifies the stage, so it must not change until the stage ends.
 """
 
 from __future__ import annotations

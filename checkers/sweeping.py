@@ -56,7 +56,7 @@ class Judged:
     """The result of one seed: its simulation and the analysis of its history.
 
     `occurs` has the number of rows of each anomaly that occurs and is not permitted. `observations`
-    counts, for each anomaly, the observations that could have revealed it.
+    counts, for each anomaly, the observations that could have shown it.
     """
 
     seed: int

@@ -1,4 +1,4 @@
-"""The track record: how many steps and states it takes to catch each bug and old version.
+"""The track record: the steps and states needed to catch each bug and each old version.
 
 `track_record.json` has one line per variant that must violate its claim. `python -m
 tools.track_record` writes the file, and a test repeats the runs of every line. Counts are of

@@ -1,4 +1,4 @@
-"""The three verdicts on a claim (holds, violated, undecided), and the exit codes that follow.
+"""The three verdicts on a claim (holds, violated, undecided), and the exit codes of runs.
 
 A violation is data, never a Python exception. The worst verdict of a run sets the exit code:
 violated (1) is worse than undecided (3), and undecided is worse than holds (0).

@@ -1,7 +1,7 @@
 """Compares the history analysis with its literal definitions: `--histories 100000 --seed 0`.
 
-Each history is generated from its number. The assumptions of its analysis are drawn at random. The
-kinds of histories are:
+Each history is generated from its number; the assumptions of its analysis are drawn at random.
+There are four kinds of histories:
 
     clusters    observations of a small cluster's clients, often one with a bug, then mutated
     anything    a few clients with arbitrary observations
@@ -13,10 +13,10 @@ Every result of the analysis must equal that of the definitions: broken assumpti
 anomaly, delivery semantics.
 
 An analysis costs a tenth of a second even for the smallest history. So most histories are joined to
-one long history, which is analysed at once. The result must equal the union of the results that the
-definitions find in each history. If the results differ, halves of the joined history are analysed
-until no half shows the difference. The numbers of the remaining histories are printed; `--seed
-NUMBER --histories 1` repeats one of them.
+one long history and analysed together. The result must equal the union of the results of the
+definitions for each history. If it differs, the joined history is halved as long as a half shows
+the difference. The numbers of the remaining histories are printed; `--seed NUMBER --histories 1`
+repeats one of them.
 """
 
 from __future__ import annotations
@@ -220,8 +220,8 @@ def campaign(
 ) -> Iterator[tuple[int, Counter[str], list[Difference]]]:
     """Compares the histories in groups; yields three results after each group.
 
-    The number of histories and the count of rows of each anomaly are totals over all groups so far.
-    The differences are those of the group.
+    The first two are totals over all groups so far: the number of histories, and the count of rows
+    of each anomaly. The third has the differences in this group.
     """
     end = seed + histories
     blocks = [

@@ -1,14 +1,14 @@
 """Changes operations of a synthetic history so that each violates exactly one real-time rule.
 
     retimed   a send S is moved to a later invocation time: after the acknowledgement of another
-              send of the same key that has a higher offset. This makes the offset of S an
-              inversion. The record of S is still read only after it was sent.
+              send to the same key with a higher offset. So the offset of S is an inversion. The
+              record of S is still read only after it was sent.
     lowered   an observed log end offset is halved, which makes it stale. No other rule depends on
               an end offset.
 
-A synthetic history is generated in periods, called windows. Every change stays within one window.
-The expected rows of an operation depend only on the operations of its window that completed before
-it: earlier windows have lower offsets, by construction.
+A synthetic history is generated in periods, called windows, and every change stays inside one
+window. Earlier windows have lower offsets. So the expected rows of an operation depend only on the
+operations that completed before it in its own window.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from properties.anomalies.real_time.stale_end_offset import StaleEndOffset
 
 
 class Changes:
-    """The operations of one period of a synthetic history, of which `make` changes some.
+    """The operations of one period of a synthetic history, some of which `make` changes.
 
-    The operations are in completion order. `first_op` is the number of the first one.
+    They are in completion order. `first_op` is the number of the first one.
     """
 
     def __init__(self, window: Operations, first_op: int) -> None:
@@ -72,10 +72,11 @@ class Changes:
             yield self._stale(row, keys)
 
     def _overtaken(self) -> Ints:
-        """Returns for each row the new invocation time of a send that can be retimed, else 0.
+        """Returns, for each operation, a later invocation time that makes its send an inversion.
 
-        A send S can be retimed if another send of the same key has a higher offset. This other send
-        must have completed before S completed, and before the record of S was read.
+        The time is 0 if this is impossible. It is possible for a send S if another send to the same
+        key has a higher offset. The other send must have completed before S completed, and before
+        the record of S was read.
         """
         sends = np.flatnonzero(self.observed & (self.kind == SEND))
         sends = sends[np.lexsort((self.offset[sends], self.key[sends]))][::-1]

@@ -1,10 +1,10 @@
-"""A sound synthetic cluster and its clients, generated window by window as columns.
+"""A correct synthetic cluster and its clients, generated window by window as columns.
 
-A window is a period of time at whose ends all processes are idle. Every event of a log (append,
-marker, commit, read) has an instant between the invocation and the completion of its operation. The
-offsets of a log are the ranks of its instants, so the history is linearizable by construction. A
-record is readable from the instant at which no transaction at or below its offset is open. Markers
-and aborted records leave gaps in the offsets.
+A window is a period of time; all processes are idle at its beginning and end. Every event of a log
+(append, marker, commit, read) has an instant between the invocation and the completion of its
+operation. The offsets of a log are the ranks of the instants, so the history is linearizable by
+construction. A record is readable from the instant at which no transaction at or below its offset
+is open. Markers and aborted records leave gaps in the offsets.
 """
 
 from __future__ import annotations
@@ -157,10 +157,10 @@ class Cluster:
     # ------------------------------------------------------------ senders
 
     def _sends(self, size: int) -> tuple[Operations, Ints, Ints, Ints]:
-        """Returns send operations, whose offsets are not yet known, and three facts on each record.
+        """Returns send operations, still without offsets, and three facts on each record.
 
-        The facts are the record's append time, the end time of its transaction, and its fate. The
-        fate is 0 if the record never reached the log, 1 if it was aborted, 2 if it took effect.
+        The facts are the record's append time, the end time of its transaction, and its fate: 0 if
+        it never reached the log, 1 if it was aborted, 2 if it took effect.
         """
         rng, shape = self.rng, (SENDERS, size)
         duration = rng.integers(200 * US, 1_400 * US, shape)

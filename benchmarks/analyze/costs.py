@@ -1,8 +1,8 @@
 """Measures the cost of a process tree: CPU seconds and peak memory.
 
 CPU is the time of all processes of the tree, live and ended. The kernel adds the time of an ended
-process to the parent that waited for it. Memory is proportional: a page that three processes share
-counts a third for each process. Memory is sampled, so a peak between two samples can be missed.
+process to the parent that waited for it. A memory page that three processes share counts a third
+for each. Memory is sampled, so a peak between two samples can be missed.
 
 Source: Linux, proc(5).
 """

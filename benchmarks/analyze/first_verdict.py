@@ -2,7 +2,7 @@
 
     python -m benchmarks.analyze.first_verdict
 
-The baseline is a Spark program that does almost nothing: a bare session and one mapInArrow.
+The baseline is a Spark program that only starts a session and runs one mapInArrow.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The checks `linearizable` and `shared` of the benchmark, as Polars queries.
 
-The queries are lazy. The streaming engine of Polars runs them where it is faster.
+The queries are lazy. The streaming engine of Polars runs those for which it is faster.
 
 Real-time order: for each key, the running maximum of the observed offsets is computed in completion
 order. An as-of join compares each send and end-offset query with the maximum at its invocation.
@@ -90,9 +90,9 @@ def _real_time(rows: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _contradicted(queries: pl.LazyFrame, observed: pl.LazyFrame) -> pl.LazyFrame:
-    """Returns one row for each send or end-offset query that violates real-time order.
+    """Returns the sends and end-offset queries that violate real-time order, one row each.
 
-    Its offset is below an offset that was observed before the send or query began.
+    Their offset is below an offset that was observed before the send or query began.
     """
     known = observed.select("key", "completed_ns", known=col("reach").cum_max().over("key"))
     name = pl.when(END).then(pl.lit("stale-end-offset")).otherwise(pl.lit("offset-order-inversion"))

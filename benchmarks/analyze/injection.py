@@ -1,9 +1,9 @@
 """Injects anomalies into a synthetic history, with the exact rows that an analysis must find.
 
-There are two ways. *Scenes* are small histories in notation, one for each anomaly of the catalogue,
-each with a key and processes of its own. A scene starts at a random time, and its times are
-stretched, so that its operations are among thousands of others. The expected rows are those of an
-analysis of the scenes alone. *Changes* modify sound operations of real keys (`changes`).
+There are two ways. *Scenes* are small histories, one for each anomaly of the catalogue, each with
+its own key and processes. A scene starts at a random time and is stretched in time, so that its
+operations are among thousands of others. The expected rows are those of an analysis of the scenes
+alone. *Changes* modify correct operations of real keys (`changes`).
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class _Scene:
 class Injection:
     """The anomalies to inject into a synthetic history, and the rows that an analysis must find.
 
-    `each` is a number: how many small histories are injected for each anomaly in `anomalies`, and
-    how many operations get each of the two kinds of changes.
+    `each` is the number of small histories for each anomaly in `anomalies`. It is also the number
+    of operations with each of the two kinds of changes.
     """
 
     each: int = 0

@@ -7,8 +7,8 @@ checks:
     shared         the same, and all other checks that peers can do: the log, order in a process
     all            all anomalies and delivery semantics; no peer checks these
 
-The expected anomalies are exact, since they were injected. An engine or peer with any other result
-is reported as wrong. Options and results call an engine or a peer a *way*.
+The expected anomalies are exact, since they were injected. Any other result is reported as wrong.
+Options and results call an engine or a peer a *way*.
 """
 
 from __future__ import annotations
@@ -68,8 +68,7 @@ def measured(
 ) -> Iterator[Cost]:
     """Measures each check by each engine and peer on a new history of about `rows` rows.
 
-    Peers run only the checks that they implement. All failures are raised at the end, as an
-    ExceptionGroup.
+    Peers run only their own checks. All failures are raised at the end, as an ExceptionGroup.
     """
     failed: list[RuntimeError] = []
     with tempfile.TemporaryDirectory(prefix="urteil-synthetic-") as made:

@@ -1,16 +1,16 @@
 """Peers: query engines (DuckDB, Polars) that run the same checks on the same Parquet files.
 
 Results are compared by *locations*: the fields of a row that locate the anomaly. A peer finds only
-locations, without the operations that prove an anomaly, and checks no assumption.
+locations, not the operations that prove an anomaly, and checks no assumption.
 
 Two sets of anomalies are compared:
 
-    LINEARIZABLE    offset-order-inversion and stale-end-offset, exactly as they are defined
+    LINEARIZABLE    offset-order-inversion and stale-end-offset, exactly as defined
     SHARED          the same, and the anomalies of the log and of the order within a process that a
                     query can find
 
-The queries do less than the checks, so peers have less work. The queries assume that a history has
-no retention, compaction, dirty reads, offsets of operations that ended `info`, rebalances, or
+The queries do less work than the checks of this project: they assume that a history has no
+retention, compaction, dirty reads, offsets of operations that ended `info`, rebalances, or
 assignments after the first poll. Peers do not check cycles, transactions or the offsets of groups.
 Each query is the fastest of several that were tried.
 """
@@ -64,7 +64,7 @@ def location_of(row: Any, names: tuple[str, ...]) -> Location:
 def as_locations(
     rows: Iterable[tuple[Any, ...]], columns: Mapping[str, tuple[str, ...]]
 ) -> Locations:
-    """Returns a mapping from each anomaly to the locations of its rows.
+    """Returns, for each anomaly, the locations of its rows.
 
     The first field of a row is the id of the anomaly. The other fields are the location.
     """

@@ -1,7 +1,7 @@
-"""Scenes: small histories in notation, one for each anomaly; some show other anomalies too.
+"""Scenes: small histories, one for each anomaly; some show other anomalies too.
 
-The scenes listed in `TIGHT` show a cycle that includes real-time order. These scenes must be short,
-because any sound operation that falls between two operations of the cycle would become part of it.
+The scenes in `TIGHT` show a cycle with real-time order. They must be short: any other operation
+between two operations of the cycle would become part of it.
 """
 
 from __future__ import annotations

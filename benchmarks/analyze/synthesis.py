@@ -1,4 +1,4 @@
-"""Synthetic histories as recorded from clients of a sound cluster, with millions of rows.
+"""Synthetic histories as recorded from clients of a correct cluster, with millions of rows.
 
     synthesize(Synthesis(folder=folder, rows=10_000_000, partitions=256, seed=0))
 
@@ -8,7 +8,7 @@ fifty records at a time. The readers commit their offsets, and sometimes fetch t
 offsets. Two processes query end offsets. Some operations fail. Some have the outcome `info`, and
 half of these took effect; a new process then initialises the same transactional id. At nearly every
 border between two parts, some operations are open. The number of rows is close to the requested
-number.
+one.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Runs SPIN on the Promela text of a spec, with each setting that could be the fastest.
 
-Every setting explores all interleavings (`-DNOREDUCE`), checks safety only, and starts with a large
+All settings explore all interleavings (`-DNOREDUCE`), check only safety, and start with a large
 enough hash table. SPIN checks the same invariants as this project's engines, once for each state.
 """
 

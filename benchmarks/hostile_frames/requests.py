@@ -1,7 +1,7 @@
 """Random request frames: valid ones of every supported API and version, and damaged copies.
 
-A valid frame is built from kio's schema classes, and it is written by kio's writers. A damaged copy
-has other bytes, fewer or more of them, or a length or a count of the largest value.
+A valid frame is built from kio's schema classes, by kio's writers. A damaged copy has other bytes,
+fewer or more bytes, or a length or a count of the largest value.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def request(api: Api, version: int, rng: random.Random) -> Frame:
 def damaged(data: bytes, rng: random.Random) -> bytes:
     """Returns a copy of the bytes with one to four changes; the first four bytes stay.
 
-    These are the API key and the version, without which most copies would be refused at once.
+    These are the API key and the version: most copies with a wrong one would be refused at once.
     """
     changed = bytearray(data)
     for _ in range(rng.randint(1, 4)):

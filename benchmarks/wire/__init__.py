@@ -1,14 +1,15 @@
-"""Measures the served broker beside kfake and librdkafka's mock cluster, in one run.
+"""Measures the reference broker, kfake and librdkafka's mock cluster in one run.
 
     requests   CPU time of the server and latency of one request: a produce of 1, 100 and 10,000
                records with acks=all, and a fetch of a megabyte
     idle       share of a core that a cluster of three brokers with 500 partitions uses
-    start      seconds until `urteil broker` is ready, with and without bytecode of any module
+    start      seconds until `urteil broker` is ready, with and without bytecode of the modules
     log        time of an append to a log of a million batches
 
 One partition with one replica is measured on all systems, since kfake and the mock do not
-replicate. The reference broker is also measured with three replicas. The systems take turns in
-each round; the load of the machine is noted. CPU times depend less on other work than latencies.
+replicate. The reference broker is also measured with three replicas. The systems take turns in each
+round; the load of the machine is noted. Other work on the machine affects CPU times less than
+latencies.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ class Client:
 def created(servers: str, topic: str, partitions: int, replicas: int) -> list[str]:
     """Creates a topic and returns the address of the leader of each partition.
 
-    librdkafka's mock creates a topic when its metadata is requested, with four partitions.
+    librdkafka's mock creates a topic, with four partitions, when its metadata is requested.
     """
     with Client(servers.split(",")[0]) as client:
         if int(Api.CREATE_TOPICS) in client.versions:

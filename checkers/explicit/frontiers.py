@@ -201,9 +201,9 @@ class Search(RunningSearch):
         return made, reached[new]
 
     def _taken(self, label: int, table: Table, rows: Array, keys: Keys, first: int) -> Found | None:
-        """Returns a transition with the states of a batch that take it, and their successors.
+        """Returns a transition with the states of a batch that enable it, and their successors.
 
-        Returns None if no state of the batch enables the transition.
+        The result is None if there are no such states.
         """
         transition = self.transitions[label]
         enabled: Code = 1

@@ -31,7 +31,7 @@ FOUND: Final = pa.schema(
 
 
 def check_partition(partition: int, rows: pa.Table, dirs: LogDirs) -> pa.Table:
-    """Returns a table with the findings of each check in all replicas of a topic partition.
+    """Returns the findings of all checks of a topic partition in all replicas: a row per check.
 
     `rows` are the partition's record batches. The table also has the input of later checks, such as
     open transactions.

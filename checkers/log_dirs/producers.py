@@ -4,7 +4,7 @@ Two other checks need several topic partitions. This module finds their input in
 transactions that are open at the end, and the markers that close records of an earlier producer
 epoch.
 
-Source and rules: `properties.log_audit`, which defines the checks that are computed here.
+Source and rules: `properties.log_audit`, which defines the checks.
 """
 
 from __future__ import annotations
@@ -105,8 +105,8 @@ def epochs(log: Log) -> Iterator[Found]:
 def transactions(log: Log) -> Iterator[Found]:
     """Yields the findings about missing markers and about repeated markers.
 
-    The last result is no finding, but input for a later check: the markers that close records of an
-    earlier producer epoch.
+    The last result is input for a later check: the markers that close records of an earlier
+    producer epoch.
     """
     of = log.of
     one, two = log.successive(log.sound)
@@ -153,8 +153,8 @@ def transactions(log: Log) -> Iterator[Found]:
 class _Runs:
     """The rows of each producer, divided into runs of consecutive rows.
 
-    `cuts` has a number for each row. A new run begins where this number changes, and after each
-    transaction marker.
+    A new run begins after each transaction marker, and where the number in `cuts` changes: `cuts`
+    has a number for each row.
     """
 
     def __init__(self, log: Log, cuts: Ints) -> None:

@@ -1,7 +1,7 @@
 """Parses the records of many batches at once: each step handles all batches together.
 
-Only the record's own length shows where a record ends. So the records of a batch must be found one
-after the other. Batches are independent, so NumPy handles them in parallel: step n finds the n-th
+Only a record's own length shows where it ends, so the records of a batch must be found one after
+the other. But batches are independent, so NumPy handles them in parallel: step n finds the n-th
 record of every batch that has so many. Then the fields of all records are decoded together. When
 few batches are left, plain Python is faster and finishes them.
 
@@ -30,7 +30,7 @@ LONG_BYTES: Final = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Records:
-    """The records of batches, in order; a malformed batch contributes no records.
+    """The records of batches, in order; a malformed batch has no records here.
 
     Byte positions are indexes in the parsed data. A null key or value has the length -1.
     """
@@ -51,8 +51,8 @@ def parsed(data: bytes, starts: Ints, ends: Ints, counts: Ints, last_deltas: Int
     """Parses many batches at once; returns their records, and which batches are malformed.
 
     The arrays have an element for each batch: its byte range, its record count, and the offset
-    delta of its last record. A batch is also malformed if its offset deltas do not ascend, or
-    exceed that last delta.
+    delta of its last record. A batch is also malformed if its offset deltas do not ascend, or if
+    one exceeds that of the last record.
     """
     malformed: Flags = (counts < 0) | (last_deltas < 0) | (counts > (ends - starts) // SMALLEST)
     batches = _Batches(data, starts, ends, np.where(malformed, 0, counts), malformed)

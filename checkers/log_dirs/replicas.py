@@ -1,9 +1,8 @@
 """Checks that replicas are identical below their high watermarks, in two steps.
 
-The first step compares batches: two batches are identical if they cover the same offsets in the
-same leader epoch, with the same length and checksum. The second step compares the records of all
-other batches, called suspects. Most clusters have no suspects. Other clusters have suspects because
-compaction rewrites batches.
+The first step compares batches: two batches are identical if they have the same offsets, leader
+epoch, length and checksum. The second step compares the records of all other batches, called
+suspects. Most clusters have none; compaction causes suspects because it rewrites batches.
 
 Source and rules: `properties.log_audit.replicas`; the functions here compute its definitions.
 Simplified: two batches of the same length and checksum count as identical.

@@ -1,13 +1,13 @@
 """Segments as Arrow tables, one row per batch or one row per record, read with NumPy.
 
-A row of BATCHES is a batch, or the bytes at the end of a segment that are no batch; the column
-`fault` distinguishes them. Checksums are computed batch by batch; records are decompressed and
+A row of BATCHES is a batch, or the bytes at the end of a segment that are not a batch; the column
+`fault` distinguishes the two. Checksums are computed batch by batch; records are decompressed and
 parsed in parallel (`records`). A row of RECORDS has those fields of a record on which replicas must
 agree.
 
 For any file the result equals that of the reader in `tests/checkers/log_dirs/plain.py`. Simplified:
-of messages of magic 0 and 1 only position and offset are read. Two different records count as equal
-if key, value and headers have the same length and CRC-32C.
+in messages of magic 0 and 1, only position and offset are read. Two different records count as
+equal if key, value and headers have the same length and CRC-32C.
 """
 
 from __future__ import annotations
@@ -101,9 +101,9 @@ def batches(segment: Segment) -> Iterator[pa.RecordBatch]:
 
 
 def records(segment: Segment, positions: Collection[int]) -> Iterator[pa.RecordBatch]:
-    """Yields the records of the batches at some byte positions of the segment.
+    """Yields the records of the batches at the given byte positions of the segment.
 
-    Each table row has the columns of RECORDS. Batches with a fault have no rows.
+    The tables have the columns of RECORDS. Batches with a fault have no rows.
     """
     wanted = np.array(sorted(positions), np.int64)
     for block in _read(segment):
@@ -227,7 +227,7 @@ def _parts(block: Block, wanted: Flags) -> Iterator[_Part]:
 def _markers(control: Flags, part: _Part) -> tuple[Ints, Ints]:
     """Returns two arrays: the kind of marker in each batch, and its coordinator epoch.
 
-    The kind is commit or abort. A batch without a transaction marker has -1 in both arrays.
+    The kind is commit or abort. Both are -1 for a batch without a transaction marker.
     """
     marker, coordinator_epoch = np.full((2, len(control)), -1)
     view, found = np.frombuffer(part.data, np.uint8), part.records

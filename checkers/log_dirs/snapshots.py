@@ -52,9 +52,9 @@ def producer_snapshot(log: Log) -> Found:
 
 
 def _below(log: Log) -> Ints:
-    """Returns the rows of contiguous batches, of which the last ends at the snapshot's offset.
+    """Returns the rows of the contiguous batches that end at the snapshot's offset.
 
-    The result is empty if no batch ends at this offset.
+    If no batch ends at this offset, the result is empty.
     """
     offset = -1 if log.metadata.snapshot is None else log.metadata.snapshot.offset
     rows: Ints = log.sound

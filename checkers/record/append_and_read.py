@@ -3,7 +3,7 @@
 Two processes send through each producer. Consumers are assigned every partition from its beginning;
 they join no group. Other processes query end offsets. When every record is sent, a last process
 queries every end offset, then reads each partition from the beginning to this offset. Without this
-phase, an unread record would look like a lost record.
+last read, an unread record would look like a lost record.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ END_OFFSET_PAUSE_S: Final = 0.005
 def run(options: RecordOptions, shared: Shared, clients: Clients, topic: Topic) -> tuple[str, ...]:
     """Runs the workload's threads, then reads every partition to its end.
 
-    Returns the keys of the partitions that were not read to their end; empty if all were.
+    Returns the keys of the partitions that were not read to their end.
     """
     sending = Threads(shared)
     watching = Threads(shared)

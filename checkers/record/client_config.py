@@ -1,6 +1,6 @@
 """The configuration of the clients: the settings of the workload, overridden by a .properties file.
 
-The user's file has the settings that a cluster requires (TLS, SASL). Its keys are librdkafka's. A
+The user's file has the settings that a cluster requires (TLS, SASL), with librdkafka's keys. A
 comment begins with `#` or `!`. The first `=` or `:` separates key and value.
 
 Source: java.util.Properties, for the notation; librdkafka's CONFIGURATION.md, for the keys.

@@ -1,7 +1,7 @@
 """Creates the clients of one cluster; checks within seconds that the cluster answers.
 
-The clients are unmodified confluent-kafka. `client_config` contains every setting that differs from
-the library's default.
+The clients are unmodified confluent-kafka. `client_config` has every setting that differs from the
+library's default.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class UnreachableCluster(InputFault):
 class Reader:
     """A consumer and its isolation level, at which it reads records and queries end offsets.
 
-    `read_up_to` has, for each partition, the position at which no more records were found. Offsets
-    have gaps, so this position may be far above the last record's offset.
+    `read_up_to` has, for each partition, the position at which the consumer found no more records.
+    It may be far above the last record's offset, since offsets have gaps.
     """
 
     consumer: Any

@@ -19,9 +19,9 @@ BROKER_DEFAULT: Final = -1
 class RecordOptions:
     """The options of a recording: cluster, workload, size, folder.
 
-    `fault_injector` is a function that runs in its own thread during the workload. Its argument is
-    an event, which is set when every record is sent. The recorder waits until the function returns,
-    then reads the logs to their ends.
+    The function `fault_injector` runs in its own thread during the workload. Its argument is an
+    event, which is set when every record is sent. After the function has returned, the recorder
+    reads the logs to their ends.
     """
 
     folder: Path  # for the history; must not exist

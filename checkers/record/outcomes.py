@@ -1,9 +1,9 @@
 """The outcome of a librdkafka operation: `ok`, `fail` (it never happened) or `info` (unknown).
 
-A delivery report without an error is `ok`. An error is `fail` only if the refusal depends on
-nothing but the request and the static configuration of the cluster: then every earlier attempt was
-refused too. Any other error is `info`, because an earlier attempt may have been applied although
-its response was lost: NOT_ENOUGH_REPLICAS, and all of librdkafka's own errors (time-outs, purged
+A delivery report without an error is `ok`. An error is `fail` only if it depends on nothing but the
+request and the static configuration of the cluster: then every earlier attempt was refused too. Any
+other error is `info`, because an earlier attempt may have been applied although its response was
+lost. Examples are NOT_ENOUGH_REPLICAS, and all of librdkafka's own errors (time-outs, purged
 queues, transport). The Python binding does not expose `rd_kafka_message_status`, which says whether
 a failed record may have been stored.
 
@@ -49,8 +49,8 @@ def of_delivery(error: Any) -> Outcome:
 def offset_of(message: Any) -> int | None:
     """Returns the offset of a delivered message, or None if the client does not know it.
 
-    librdkafka counts DUPLICATE_SEQUENCE_NUMBER as a success: the batch was appended by an earlier
-    attempt, at an offset that the answer does not name.
+    librdkafka counts DUPLICATE_SEQUENCE_NUMBER as a success, since an earlier attempt appended the
+    batch. But the answer does not have the offset.
     """
     offset: int | None = message.offset()
     return offset
@@ -63,9 +63,9 @@ def reason(error: Any) -> str | None:
 def of_transaction(error: Any, *, requested: bool, replaced: bool) -> Outcome:
     """Returns the outcome of a transaction whose commit and abort both failed.
 
-    The outcome is `fail` in two cases. The producer never requested the commit. Or another producer
-    had replaced it before the request, and the error says that it is fenced. In every other case
-    the outcome is `info`: the commit may have been applied although its response was lost.
+    The outcome is `fail` in two cases: the producer never requested the commit; or another producer
+    had replaced it before the request, and the error says that it is fenced. Otherwise it is
+    `info`: the commit may have been applied although its response was lost.
     """
     fenced = error.code() in FENCED
     return "fail" if not requested or (replaced and fenced) else "info"

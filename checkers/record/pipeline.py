@@ -1,10 +1,9 @@
 """A member of a consumer group that consumes, transforms and produces in transactions.
 
-In a transaction the member polls a few records of the group's input and sends one output record for
-each. The member commits the input offsets in the same transaction. The history records this as one
-operation `txn`, from the first poll to the last response; sends are recorded before they leave the
-client. After a transaction that did not commit, the member seeks back to the group's committed
-offsets.
+In a transaction, the member polls a few records of the group's input, sends one output record for
+each, and commits the input offsets. In the history this is one operation `txn`, from the first poll
+to the last response; sends are recorded before they leave the client. After a transaction that did
+not commit, the member seeks back to the group's committed offsets.
 
 A few transactions fail on purpose, as in production:
 
@@ -13,9 +12,10 @@ A few transactions fail on purpose, as in production:
               before or after the old one has sent; then the old one is a zombie to be fenced
     leave     the member leaves its group and joins again, which rebalances the others
 
-A member that notices a rebalance sends nothing: another member may own the polled partitions now. A
-client call may never return in spite of its time-out (librdkafka#5456, #5511: the group's
-coordinator died). The member abandons such a call, together with the producer, in its own thread.
+A member that notices a rebalance sends nothing: another member may own the polled partitions now.
+If the group's coordinator died, a client call may never return, in spite of its time-out
+(librdkafka#5456, #5511). Each call runs in its own thread, so the member can abandon the call
+together with the producer.
 
 Source: KIP-98, KIP-447; librdkafka, "Transactional producer API".
 Simplified: one output for each input, to a random partition.
@@ -254,7 +254,7 @@ class Attempt:
     def prepare(self) -> Any:
         """Begins a transaction; sends its output records and the offsets that it will commit.
 
-        Returns the error that prevented this; None if there was no error.
+        Returns the error that prevented this, or None.
         """
         producer, consumer = self.pipeline.producer, self.pipeline.consumer
         try:
@@ -284,9 +284,8 @@ class Attempt:
     def end(self, error: Any, *, abort: bool, replaced: bool) -> tuple[Outcome, str | None, bool]:
         """Commits the transaction, or aborts it.
 
-        The transaction is aborted if `abort` is true, if there is an `error`, or if the commit
-        fails. Returns the outcome, the reason (None after a commit), and whether the producer can
-        be used again.
+        It is aborted if `abort` is true, if there is an `error`, or if the commit fails. Returns
+        the outcome, the reason (None after a commit), and whether the producer can be used again.
         """
         producer = self.pipeline.producer
         requested = False

@@ -1,7 +1,7 @@
 """Processes that read partitions by assignment, from the beginning, and that query offsets.
 
 These readers join no group. If an unclean election truncated the log below a reader's position, the
-reader starts again as a new process. An application that needs every record does the same.
+reader starts again as a new process, as an application does that needs every record.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Done = Callable[[int, tuple[MicroOperation, ...]], bool]
 def poll_until(shared: Shared, reader: Reader, topics: Sequence[Topic], done: Done) -> None:
     """Assigns every partition from its beginning, then polls until `done` returns true.
 
-    `done` is called before each poll, with the reader's process and the records of its last poll.
+    Before each poll, `done` is called with the reader's process and the records of the last poll.
     """
     process = _assigned(shared, reader, topics)
     seen: tuple[MicroOperation, ...] = ()
@@ -139,10 +139,9 @@ def _bounds(
 def read_to_the_end(
     shared: Shared, reader: Reader, querying: Reader, topics: Sequence[Topic]
 ) -> tuple[str, ...]:
-    """Reads every partition to its end.
+    """Reads every partition to its end; returns the keys of the partitions where this failed.
 
-    Before it reads, it queries the start and end offsets with the client `querying`. Returns the
-    keys of the partitions that were not read to their end; empty if all were.
+    Before it reads, it queries the start and end offsets with the client `querying`.
     """
     ends = _ends(shared, querying, topics)
     quiet_until = time.monotonic() + READ_WITHIN_S

@@ -2,8 +2,8 @@
 
     record(RecordOptions(folder=Path("history"), bootstrap_servers="127.0.0.1:9092"))
 
-A workload, `append_and_read` or `transactions`, defines the operations of these clients. The topics
-are new, so that only one operation sends each value.
+The workload `append_and_read` or `transactions` defines the operations of the clients. The topics
+are new, so each value is sent only once.
 """
 
 from __future__ import annotations
@@ -53,8 +53,9 @@ class RecordResult:
 def record(options: RecordOptions) -> RecordResult:
     """Runs the workload and writes its history to the folder.
 
-    Raises UnreachableCluster, BadClientConfig or InputFault before it writes anything. Ctrl-C stops
-    the workload: the history keeps all recorded operations, and KeyboardInterrupt is raised.
+    Before it writes anything, it may raise UnreachableCluster, BadClientConfig or InputFault. After
+    Ctrl-C, the workload stops, the history keeps all recorded operations, and KeyboardInterrupt is
+    raised.
     """
     started = time.monotonic()
     if options.folder.exists():

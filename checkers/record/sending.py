@@ -1,7 +1,7 @@
 """Processes that send one record after another; each send is one operation of the history.
 
-Several processes share a producer, so that a request carries several records and several requests
-are in flight.
+Several processes share a producer. So a request has several records, and several requests are in
+flight.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ GIVE_UP_AFTER_S: Final = 60.0  # total wait of a thread for sends that ended `in
 class SharedProducer:
     """A producer that several processes share; a new one replaces it after a fatal error.
 
-    An idempotent producer that lost its sequence numbers rejects every later send.
+    Without the replacement, an idempotent producer that lost its sequence numbers would reject
+    every later send.
     """
 
     make: Callable[[], Any]
@@ -73,8 +74,8 @@ def send_all(
 ) -> None:
     """Sends `count` records one after another, each to a random partition.
 
-    Stops early if sends with an unknown outcome have taken too long in total: part of the cluster
-    is then down.
+    Stops early if sends with an unknown outcome have taken too long in total: then a part of the
+    cluster is down.
     """
     process = shared.new_process()
     unanswered_s = 0.0

@@ -1,8 +1,8 @@
 """The writer of a history: each invocation and completion is on disk before its caller continues.
 
-`checkers.histories.io.recorded` describes the format. An operation is recorded before its request
-leaves. So a recorder that is killed by `kill -9` has recorded every request that a broker may have
-applied. Each line is one unbuffered `write`; only a power loss can lose a line.
+An operation is recorded before its request leaves. So even after `kill -9`, the history has every
+request that a broker may have applied. Each line is one unbuffered `write`; only a power loss can
+lose a line. `checkers.histories.io.recorded` describes the format.
 
 The file with these lines is called the tail. Completed operations also stay in memory until there
 are enough for a Parquet part. The part then replaces the tail, and a new tail begins. One lock
@@ -76,8 +76,8 @@ class HistoryWriter:
     ) -> None:
         """Ends the history: open operations get the outcome `info`, without a completion.
 
-        The file of the newest operations is removed as the very last step. If this file is absent,
-        the history is complete. `urteil analyze --follow` depends on this.
+        The tail, the file of the newest operations, is removed last. Its absence means that the
+        history is complete; `urteil analyze --follow` depends on this.
         """
         with self._lock:
             self._completed += self._opened.values()

@@ -7,8 +7,8 @@ both levels, and one process fetches the group's offsets. When every record is s
 continues until it has consumed everything. Then one process reads both topics to their ends at
 read_committed, so that no record remains unread.
 
-An output value is the input value and the number of the transaction. So two attempts at the same
-input write different values, and a record shows which attempt wrote it.
+An output value is the input value with the number of the transaction. So two attempts at the same
+input write different values, and each output record shows its attempt.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def run(
 ) -> tuple[str, ...]:
     """Runs the workload's threads, then reads every partition to its end.
 
-    Returns the keys of the partitions that were not read to their end; empty if all were.
+    Returns the keys of the partitions that were not read to their end.
     """
     route = Route(source=source, target=target, group=f"{target.name}-group")
     drained = threading.Event()

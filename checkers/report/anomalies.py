@@ -1,8 +1,8 @@
 """The analysis of a history as text for a terminal.
 
-For each anomaly that occurs, the text contains the worst rows, each with an explanation, and the
-number of rows left out. The terminal prints the table of verdicts after this text. Times count from
-the first invocation of the history.
+For each anomaly that occurs, the text has the worst rows, each with an explanation, and the number
+of rows left out. The table of verdicts follows in the terminal. Times count from the first
+invocation of the history.
 """
 
 from __future__ import annotations

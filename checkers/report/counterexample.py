@@ -1,7 +1,8 @@
 """A violation on one screen: the claim, the steps that break it, the reason, the replay command.
 
-A step shows only the parts of the state that it changed; the failing step is marked. The false
-conjunct of the claim is printed with its values, and so is the guard that allowed the last step.
+A step shows only the parts of the state that it changed; the failing step is marked. Two formulas
+are printed with their values: the false conjunct of the claim, and the guard that allowed the last
+step.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def counterexample(
     """Returns the violation of one property as text, at most 110 characters wide.
 
     With `verbose` 1, the text also has every state in full. With `verbose` 2, it also has the
-    disabled actions of each state, and why they are disabled.
+    actions that each state disables, with the reasons.
     """
     discovery = found.discoveries[name]
     writer = Writer(spec, found.ranges)
@@ -96,7 +97,7 @@ def _table(writer: Writer, spec: Spec, discovery: Discovery) -> Iterator[str]:
 
 
 def _end(discovery: Discovery) -> str:
-    """Returns the text after the last step, which says how the trace ends.
+    """Returns the text after the last step: how the trace ends.
 
     `here`: the last state violates the property. `for ever`: the behaviour stays in the last state.
     Otherwise the text names the step to which the trace loops back.

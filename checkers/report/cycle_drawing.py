@@ -4,8 +4,8 @@
      ▲            │
      └──wr k──────┘
 
-Operations are named T1, T2, ... in the order of the cycle, as in the text of the report. A long
-cycle is drawn only in part: its first operations, and the number of the operations left out.
+Operations are named T1, T2, ... in the order of the cycle, as in the text of the report. Of a long
+cycle, only the first operations are drawn, and the number of those left out.
 """
 
 from __future__ import annotations

@@ -10,10 +10,10 @@ MARKS = {"holds": "✓", "violated": "✗", "undecided": "?"}
 
 
 def judged(decision: Decision, *, by_expectation: bool) -> Verdict:
-    """Returns the verdict that determines the exit code.
+    """Returns the verdict on which the exit code depends.
 
-    With `by_expectation`, an expected verdict counts as `holds` and an unexpected one as
-    `violated`. A permitted violation counts as `holds`.
+    A permitted violation counts as `holds`. With `by_expectation`, an expected verdict counts as
+    `holds` and an unexpected one as `violated`.
     """
     if by_expectation and decision.expected is not None:
         return "holds" if decision.verdict == decision.expected else "violated"
@@ -26,10 +26,10 @@ def claim(decision: Decision) -> str:
 
 
 def heading(decision: Decision) -> str:
-    """Returns the heading under which reports group the decision.
+    """Returns the heading of the group to which reports add the decision.
 
-    For a property: the spec, engine, number of states, seconds and constants. For an anomaly: the
-    input and its kind.
+    For a property, it has the spec, engine, number of states, seconds and constants. For an
+    anomaly, it has the input and its kind.
     """
     if isinstance(decision, AnomalyDecided):
         return f"{decision.history} · {decision.input_kind}"
@@ -70,10 +70,10 @@ def verdict(decision: Decision) -> str:
 
 
 def grounds(decision: Decision) -> str:
-    """Returns what the verdict is based on: its reason, or the size of the evidence.
+    """Returns the reason for the verdict, or the size of the evidence.
 
-    Without a reason: for a property the length of the trace or the depth of the search; for an
-    anomaly the number of rows and observations.
+    For a property, this size is the length of the trace or the depth of the search. For an anomaly,
+    it is the number of rows and observations.
     """
     if decision.reason is not None:
         return decision.reason

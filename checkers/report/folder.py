@@ -26,8 +26,7 @@ class RunFolder:
     """A folder like `runs/2026-11-21T0142-c3f1`, which contains everything about one run.
 
     It has run.json (command, seed, versions), events.ndjson (every event), and a file for each
-    counterexample or table of rows. report.html is written when the run ends, if it decided
-    anything.
+    counterexample or table of rows. When the run ends, report.html is added if there are verdicts.
     """
 
     path: Path
@@ -78,7 +77,7 @@ class RunFolder:
     def keep(self, name: str, text: str) -> str:
         """Writes text to a new file of the folder and returns the file's name.
 
-        A number is added to a `name` that is taken. Characters that a file name cannot have become
+        If the name is taken, a number is added. Characters that a file name cannot have become
         hyphens.
         """
         plain = re.sub(r"[^\w.-]+", "-", name).strip("-.") or "evidence"

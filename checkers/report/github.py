@@ -1,8 +1,8 @@
 """The output for GitHub Actions: a summary of the step, and annotations.
 
 The summary is Markdown, appended to the file that `GITHUB_STEP_SUMMARY` names. GitHub drops a
-summary above 1,024 KiB, so the summary stays below 900 kB. Annotations are workflow commands on
-stderr, which the runner also reads. GitHub keeps ten annotations of each level.
+summary above 1,024 KiB, so it stays below 900 kB. Annotations are workflow commands on stderr,
+which the runner also reads. GitHub keeps ten annotations of each level.
 
 Source: GitHub, "Workflow commands for GitHub Actions".
 """

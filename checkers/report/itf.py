@@ -1,8 +1,8 @@
 """Writes and reads a counterexample in ITF, Apalache's Informal Trace Format.
 
-Variables and elements have the names of the exported TLA+ module. The field `#meta` contains the
-spec, variant, constants and property, and for each state the action that led to it. `urteil replay`
-needs this field.
+Variables and elements have the names of the exported TLA+ module. The field `#meta` has the spec,
+variant, constants and property, and for each state the action that led to it. `urteil replay` needs
+this field.
 
 Source: Apalache ADR 015, https://apalache-mc.org/docs/adr/015adr-trace.html
 """
@@ -28,9 +28,9 @@ NOTHING = "Nothing"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """A state of a trace, with the action and the arguments that led to this state.
+    """A state of a trace, with the action and the arguments that led to it.
 
-    `action` is None if the trace does not name the action.
+    If the trace does not name the action, `action` is None.
     """
 
     action: str | None

@@ -1,9 +1,9 @@
 """The verdicts as JUnit XML, which every CI displays: one test case for each verdict.
 
 A violation is a failure, with its evidence as text. An undecided verdict is an error, since CI must
-not show it as success. A run that fails although no verdict is bad is also an error. A permitted or
-expected violation passes. The name of a test case contains the spec and its constants, but no
-figure that changes from run to run.
+not show it as success. If a run fails although no verdict is bad, this is also an error. A
+permitted or expected violation passes. The name of a test case contains the spec and its constants,
+but no figure that changes from run to run.
 
 Source: the xunit2 schema that Jenkins and pytest share.
 """

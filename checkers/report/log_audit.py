@@ -1,7 +1,7 @@
 """The audit of log directories as text for a terminal, and its rows as events.
 
-For each check with findings, the text contains the rule, the first rows, and the number of rows
-left out. A row names its location: replica, topic partition, segment, byte position.
+For each check with findings, the text has the rule, the first rows, and the number of rows left
+out. A row has a location: replica, topic partition, segment, byte position.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Escapes any text for HTML, XML and SVG, and builds elements.
 
-The value of a record may contain any character. A character that XML does not allow (a control, a
-lone surrogate) is written as Python's escape sequence.
+The value of a record may contain any character. Characters that XML does not allow (controls, lone
+surrogates) are written as Python's escape sequences.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Replaces signs such as `✗` for a terminal that cannot encode them: `✗` by `x`, `≤` by `<=`.
 
-`?` is the mark of an undecided verdict, so no sign with a meaning may become `?`.
+No sign with a meaning may become `?`, since `?` marks an undecided verdict.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ def register() -> None:
 
 
 def _plain(fault: UnicodeError) -> tuple[str, int]:
-    """Replaces the characters that the terminal's encoding lacks.
+    """Replaces the characters that the terminal's encoding lacks; unknown ones become `?`.
 
-    This function is an error handler of Python's `codecs`. It returns the replacement, and the
-    position at which encoding continues. A character without a replacement becomes `?`.
+    This is an error handler of Python's `codecs`: it returns the replacement, and the position at
+    which encoding continues.
     """
     if not isinstance(fault, UnicodeEncodeError):
         raise fault

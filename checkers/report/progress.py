@@ -1,8 +1,8 @@
 """Displays progress on stderr: one live line on a terminal, a line for each stage in a log.
 
 A live line is redrawn a few times a second and erased at the end. A log gets one line when a stage
-begins, and another line every 30 seconds while the stage lasts. A log gets no line in the first
-second, and at most one line per second.
+begins, and another every 30 seconds while the stage lasts. It gets no line in the first second, and
+at most one line per second.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The worst rows of an anomaly as events: their text, and the operations for a timeline.
 
-The timeline shows the operations of the row and a few operations near them in time, preferably with
-a key of the row. A poll may return a thousand records, so an operation's text contains only the
-records that concern the row.
+The timeline shows the operations of the row and a few others near in time, preferably with a key of
+the row. A poll may return a thousand records, so an operation's text has only the records that
+concern the row.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def rows_shown(
 ) -> Iterator[RowShown]:
     """Yields an event for each of the worst rows of an anomaly, the worst row first.
 
-    The first events also have the operations and the active faults to draw.
+    The first events also have the operations and the faults to draw.
     """
     operations = since_start(analysis)
     for number, row in enumerate(decision.worst, 1):

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 class Finding:
     """A verdict on a property or anomaly, with its evidence and its effect on the exit code.
 
-    `judged` is the verdict that counts for the exit code. `rows` are the worst rows of an anomaly.
-    `evidence` has the evidence on a property.
+    `judged` is the verdict on which the exit code depends. An anomaly has its worst rows in `rows`;
+    a property has its `evidence`.
     """
 
     decision: Decision
@@ -66,7 +66,7 @@ class Finding:
 class RunResult:
     """The result of a whole run: its decisions, and the other facts that a report shows.
 
-    `evidence` has the texts about a history as a whole. Evidence on a property is in its `Finding`.
+    `evidence` has the texts about a whole history. Evidence on a property is in its `Finding`.
     """
 
     started: RunStarted | None

@@ -1,7 +1,7 @@
 """Prints a formula as a sentence about one state: variables with values, elements by name.
 
 `offset < log.end_offset[member]` becomes `0 < log[b1].end_offset 0`. Membership is written `b1 ∈
-replica[b0].isr`. A formula that has no short sentence is printed as in the spec.
+replica[b0].isr`. A formula without a short sentence is printed as in the spec.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from model.language.values import Writer
 class Sentences:
     """Prints formulas as sentences about one state of a spec.
 
-    `bindings` has the values of parameters and bound variables. `names` has the spec's names of
-    terms.
+    `bindings` has the values of parameters and bound variables. `names` has the names that the spec
+    gives to terms.
     """
 
     writer: Writer

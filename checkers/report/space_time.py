@@ -5,11 +5,11 @@
     b1   ─────────────────●───────────◎──▶
                            replicate   shrink_isr
 
-The lanes are the elements of one sort: the sort that most actions have as a parameter. A step is a
-dot on the lane of its first parameter of this sort. Arrows lead from the dot to the lanes of the
-step's other parameters of this sort. A step without such a parameter is on an extra lane at the
-top. A hollow dot marks a lane whose state the step also changes. A ring marks the last step of a
-violation. An arc shows where a liveness counterexample loops back.
+The lanes are the elements of one sort: the one that most actions have as a parameter. A step is a
+dot on the lane of its first parameter of this sort. Arrows lead to the lanes of its other
+parameters of this sort. A step without such a parameter is on an extra lane at the top. A hollow
+dot marks another lane whose state the step changes. A ring marks the last step of a violation. An
+arc shows where a liveness counterexample loops back.
 """
 
 from __future__ import annotations

@@ -86,8 +86,8 @@ class Terminal:
 def table(decisions: Sequence[Decision], *, verbose: bool = False) -> str:
     """Returns the verdicts as a table: a heading for each input or spec, a line for each claim.
 
-    Unless `verbose`, many anomalies that do not occur share a line. So do anomalies that no
-    observation could have revealed.
+    Anomalies that no observation could have shown share one line. So do anomalies that do not
+    occur, if there are many, unless `verbose`.
     """
     lines: list[str] = []
     parts = [
@@ -113,9 +113,9 @@ def table(decisions: Sequence[Decision], *, verbose: bool = False) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """The verdicts under one heading of the table, divided into three groups.
+    """The verdicts under one heading of the table, in three groups.
 
-    A verdict in `single` has its own line. All verdicts of another group share a line.
+    Each verdict in `single` has its own line. All verdicts of another group share a line.
     """
 
     single: Sequence[Decision]

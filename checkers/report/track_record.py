@@ -1,7 +1,7 @@
 """The track record as a Markdown table: every bug and old version that a check must catch.
 
-The table has the length of a shortest counterexample and the number of distinct states. Both come
-from `checkers/track_record.json`.
+Each row has the length of a shortest counterexample and the number of distinct states, from
+`checkers/track_record.json`.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Sessions of a Spark Connect server: `--master sc://host:port`.
 
-The client is pure Python, without Java, and sends query plans to the server. The client has
-DataFrames, artifacts and progress reports, but no SparkContext. The packages of this project are
-sent as an archive, from which the session's workers import them. The server's workers need the same
-minor version of Python as this process, NumPy, SciPy and PyArrow. The workers and this process must
-be able to read the history under the same path.
+The client is pure Python, without Java, and sends query plans to the server. It has DataFrames,
+artifacts and progress reports, but no SparkContext. This project's packages are sent as an archive,
+for the session's workers. The server's workers need NumPy, SciPy, PyArrow, and the same minor
+version of Python as this process. The workers and this process must read the history under the same
+path.
 
 Simplified: the server decides how workers start. If a worker's working directory had a folder
 `model/`, the worker would import that folder instead of this project's package.
@@ -36,9 +36,9 @@ def is_connected(spark: SparkSession) -> bool:
 def connected(
     master: str, settings: Mapping[str, str], archive: Callable[[Path], Path]
 ) -> Generator[SparkSession]:
-    """Yields a session of the server that has the packages of this project, until the block ends.
+    """Yields a session of the server that has this project's packages, until the block ends.
 
-    Raises InputFault if no server answers, or if a package that the client needs is not installed.
+    Raises InputFault if no server answers, or if a package that the client needs is missing.
     """
     try:
         import grpc
@@ -85,8 +85,8 @@ def is_local(spark: SparkSession) -> bool:
 def parallelism(spark: SparkSession) -> int:
     """Returns the number of tasks that run in parallel.
 
-    A Spark Connect client cannot read this number. For such a session, the result is the number of
-    shuffle partitions.
+    For a Spark Connect session, which does not have this number, it is the number of shuffle
+    partitions.
     """
     if is_connected(spark):
         return int(spark.conf.get(_SHUFFLE_PARTITIONS) or 1)

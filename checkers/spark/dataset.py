@@ -1,8 +1,8 @@
 """A history as a Spark dataset, whose partitions are processed by Spark tasks.
 
 A partition is a part of the history's rows, not a Kafka partition. A kernel is a function from a
-partition to an Arrow table. Each task reads the columns that its kernels need directly from the
-files, which must have the same path on every machine.
+partition to an Arrow table. Each task reads only the columns that its kernels need, directly from
+the files. These must have the same path on every machine.
 
 Spark moves whole Arrow tables as byte strings, each in one cell of a DataFrame: from kernels to the
 driver, and in a shuffle to other tasks. So no rows or texts are converted. With a local master,
@@ -80,9 +80,9 @@ class SparkDataset:
 
     @contextmanager
     def cached(self, *, on_disk: bool) -> Generator[SparkDataset]:
-        """Yields this dataset with a cache on disk, where tasks keep the columns that they read.
+        """Yields this dataset with a cache on disk for the columns that tasks read.
 
-        If `on_disk` is false or the master is not local, there is no cache.
+        Without `on_disk`, or if the master is not local, there is no cache.
         """
         if not on_disk or not is_local(self.spark):
             yield self
@@ -96,7 +96,7 @@ class SparkDataset:
             yield replace(self, partitions=tuple(partitions))
 
     def collect(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
-        """Returns one table for each kernel: the rows that it returned for all partitions.
+        """Returns, for each kernel, the rows that it returned for all partitions.
 
         A kernel is a function from a partition to a table. It runs only on the partitions that it
         needs.

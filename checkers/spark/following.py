@@ -1,9 +1,9 @@
 """Detects that a recording has grown, so that its verdict can be updated.
 
 Structured Streaming watches the folder: a file source over its Parquet parts yields a batch when
-parts arrive. The whole history is then analysed as if the recorder had been killed at that moment:
-open operations have the outcome `info` and come last. The same happens if only the tail, the file
-of the newest operations, grows.
+parts arrive. Then the whole history is analysed as if the recorder had been killed at that moment:
+open operations have the outcome `info` and come last. This also happens if only the tail grows, the
+file of the newest operations.
 
 All anomalies are decided again, because new operations can contradict old ones: a client may now
 read a record that was sent long ago. A slow verdict delays the next one; verdicts do not queue up.

@@ -2,7 +2,7 @@
 
 A Python Data Source reads segments as one row for each record batch. One shuffle groups the rows by
 topic partition, and moves about 100 bytes for each batch. Records are shuffled only for batches
-that differ between replicas. The driver collects the rows that the checks found, and the rows that
+that differ between replicas. The driver collects the findings of the checks, and the rows that
 `cross_partition` needs.
 """
 
@@ -44,7 +44,7 @@ def audit_on_spark(
 ) -> Audit:
     """Returns the audit of the folders by Spark; without a master Spark uses all local cores.
 
-    Raises UnreadableLogDir, UnknownName, or InputFault if there is no Java.
+    Raises UnreadableLogDir or UnknownName; or InputFault if there is no Java.
     """
     chosen = named(checks)
     dirs = log_dirs(folders)

@@ -3,9 +3,10 @@
     spark.dataSource.register(LogSegments)
     spark.read.format("kafka_log_segments").option("segments", listed(dirs.segments)).load()
 
-A row is a record batch. With `option("rows", "records")` a row is a record, of the batches at the
-byte positions in `option("positions", …)`. A task reads one large segment or several small ones,
-and yields Arrow record batches. The files must be readable under the same path wherever tasks run.
+A row is a record batch. With `option("rows", "records")` a row is a record; the batches are those
+at the byte positions in `option("positions", …)`. A task reads one large segment or several small
+ones, and yields Arrow record batches. All machines must be able to read the files under the same
+path.
 """
 
 from __future__ import annotations

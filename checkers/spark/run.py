@@ -1,7 +1,8 @@
 """`analyze_on_spark`: the same analysis as in one process, with partitions processed by Spark.
 
-The driver collects only small tables: summaries, suspected rows, unconfirmed values, and rows of
-anomalies. If a history has only one partition, one task does the whole analysis.
+The driver collects only small tables: summaries, suspected rows, unconfirmed values (those whose
+offsets no acknowledged send confirms), and rows of anomalies. If a history has only one partition,
+one task does the whole analysis.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def analyze_on_spark(
     """Decides the anomalies of the history on Spark; without a master Spark uses all local cores.
 
     A history that is not Parquet is first written as Parquet into `folder`, or into a temporary
-    folder. Raises UnreadableHistory, UnknownName, or InputFault if Java, the master or a file is
+    folder. Raises UnreadableHistory or UnknownName; or InputFault if Java, the master or a file is
     missing.
     """
     chosen = named(anomalies, declared)

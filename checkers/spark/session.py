@@ -1,9 +1,9 @@
 """A Spark session with little logging, for Python functions in mapInArrow.
 
-Workers import this project's packages from a location that contains nothing else, and start with
-PYTHONSAFEPATH. Otherwise they would import a folder `model/` in the user's directory instead of
-this project's package. On a cluster that location is an archive. With a local master it is a folder
-of links, so that Python finds the compiled files next to the sources.
+Workers start with PYTHONSAFEPATH, and import this project's packages from a location with nothing
+else. Otherwise they would import a folder `model/` in the user's directory instead of this
+project's package. On a cluster the location is an archive. With a local master it is a folder of
+links, so that Python finds the compiled files next to the sources.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def session(
 ) -> Generator[SparkSession]:
     """Yields a session on the master, or on all local cores; the session ends with the block.
 
-    An active session is reused and not ended. `compiled` turns on Spark's code generation, for jobs
-    with many rows. Raises InputFault if there is no Java, or if the master does not answer.
+    An active session is reused and not ended. For jobs with many rows, `compiled` turns on Spark's
+    code generation. Raises InputFault if there is no Java, or if the master does not answer.
     """
     sql = dict(_FOR_KERNELS if compiled else (*_FOR_KERNELS, *_INTERPRETED))
     if master is not None and master.startswith(connect.SCHEME):

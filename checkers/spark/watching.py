@@ -21,7 +21,7 @@ INTERVAL_S: Final = 0.25
 def watched(
     spark: SparkSession, stage: str, rows: Sequence[int], watch: Watcher
 ) -> Generator[None]:
-    """Reports the progress of the Spark jobs in the block.
+    """Reports the progress of the Spark jobs in the `with` block.
 
     `rows` has the number of rows of each task. Tasks end in any order, so the reported number of
     rows is approximate.

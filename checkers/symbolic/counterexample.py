@@ -1,9 +1,9 @@
 """Counterexamples to induction: a state that satisfies every claim, and a step that violates one.
 
-The state satisfies all claims, but it may be unreachable. Then the protocol is correct and a lemma
-is missing. Only a run from an initial state violates a property; exploration finds such runs. The
-search is at a finite scope, and minimizes the state: as many variables as possible have their least
-value. The reference interpreter repeats the step and confirms it.
+The state may be unreachable: then the protocol is correct, and a lemma is missing. Only a run from
+an initial state violates a property; exploration finds such runs. The search is at a finite scope,
+and minimizes the state: as many variables as possible have their least value. The reference
+interpreter repeats the step and confirms it.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def counterexample_to_induction(
     """Finds a state that satisfies every claim, and a step of the action that violates the claim.
 
     For the action `init` it finds an initial state in which the claim is false. By default it
-    searches the spec's own scope, then a larger scope. Raises SpecError for unknown names,
+    searches the spec's own scope, then a larger scope. Raises SpecError for unknown names, and
     EnginesDisagree if the interpreter does not confirm the result of Z3.
     """
     require_known(spec, "action", action, [INIT, *(a.name for a in spec.actions)])

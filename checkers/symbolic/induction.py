@@ -1,12 +1,12 @@
 """Induction: the conditions that prove that every claim is true in every reachable state.
 
-The conditions are: each claim is true in every initial state; and each action, taken in a state
-that satisfies all claims, preserves each claim. An action preserves a claim by its *frame* if the
-action changes no variable that the claim reads; this needs no solver.
+There are two kinds of conditions: each claim is true in every initial state; and each action, taken
+in a state that satisfies all claims, preserves each claim. An action that changes no variable of a
+claim preserves the claim by its *frame*; this needs no solver.
 
-If all claims together are too many for the solver, a spec can give a *slice* of one condition: the
-names of the claims that suffice for this condition. A proof from fewer claims is still a proof, so
-a wrong slice costs time but never soundness. A spec writes its slices as a class attribute:
+If all claims together are too many for the solver, a spec can give a *slice* for one condition: the
+names of the claims that suffice. A proof from fewer claims is still a proof, so a wrong slice costs
+time but never soundness. A spec writes its slices as a class attribute:
 
     using = {("append", "log_is_complete"): ("fetched_is_copied", "one_leader")}
 """
@@ -94,7 +94,8 @@ class Induction:
     def assumed(self, claims: Sequence[Claim]) -> tuple[dict[str, Expr], list[str]]:
         """Translates the claims to formulas about the state before a step.
 
-        Returns the formulas by name of the claim, and the names of claims that have no translation.
+        Returns the formulas by name of the claim, and the names of claims that cannot be
+        translated.
         """
         formulas: dict[str, Expr] = {}
         missing: list[str] = []

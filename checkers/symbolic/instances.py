@@ -1,9 +1,9 @@
 """Ground instances: the claims, instantiated for the terms of a step.
 
 E-matching instantiates a quantifier only where a term matches the quantifier's trigger. If no term
-matches, E-matching stops at once, however short the proof is. So each claim of a hard condition is
-also instantiated with these terms: the parameters of the action, a fresh element for each
-quantifier of the goal, and the values of the variables at these elements.
+matches, it stops at once, even if a short proof exists. So each claim of a hard condition is also
+instantiated with these terms: the parameters of the action, a fresh element for each quantifier of
+the goal, and the values of the variables at these elements.
 
 On the abstract replication spec, no configuration of Z3 decided some conditions in 40 seconds. With
 ground instances they take 0.1 seconds, with every seed.
@@ -30,10 +30,10 @@ Terms = dict[str, list[Expr]]  # sort -> its distinct terms
 
 
 def failing(step: Step, action: Action, claim: Claim) -> tuple[Expr, list[tuple[str, Expr]]]:
-    """Returns the claim after the step as a formula, and the fresh elements in the formula.
+    """Returns the claim after the step as a formula, and the fresh elements in it.
 
-    A fresh element is a constant that may be any element of its sort. It replaces a variable of an
-    outer `forall`. Each fresh element is returned with the name of its sort.
+    A fresh element replaces a variable of an outer `forall`: a constant that may be any element of
+    its sort. It is returned with the name of this sort.
     """
     formula, env, terms = claim.formula, dict[int, Expr](), list[tuple[str, Expr]]()
     if isinstance(formula, t.Forall):
@@ -47,10 +47,10 @@ def failing(step: Step, action: Action, claim: Claim) -> tuple[Expr, list[tuple[
 def instances(
     step: Step, action: Action, about: Sequence[tuple[str, Expr]], claims: Sequence[Claim]
 ) -> list[Expr]:
-    """Returns the claims, about the state before the step, instantiated with the step's terms.
+    """Returns the claims about the state before the step, instantiated with the step's terms.
 
-    The terms replace the quantified variables of a claim, in every combination. `about` lists
-    further terms, each with the name of its sort.
+    The terms replace the quantified variables of a claim, in every combination. `about` has further
+    terms, each with the name of its sort.
     """
     terms = _terms(step, action, about)
     return [

@@ -8,7 +8,7 @@ complete if the sorts allow it. If the spec names the claims that suffice for a 
 
 The time for a hard condition has a heavy tail: the same query takes 0.1 seconds or more than a
 minute, depending on how Z3 branches. So several short searches that branch differently are better
-than one long search. Later attempts get the time that earlier attempts do not use.
+than one long search. Later attempts get the time that earlier ones do not use.
 """
 
 from __future__ import annotations
@@ -133,8 +133,7 @@ def unbounded(goal: Goal, facts: Facts, sorts: Sorts, strategy: Strategy) -> Att
 def decide(goal: Goal, sorts: Sorts, at_scopes: AtScopes, *, limit_ms: int, seed: int) -> Outcome:
     """Returns the outcome of the first attempt that decides whether the goal follows.
 
-    Without a decisive attempt the verdict is unknown. All attempts together take at most `limit_ms`
-    milliseconds.
+    If no attempt decides, the verdict is unknown. All attempts together take at most `limit_ms`.
     """
     spent, remarks = 0.0, list[str]()
     for attempt in attempts(goal, sorts, at_scopes):

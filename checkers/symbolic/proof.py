@@ -2,8 +2,8 @@
 
 The claims are proved together, by induction. Each condition assumes all claims before the step, so
 a claim holds only if every condition of every claim is proved. A refuted condition has a
-counterexample: a state that satisfies all claims. Only exploration decides whether a run reaches
-this state, so a failed proof leaves a property undecided.
+counterexample: a state that satisfies all claims. But this state may be unreachable; only
+exploration decides this. So a failed proof leaves a property undecided.
 """
 
 from __future__ import annotations
@@ -152,10 +152,12 @@ def prove(
 ) -> Proof:
     """Tries to prove that every claim of the spec is true in every reachable state.
 
-    `limit_ms` limits the solver's time for one condition. `only` names the claims to try; all
-    claims are assumed. `using` replaces the spec's slices; `scope` replaces its scope for
-    counterexamples and vacuity checks. After Ctrl-C the remaining conditions are unknown. Raises
-    SpecError for unknown names.
+    - `limit_ms` limits the solver's time for one condition.
+    - `only` names the claims to try; all claims are assumed.
+    - `using` replaces the spec's slices: for each condition, the claims that suffice.
+    - `scope` replaces its scope for counterexamples and vacuity checks.
+
+    After Ctrl-C the remaining conditions are unknown. Raises SpecError for unknown names.
     """
     for name in only:
         require_known(spec, "claim", name, [c.name for c in spec.claims])

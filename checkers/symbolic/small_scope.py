@@ -1,7 +1,7 @@
 """A spec at a finite scope, for queries that Z3 can decide and that need a concrete state.
 
-Every sort is an enumeration of its elements, and all quantifiers are expanded. A model of Z3
-becomes a state of the reference interpreter, which can then take the same steps.
+Every sort is an enumeration of its elements, and all quantifiers are expanded. A model that Z3
+finds becomes a state of the reference interpreter, which can then take the same steps.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class SmallScope:
 def scopes_of(spec: Spec, scope: Scope | None = None) -> list[Scope]:
     """Returns the scopes to search: `scope`, or else the spec's own scope and a larger one.
 
-    Empty if there is no `scope` and the spec has none.
+    If both are missing, the result is empty.
     """
     if scope is not None:
         return [scope]

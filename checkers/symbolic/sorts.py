@@ -4,13 +4,13 @@
 axioms of a total order with a least element. *Finite*: a sort is an enumeration of its elements,
 and quantifiers are expanded over these elements, so no query needs instantiation.
 
-The axioms admit more orders than the protocol has, for example dense and infinite orders. A proof
-for all orders also covers the orders of the protocol. A failed proof does not show a violation:
-only a counterexample at a finite scope does.
+The axioms allow more orders than the protocol has, such as dense and infinite ones. A proof for all
+orders also covers those of the protocol. A failed proof does not show a violation: only a
+counterexample at a finite scope does.
 
 Simplified: both translations decline sorts of integers. Integers have bounds in a scope and none in
 a proof, so `+ 1` would have two meanings. In a comparison, Z3 proved some conditions with the
-axioms of an order that it could not decide with integers.
+axioms of an order, but could not decide them with integers.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The states before and after a step, as functions.
 
 The state after an action is a substitution, not a relation: a variable at given keys has the value
-that the action writes there, or else its value before. So an unchanged variable is the same
-function, and frames need no axioms.
+that the action writes, or else its old value. So an unchanged variable is the same function, and
+frames need no axioms.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class Step:
     def initial(self) -> Valuation:
         """Returns the initial state.
 
-        A variable that `init` does not assign has the least value of its sort. If the sort has no
-        least value, the variable may have any value.
+        A variable that `init` does not assign has the least value of its sort. If there is none,
+        the variable may have any value.
         """
         blank = Valuation({v.name: self._untouched(v) for v in self.spec.variables})
         init = self.spec.initial

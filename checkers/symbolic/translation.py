@@ -1,7 +1,7 @@
 """Translates the terms of a spec to Z3 formulas.
 
-A term that cannot be translated raises Declined. Terms form a graph: a shared term is translated
-once for each state and each choice of values for its free locals.
+A term that cannot be translated raises Declined. A term that several terms share is translated once
+for each state and each choice of values for its free variables.
 """
 
 from __future__ import annotations
