@@ -40,6 +40,12 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="New file for an NDJSON log of every applied request, answered or not.",
 )
+@click.option(
+    "--data-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder for the logs and the metadata, in Kafka's formats; created if it is new. The"
+    " cluster continues with what the folder contains. Default: data stays in memory.",
+)
 @command(decides=False, folder=False)
 def broker_command(
     run: Run,
@@ -49,13 +55,13 @@ def broker_command(
     faults: Sequence[str],
     bugs: Sequence[str],
     applied_log: Path | None,
+    data_dir: Path | None,
 ) -> None:
     """Serve the reference broker over TCP until Ctrl-C. Any Kafka client can connect.
 
-    Data stays in memory.
-
     \b
     urteil broker --port 9092
+    urteil broker --port 9092 --data-dir data
     urteil broker --fault drop-response:every=7 --bug no-dedup
     """
     from reference_impl.node.bugs import bugs_named
@@ -72,6 +78,7 @@ def broker_command(
         faults=tuple(parsed(text) for text in faults),
         seed=run.seed,
         applied_log=applied_log,
+        data_dir=data_dir,
     )
 
     def ready(cluster: Cluster) -> None:

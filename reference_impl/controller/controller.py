@@ -85,9 +85,31 @@ class Controller:
 
     @classmethod
     def start(
-        cls, now_ms: int, *, timeouts: Timeouts, elr: bool = True, bugs: Bugs = NO_BUGS
+        cls,
+        now_ms: int,
+        *,
+        timeouts: Timeouts,
+        elr: bool = True,
+        bugs: Bugs = NO_BUGS,
+        image: MetadataImage = NO_METADATA,
     ) -> StepResult[Controller]:
-        controller = cls(timeouts=timeouts, elr=elr, bugs=bugs)
+        """Returns a controller that starts with the stored metadata, and its first effects.
+
+        The session of each stored broker has expired: the broker must register again, or the first
+        check of the sessions fences it.
+        """
+        expired_ms = now_ms - timeouts.session_timeout_ms
+        known = {state.broker_id: state for state in image.brokers}
+        controller = cls(
+            timeouts=timeouts,
+            elr=elr,
+            bugs=bugs,
+            version=image.version,
+            brokers=known,
+            sessions=dict.fromkeys(known, Session(incarnation=0, last_heartbeat_ms=expired_ms)),
+            topic_partitions=dict(image.topic_partitions),
+            image=image,
+        )
         return controller, (controller._session_timer(now_ms),)
 
     def step(self, now_ms: int, event: Input) -> StepResult[Controller]:

@@ -255,15 +255,14 @@ def _remember(
             head.producer_epoch, earlier, marker.coordinator_epoch, head.max_timestamp_ms
         )
         return transactions.with_marker(batch, marker)
-    if head.base_sequence >= 0:
-        appended = AppendedBatch(
-            head.base_sequence,
-            head.last_sequence,
-            head.base_offset,
-            head.next_offset,
-            head.max_timestamp_ms,
-        )
-        earlier = (*earlier[1 - REMEMBERED_BATCHES :], appended)
+    appended = AppendedBatch(
+        head.base_sequence,  # -1 for the offsets that a coordinator appends for a producer
+        head.last_sequence,
+        head.base_offset,
+        head.next_offset,
+        head.max_timestamp_ms,
+    )
+    earlier = (*earlier[1 - REMEMBERED_BATCHES :], appended)
     producers[head.producer_id] = Producer(
         head.producer_epoch, earlier, coordinator_epoch, head.max_timestamp_ms
     )

@@ -139,6 +139,7 @@ class AlterConfigs:
     segment_bytes: int | None = None
     delete_retention_ms: int | None = None
     max_message_bytes: int | None = None
+    flush_messages: int | None = None
     deleted: frozenset[str] = frozenset()
 
 

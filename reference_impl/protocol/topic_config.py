@@ -31,6 +31,7 @@ class LogConfig:
     min_cleanable_dirty_ratio: float = 0.5  # min.cleanable.dirty.ratio
     delete_retention_ms: int = 86_400_000  # delete.retention.ms: how long a tombstone stays
     max_message_bytes: int = 1_048_588  # max.message.bytes: of a batch with its header
+    flush_messages: int = 2**63 - 1  # flush.messages: records in the log between two flushes
 
 
 DEFAULT_LOG_CONFIG: Final = LogConfig()

@@ -24,6 +24,7 @@ from typing import Final
 from model.vocabulary import BrokerId, TopicPartition
 from reference_impl.broker.broker import Broker, BrokerConfig, Disk
 from reference_impl.controller.controller import Controller
+from reference_impl.disk.data_dir import DataDir
 from reference_impl.node.bugs import NO_BUGS, Bugs
 from reference_impl.node.step import (
     Effects,
@@ -40,10 +41,11 @@ from reference_impl.node.step import (
     TimerKind,
 )
 from reference_impl.node.timeouts import Timeouts
-from reference_impl.protocol.controller import BrokerState
+from reference_impl.protocol.controller import NO_METADATA, BrokerState
 from reference_impl.protocol.messages import (
     CONTROLLER,
     FIRST_CLIENT,
+    UNKNOWN_BROKER_EPOCH,
     NodeId,
     Produce,
     Produced,
@@ -82,6 +84,7 @@ class Host:
     bugs: Bugs = NO_BUGS
     timeouts: Timeouts = SERVED
     link_ms: int = 0  # from node to node, one way
+    data_dir: DataDir | None = None  # None: the data is in memory only
     failures: list[Exception] = field(default_factory=list)
     _nodes: dict[NodeId, Broker | Controller] = field(default_factory=dict)
     _disks: dict[BrokerId, Disk] = field(default_factory=dict)
@@ -99,7 +102,12 @@ class Host:
     def start(self) -> None:
         self._ahead_s = time.time() - asyncio.get_running_loop().time()
         self._wake_resting()
-        controller = Controller.start(self.now_ms, timeouts=self.timeouts, bugs=self.bugs)
+        image = NO_METADATA
+        if self.data_dir is not None:
+            image, self._started = self.data_dir.metadata.image, self.data_dir.metadata.starts
+        controller = Controller.start(
+            self.now_ms, timeouts=self.timeouts, bugs=self.bugs, image=image
+        )
         self._begin(CONTROLLER, *controller)
         for broker_id in self.brokers:
             self.start_broker(broker_id)
@@ -107,8 +115,16 @@ class Host:
     def start_broker(self, broker_id: BrokerId) -> None:
         self._started += 1
         config = BrokerConfig(broker_id=broker_id, timeouts=self.timeouts, bugs=self.bugs)
-        disk = self._disks.get(broker_id, {})
-        started = Broker.start(self.now_ms, config=config, incarnation=self._started, disk=disk)
+        disk, stopped_in = self._disks.get(broker_id, {}), UNKNOWN_BROKER_EPOCH
+        if self.data_dir is not None:
+            disk, stopped_in = self.data_dir.start_broker(broker_id)
+        started = Broker.start(
+            self.now_ms,
+            config=config,
+            incarnation=self._started,
+            disk=disk,
+            previous_broker_epoch=stopped_in,
+        )
         self._begin(NodeId(broker_id), *started)
 
     def kill_broker(self, broker_id: BrokerId) -> None:
@@ -131,6 +147,21 @@ class Host:
             place: log.after_power_loss(log.flushed)
             for place, log in self._disks[broker_id].items()
         }
+        if self.data_dir is not None:
+            self.data_dir.keep_logs(broker_id, self._disks[broker_id])
+
+    def stop(self) -> None:
+        """Ends all nodes; a data directory is marked as cleanly shut down unless a node failed."""
+        nodes = {} if self.failures else {**self._nodes}
+        self._nodes.clear()
+        if self.data_dir is not None:
+            self.data_dir.close(
+                {
+                    BrokerId(node_id): node
+                    for node_id, node in nodes.items()
+                    if isinstance(node, Broker)
+                }
+            )
 
     def is_up(self, broker_id: BrokerId) -> bool:
         return NodeId(broker_id) in self._nodes
@@ -248,7 +279,30 @@ class Host:
             self.failures.append(error)
             self.note(f"bug in the reference broker, node {node_id}:\n{traceback.format_exc()}")
             return False
+        if self.data_dir is not None and not self._keep(node_id, self.data_dir):
+            return False
         self._carry_out(node_id, effects)
+        return True
+
+    def _keep(self, node_id: NodeId, data_dir: DataDir) -> bool:
+        """Writes the node's state before any message of its step is sent.
+
+        If the disk fails, the broker halts, as Kafka's does without a log directory.
+        """
+        node = self._nodes[node_id]
+        try:
+            if isinstance(node, Broker):
+                data_dir.keep_broker(BrokerId(node_id), node)
+            else:
+                data_dir.keep_metadata(node.image, self._started)
+        except OSError as error:
+            self.failures.append(error)
+            self.note(f"node {node_id} cannot write {error.filename}: {error.strerror}; it halts")
+            if isinstance(node, Broker):
+                self.kill_broker(BrokerId(node_id))
+            else:
+                del self._nodes[node_id]
+            return False
         return True
 
     def _carry_out(self, source: NodeId, effects: Effects) -> None:

@@ -5,7 +5,7 @@
     with serving(ServeOptions(applied_log=path)) as cluster:
         ...  # clients of cluster.bootstrap_servers; it runs in a thread
 
-A cluster is in memory only, so its data is lost when the cluster stops.
+Without a data directory a cluster is in memory only, so its data is lost when the cluster stops.
 """
 
 from __future__ import annotations
@@ -24,10 +24,13 @@ from typing import Final
 
 from model.faults import InputFault
 from model.vocabulary import BrokerId
+from reference_impl.disk.data_dir import DataDir
 from reference_impl.node.bugs import NO_BUGS, Bugs
 from reference_impl.node.timeouts import Timeouts
+from reference_impl.wire.adapter import topic_id
 from reference_impl.wire.applied_log import AppliedLog
 from reference_impl.wire.connection import Connection
+from reference_impl.wire.control_plane import CLUSTER_ID
 from reference_impl.wire.faults import BadFault, Fault, FaultPlan, KillBroker
 from reference_impl.wire.heavy_lane import HeavyLane
 from reference_impl.wire.host import SERVED, Host
@@ -68,6 +71,7 @@ class ServeOptions:
     timeouts: Timeouts = SERVED
     link_ms: int = 0  # delay of each message between brokers
     in_flight: InFlightLimits = IN_FLIGHT
+    data_dir: Path | None = None  # None: the data is in memory only
 
     def __post_init__(self) -> None:
         if not 1 <= self.brokers <= MOST_BROKERS:
@@ -165,8 +169,16 @@ class Cluster:
             self._listeners[broker_id] = listener
             port = self.options.port + number if self.options.port else 0
             await self._open(listener, port)
+        self.host.data_dir = self._opened_data_dir()
         self.host.start()
         await self.calm()
+
+    def _opened_data_dir(self) -> DataDir | None:
+        if self.options.data_dir is None:
+            return None
+        return DataDir.open(
+            self.options.data_dir, cluster_id=CLUSTER_ID, topic_id=topic_id, note=self.note
+        )
 
     async def calm(self) -> None:
         """Waits until every broker is registered and has received metadata with all brokers.
@@ -193,6 +205,7 @@ class Cluster:
             task.cancel()
         await asyncio.gather(*(listener.close() for listener in self._listeners.values()))
         await self._lane.close()
+        self.host.stop()
         if self._applied is not None:
             self._applied.close()
 

@@ -67,6 +67,7 @@ CONFIGS: Final = {
     "retention.bytes": Config("retention_bytes", ConfigType.LONG, _at_least(-1)),
     "segment.bytes": Config("segment_bytes", ConfigType.INT, _at_least(14)),
     "delete.retention.ms": Config("delete_retention_ms", ConfigType.LONG, _at_least(0)),
+    "flush.messages": Config("flush_messages", ConfigType.LONG, _at_least(1)),
     "max.message.bytes": Config("max_message_bytes", ConfigType.INT, _at_least(0)),
 }
 _OF_LOG: Final = {field.name: field.default for field in fields(LogConfig)}

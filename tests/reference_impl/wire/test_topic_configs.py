@@ -51,6 +51,7 @@ def test_each_setting_is_a_field_of_a_topic_or_of_its_log() -> None:
         "segment.bytes": ("100", 100),
         "delete.retention.ms": ("0", 0),
         "max.message.bytes": ("1000", 1000),
+        "flush.messages": ("1", 1),
     }
     assert values.keys() == CONFIGS.keys()
     for name, (value, meant) in values.items():
@@ -124,6 +125,7 @@ def test_an_invalid_change_is_rejected_by_name(changes: list[Change], why: str) 
         "segment.bytes": st.integers(14, 10**9).map(str),
         "delete.retention.ms": st.integers(0, 10**12).map(str),
         "max.message.bytes": st.integers(0, 2**31 - 1).map(str),
+        "flush.messages": st.integers(1, 2**63 - 1).map(str),
     })
 )  # fmt: skip
 def test_a_description_has_the_configured_values(values: dict[str, str]) -> None:

@@ -1,0 +1,161 @@
+"""The small text files of a broker's log directory, in Kafka's formats.
+
+    meta.properties                    cluster id, node id, directory id
+    replication-offset-checkpoint      the high watermark of each partition
+    log-start-offset-checkpoint        its log start, if records were deleted
+    recovery-point-offset-checkpoint   the offset below which it was flushed
+    cleaner-offset-checkpoint          the offset below which it was compacted
+    .kafka_cleanshutdown               exists after a clean shutdown, with the broker epoch
+    orders-0/partition.metadata        the topic id
+    orders-0/leader-epoch-checkpoint   leader epochs, and the offsets where they start
+
+Source: CheckpointFile, OffsetCheckpointFile, LeaderEpochCheckpointFile, PartitionMetadataFile,
+CleanShutdownFileHandler and MetaProperties of Kafka.
+Simplified: the files are not flushed, whereas Kafka flushes each before it replaces the old one.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final
+from uuid import UUID
+
+from model.vocabulary import BrokerEpoch, BrokerId, LeaderEpoch, Offset, TopicPartition
+from reference_impl.disk.files import BadDataDir, replace_file
+from reference_impl.log.partition_log import EpochStart
+from reference_impl.protocol.messages import UNKNOWN_BROKER_EPOCH
+
+HIGH_WATERMARKS: Final = "replication-offset-checkpoint"
+LOG_STARTS: Final = "log-start-offset-checkpoint"
+RECOVERY_POINTS: Final = "recovery-point-offset-checkpoint"
+CLEANED: Final = "cleaner-offset-checkpoint"
+LEADER_EPOCHS: Final = "leader-epoch-checkpoint"
+PARTITION_METADATA: Final = "partition.metadata"
+META_PROPERTIES: Final = "meta.properties"
+CLEAN_SHUTDOWN: Final = ".kafka_cleanshutdown"
+_VERSION: Final = "0"
+
+
+def write_offsets(file: Path, offsets: Mapping[TopicPartition, Offset]) -> None:
+    _write(file, (f"{place.topic} {place.index} {at}" for place, at in offsets.items()))
+
+
+def read_offsets(file: Path) -> dict[TopicPartition, Offset]:
+    """Returns the offset of each partition in the file; nothing if the file does not exist.
+
+    Raises BadDataDir if the file is no checkpoint.
+    """
+    found: dict[TopicPartition, Offset] = {}
+    for line in _lines(file):
+        try:
+            topic, number, offset = line.split()
+            found[TopicPartition(topic, int(number))] = Offset(int(offset))
+        except ValueError:
+            raise _malformed(file, line) from None
+    return found
+
+
+def write_leader_epochs(file: Path, epochs: Iterable[EpochStart]) -> None:
+    _write(file, (f"{entry.leader_epoch} {entry.start_offset}" for entry in epochs))
+
+
+def read_leader_epochs(file: Path) -> tuple[EpochStart, ...]:
+    """Returns the entries of the file; none if it does not exist. Raises BadDataDir."""
+    found: list[EpochStart] = []
+    for line in _lines(file):
+        try:
+            epoch, offset = line.split()
+            found.append(EpochStart(LeaderEpoch(int(epoch)), Offset(int(offset))))
+        except ValueError:
+            raise _malformed(file, line) from None
+    return tuple(found)
+
+
+def write_partition_metadata(file: Path, topic_id: UUID) -> None:
+    replace_file(file, f"version: 0\ntopic_id: {_text(topic_id)}".encode())
+
+
+def read_topic_id(file: Path) -> UUID | None:
+    """Returns the topic id of a partition folder; None if the file does not exist or is empty."""
+    text = file.read_text(encoding="utf-8") if file.exists() else ""
+    fields = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
+    if "topic_id" not in fields:
+        return None
+    try:
+        return UUID(bytes=base64.urlsafe_b64decode(fields["topic_id"] + "=="))
+    except ValueError:
+        raise _malformed(file, fields["topic_id"]) from None
+
+
+def write_meta_properties(file: Path, cluster_id: str, node_id: BrokerId, directory: UUID) -> None:
+    lines = (
+        f"node.id={node_id}",
+        f"directory.id={_text(directory)}",
+        "version=1",
+        f"cluster.id={cluster_id}",
+    )
+    replace_file(file, ("\n".join(lines) + "\n").encode())
+
+
+def check_meta_properties(file: Path, cluster_id: str, node_id: BrokerId) -> bool:
+    """Returns True if the file belongs to this broker, False if it does not exist.
+
+    Raises BadDataDir if it belongs to another cluster or another broker.
+    """
+    if not file.exists():
+        return False
+    lines = file.read_text(encoding="utf-8").splitlines()
+    fields = dict(line.split("=", 1) for line in lines if "=" in line)
+    for name, value in (("cluster.id", cluster_id), ("node.id", str(node_id))):
+        if fields.get(name) != value:
+            raise BadDataDir(
+                f"{file}: {name} is {fields.get(name)}, but must be {value}; "
+                "name the data directory of this cluster, or a new one"
+            )
+    return True
+
+
+def write_clean_shutdown(folder: Path, broker_epoch: BrokerEpoch) -> None:
+    text = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
+    replace_file(folder / CLEAN_SHUTDOWN, text.encode())
+
+
+def take_clean_shutdown(folder: Path) -> BrokerEpoch:
+    """Deletes the file of the clean shutdown and returns its broker epoch; -1 if there is none."""
+    file = folder / CLEAN_SHUTDOWN
+    if not file.exists():
+        return UNKNOWN_BROKER_EPOCH
+    text = file.read_text(encoding="utf-8")
+    file.unlink()
+    try:
+        return BrokerEpoch(int(json.loads(text)["brokerEpoch"]))
+    except (ValueError, KeyError, TypeError):
+        raise _malformed(file, text) from None
+
+
+def _write(file: Path, lines: Iterable[str]) -> None:
+    lines = [*lines]
+    replace_file(file, ("\n".join((_VERSION, str(len(lines)), *lines)) + "\n").encode())
+
+
+def _lines(file: Path) -> list[str]:
+    if not file.exists():
+        return []
+    lines = file.read_text(encoding="utf-8").splitlines()
+    if lines and (lines[0] != _VERSION or lines[1:2] != [str(len(lines) - 2)]):
+        raise _malformed(file, " ".join(lines[:2]))
+    return lines[2:]
+
+
+def _malformed(file: Path, line: str) -> BadDataDir:
+    return BadDataDir(
+        f"{file}: {line[:40]!r} is no line of this file; restore the file, or delete it"
+    )
+
+
+def _text(value: UUID) -> str:
+    """Returns the id as Kafka writes it: base64 for URLs, without padding."""
+    return base64.urlsafe_b64encode(value.bytes).decode().rstrip("=")

@@ -1,0 +1,250 @@
+"""The data directory of a served cluster: one folder for each broker, and the cluster metadata.
+
+    DIR/.lock                      held while the cluster runs
+    DIR/cluster-metadata.ndjson    topics, partition registrations, broker epochs
+    DIR/broker-1/                  a log directory like that of Kafka's broker 1
+
+The nodes know no files. After each step the host gives the new value of the node to `keep_broker`
+or `keep_metadata`, which write the difference. Only then does the host deliver the messages of the
+step. So each record is written before it is acknowledged or counted as replicated, and each
+partition registration before a broker acts on it. The write() is not followed by a flush, unless
+flush.messages requires it: as with Kafka, records then survive a killed process, but not a power
+loss.
+
+Source: LogManager, UnifiedLog.append of Kafka.
+Simplified: one log directory for each broker. flush.ms has no effect, as in Kafka with the default
+log.flush.scheduler.interval.ms. A closed segment is not flushed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+from uuid import UUID, uuid5
+
+from model.vocabulary import BrokerEpoch, BrokerId, Offset, TopicPartition
+from reference_impl.broker.broker import Broker, Disk
+from reference_impl.disk import checkpoints, log_folder
+from reference_impl.disk.cluster_metadata import ClusterMetadata
+from reference_impl.disk.files import BadDataDir, flush
+from reference_impl.disk.recovery import Checkpointed, Note, recovered
+from reference_impl.log.partition_log import FIRST_OFFSET, PartitionLog
+from reference_impl.protocol.controller import MetadataImage
+
+LOCK: Final = ".lock"
+METADATA: Final = "cluster-metadata.ndjson"
+_DIRECTORY_IDS: Final = UUID("6f0a0f3e-0c0e-4d4e-8d57-75727465696c")
+
+
+@dataclass(slots=True)
+class LogDirectory:
+    """The log directory of one broker, and what its files contain now."""
+
+    folder: Path
+    topic_id: Callable[[str], UUID]
+    logs: dict[TopicPartition, PartitionLog] = field(default_factory=dict)
+    recovery_points: dict[TopicPartition, Offset] = field(default_factory=dict)
+    _seen: Mapping[TopicPartition, object] = field(default_factory=dict)
+
+    def load(self, note: Note) -> None:
+        """Reads and repairs all logs of the folder."""
+        offsets = {
+            name: checkpoints.read_offsets(self.folder / name)
+            for name in (
+                checkpoints.HIGH_WATERMARKS,
+                checkpoints.LOG_STARTS,
+                checkpoints.RECOVERY_POINTS,
+                checkpoints.CLEANED,
+            )
+        }
+        self.logs, self._seen = {}, {}
+        self.recovery_points = offsets[checkpoints.RECOVERY_POINTS]
+        for place in _partitions(self.folder):
+            known = Checkpointed(
+                **{
+                    name: offsets[file].get(place, FIRST_OFFSET)
+                    for name, file in _CHECKPOINTED.items()
+                }
+            )
+            self.logs[place] = recovered(self.folder / str(place), known, note)
+        self._checkpoint()
+
+    def keep(self, broker: Broker) -> None:
+        """Writes the logs that have changed since the last call."""
+        if broker.replicas is self._seen:
+            return
+        self._seen = broker.replicas
+        logs, is_checkpointed = self.logs, True
+        for place, replica in broker.replicas.items():
+            before, after = logs.get(place), replica.log
+            if after is before:
+                continue
+            self._write(place, after)
+            if replica.state.log_config.flush_messages <= after.end_offset - self._flushed(place):
+                self._flush(place, after)
+                is_checkpointed = False
+            is_checkpointed &= before is not None and _checkpoints(before) == _checkpoints(after)
+        if len(logs) > len(broker.replicas) + len(broker.unassigned):
+            for place in logs.keys() - broker.replicas.keys() - broker.unassigned.keys():
+                self._delete(place)
+            is_checkpointed = False
+        if not is_checkpointed:
+            self._checkpoint()
+
+    def keep_logs(self, logs: Disk) -> None:
+        """Writes these logs, for example as a power loss has left them."""
+        for place, log in logs.items():
+            self._write(place, log)
+        self._checkpoint()
+
+    def close(self, broker: Broker) -> None:
+        """Flushes all logs of the broker, and marks its shutdown as clean."""
+        self.keep(broker)
+        for place, replica in broker.replicas.items():
+            self.logs[place] = replica.log.on_disk()
+            self._flush(place, replica.log)
+        self._checkpoint()
+        checkpoints.write_clean_shutdown(self.folder, broker.broker_epoch)
+
+    def _write(self, place: TopicPartition, after: PartitionLog) -> None:
+        folder, before = self.folder / str(place), self.logs.get(place)
+        if before is None:
+            log_folder.create(folder, after)
+            metadata = folder / checkpoints.PARTITION_METADATA
+            checkpoints.write_partition_metadata(metadata, self.topic_id(place.topic))
+        else:
+            log_folder.write(folder, before, after)
+            if after.end_offset < before.end_offset:
+                self.recovery_points[place] = min(self._flushed(place), after.end_offset)
+        self.logs[place] = after
+
+    def _flushed(self, place: TopicPartition) -> Offset:
+        return self.recovery_points.get(place, FIRST_OFFSET)
+
+    def _flush(self, place: TopicPartition, log: PartitionLog) -> None:
+        for path in log_folder.files_from(self.folder / str(place), log, self._flushed(place)):
+            flush(path)
+        self.recovery_points[place] = log.end_offset
+
+    def _delete(self, place: TopicPartition) -> None:
+        del self.logs[place]
+        self.recovery_points.pop(place, None)
+        folder = self.folder / str(place)
+        gone = folder.with_name(f"{place}.deleted-delete")
+        folder.rename(gone)
+        shutil.rmtree(gone)
+
+    def _checkpoint(self) -> None:
+        logs = self.logs
+        for name, offsets in (
+            (checkpoints.HIGH_WATERMARKS, {place: log.checkpoint for place, log in logs.items()}),
+            (checkpoints.LOG_STARTS, _positive(logs, lambda log: log.start_checkpoint)),
+            (checkpoints.CLEANED, _positive(logs, lambda log: log.cleaned)),
+            (
+                checkpoints.RECOVERY_POINTS,
+                {place: min(self._flushed(place), log.end_offset) for place, log in logs.items()},
+            ),
+        ):
+            checkpoints.write_offsets(self.folder / name, offsets)
+
+
+_CHECKPOINTED: Final = {
+    "high_watermark": checkpoints.HIGH_WATERMARKS,
+    "log_start": checkpoints.LOG_STARTS,
+    "recovery_point": checkpoints.RECOVERY_POINTS,
+    "cleaned": checkpoints.CLEANED,
+}
+
+
+@dataclass(slots=True)
+class DataDir:
+    """The data directory of a running cluster."""
+
+    folder: Path
+    note: Note
+    metadata: ClusterMetadata
+    _cluster_id: str
+    _topic_id: Callable[[str], UUID]
+    _lock: int
+    _brokers: dict[BrokerId, LogDirectory] = field(default_factory=dict)
+
+    @classmethod
+    def open(
+        cls, folder: Path, *, cluster_id: str, topic_id: Callable[[str], UUID], note: Note
+    ) -> DataDir:
+        """Opens the data directory, or creates it; raises BadDataDir if it cannot be used."""
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise BadDataDir(
+                f"{folder}: {error.strerror}; name a folder that can be written, or a new one"
+            ) from error
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            raise BadDataDir(
+                f"{folder} is used by another process; stop it, or name another data directory"
+            ) from None
+        metadata = ClusterMetadata.open(folder / METADATA)
+        return cls(folder, note, metadata, cluster_id, topic_id, lock)
+
+    def start_broker(self, broker_id: BrokerId) -> tuple[Disk, BrokerEpoch]:
+        """Returns the logs of the broker, and its broker epoch before a clean shutdown, else -1.
+
+        Raises BadDataDir if a file of the broker cannot be read.
+        """
+        folder = self.folder / f"broker-{broker_id}"
+        folder.mkdir(exist_ok=True)
+        properties = folder / checkpoints.META_PROPERTIES
+        if not checkpoints.check_meta_properties(properties, self._cluster_id, broker_id):
+            directory = uuid5(_DIRECTORY_IDS, str(folder))
+            checkpoints.write_meta_properties(properties, self._cluster_id, broker_id, directory)
+        epoch = checkpoints.take_clean_shutdown(folder)
+        kept = LogDirectory(folder, self._topic_id)
+        kept.load(self.note)
+        self._brokers[broker_id] = kept
+        return dict(kept.logs), epoch
+
+    def keep_broker(self, broker_id: BrokerId, broker: Broker) -> None:
+        """Writes the changes of the broker's logs; raises OSError if the disk fails."""
+        self._brokers[broker_id].keep(broker)
+
+    def keep_metadata(self, image: MetadataImage, starts: int) -> None:
+        """Writes the changes of the cluster metadata; raises OSError if the disk fails."""
+        self.metadata.keep(image, starts)
+
+    def keep_logs(self, broker_id: BrokerId, logs: Disk) -> None:
+        self._brokers[broker_id].keep_logs(logs)
+
+    def close(self, running: Mapping[BrokerId, Broker]) -> None:
+        """Marks the shutdown of the running brokers as clean, and releases the directory."""
+        for broker_id, broker in running.items():
+            self._brokers[broker_id].close(broker)
+        os.close(self._lock)
+
+
+def _partitions(folder: Path) -> Iterator[TopicPartition]:
+    """Yields the partitions that have a folder; deletes the rest of interrupted deletions."""
+    for one in sorted(folder.iterdir()):
+        topic, _, index = one.name.rpartition("-")
+        if one.is_dir() and index == "delete":
+            shutil.rmtree(one)
+        elif one.is_dir() and topic and index.isdecimal():
+            yield TopicPartition(topic, int(index))
+
+
+def _checkpoints(log: PartitionLog) -> tuple[Offset, Offset, Offset]:
+    return log.checkpoint, log.start_checkpoint, log.cleaned
+
+
+def _positive(
+    logs: Mapping[TopicPartition, PartitionLog], offset: Callable[[PartitionLog], Offset]
+) -> dict[TopicPartition, Offset]:
+    return {place: at for place, log in logs.items() if (at := offset(log)) > FIRST_OFFSET}

@@ -1,0 +1,150 @@
+"""The folder of one partition's log: segments and producer snapshots, in Kafka's formats.
+
+    orders-0/
+      00000000000000000042.log        a segment, named after its first offset: record batches
+      00000000000000000042.snapshot   the producer state below that offset
+      leader-epoch-checkpoint
+      partition.metadata
+
+A log is an immutable value, so a change is written as the difference of two values. The common
+difference is an append to the last segment: one write(). Every other difference is written so that
+a process that is killed in between leaves a folder that can be read: segments that go are deleted
+from the end, a compacted segment replaces the old file as a whole.
+
+Source: LogSegment, UnifiedLog, LogFileUtils of Kafka.
+Simplified: no `.index`, `.timeindex` and `.txnindex`. Kafka rebuilds all three for each segment
+without an offset index (LogLoader.loadSegmentFiles).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from model.vocabulary import Offset
+from reference_impl.disk import producer_snapshot
+from reference_impl.disk.checkpoints import LEADER_EPOCHS, write_leader_epochs
+from reference_impl.disk.files import append, replace_file
+from reference_impl.log.partition_log import PartitionLog
+from reference_impl.log.segment import Segment
+
+NO_SEGMENT: Final = Segment()
+NEVER_WRITTEN: Final = PartitionLog()
+
+
+def segment_path(folder: Path, base_offset: int) -> Path:
+    return folder / f"{base_offset:020}.log"
+
+
+def snapshot_path(folder: Path, offset: int) -> Path:
+    return folder / f"{offset:020}.snapshot"
+
+
+def create(folder: Path, log: PartitionLog) -> None:
+    """Writes the folder of a partition that is new on this broker."""
+    folder.mkdir(parents=True, exist_ok=True)
+    segment_path(folder, 0).touch()
+    write(folder, NEVER_WRITTEN, log)
+
+
+def write(folder: Path, before: PartitionLog, after: PartitionLog) -> None:
+    """Writes the changes between two values of the log; `before` is what the folder contains."""
+    if after.snapshots is not before.snapshots:
+        _write_snapshots(folder, before, after)
+    if _only_grew(before, after):
+        last = len(before.segments) - 1
+        _append(folder, before.segments[last], after.segments[last])
+        for segment in after.segments.since(last + 1):
+            _append(folder, NO_SEGMENT, segment)
+    elif after.segments is not before.segments or after.end_offset != before.end_offset:
+        _write_segments(folder, _files(before), _files(after))
+    if after.epochs is not before.epochs:
+        write_leader_epochs(folder / LEADER_EPOCHS, after.epochs)
+
+
+def files_from(folder: Path, log: PartitionLog, start: Offset) -> list[Path]:
+    """Returns the segment files that contain records from the offset on."""
+    return [
+        segment_path(folder, segment.base_offset)
+        for segment in log.segments
+        if segment.next_offset > start
+    ]
+
+
+def _only_grew(before: PartitionLog, after: PartitionLog) -> bool:
+    """Returns True if `after` is `before` with more batches at its end.
+
+    Each batch is an object of its own, and only truncation or compaction takes one away. So if the
+    last batch of `before` has its place in `after`, nothing before it has changed. Compaction,
+    which changes earlier ones, moves `cleaned`.
+    """
+    if not before.segments or before.first_offset != after.first_offset:
+        return False
+    if before.cleaned != after.cleaned or len(after.segments) < len(before.segments):
+        return False
+    last = len(before.segments) - 1
+    return _continues(before.segments[last], after.segments[last])
+
+
+def _continues(old: Segment, new: Segment) -> bool:
+    count = len(old.batches)
+    return 0 < count <= len(new.batches) and new.batches[count - 1] is old.batches[-1]
+
+
+def _append(folder: Path, old: Segment, new: Segment) -> None:
+    if added := b"".join(batch.data for batch in new.batches[len(old.batches) :]):
+        append(segment_path(folder, new.base_offset), added)
+
+
+def _files(log: PartitionLog) -> Mapping[int, Segment]:
+    """Returns the segment of each file by its first offset.
+
+    The last file is empty if the log has no segments, and the first one if compaction has removed
+    the first batches.
+    """
+    files: dict[int, Segment] = {segment.base_offset: segment for segment in log.segments}
+    first = log.first_offset if files else log.end_offset
+    return {first: NO_SEGMENT, **files}
+
+
+def _write_segments(folder: Path, old: Mapping[int, Segment], new: Mapping[int, Segment]) -> None:
+    """Writes the changed segments and deletes those that have gone.
+
+    A truncation deletes the last segments before it shortens another. A compaction writes the later
+    segments first, and deletes the old ones at the end. So there may be a duplicate of a segment
+    for a moment, but never a gap.
+    """
+    last = max(new)
+    gone = sorted(old.keys() - new.keys(), reverse=True)
+    for base_offset in gone:
+        if base_offset > last:
+            segment_path(folder, base_offset).unlink(missing_ok=True)
+    for base_offset, segment in sorted(new.items(), reverse=True):
+        _write_segment(segment_path(folder, base_offset), old.get(base_offset), segment)
+    for base_offset in gone:
+        if base_offset < last:
+            segment_path(folder, base_offset).unlink(missing_ok=True)
+
+
+def _write_segment(path: Path, old: Segment | None, new: Segment) -> None:
+    if old is new:
+        return
+    if old is not None and _continues(new, old):
+        os.truncate(path, new.size)
+    elif old is not None and (old == NO_SEGMENT or _continues(old, new)):
+        append(path, b"".join(batch.data for batch in new.batches[len(old.batches) :]))
+    else:
+        replace_file(path, b"".join(batch.data for batch in new.batches))
+
+
+def _write_snapshots(folder: Path, before: PartitionLog, after: PartitionLog) -> None:
+    old = {kept.offset: kept for kept in before.snapshots}
+    new = {kept.offset: kept for kept in after.snapshots}
+    for offset in old.keys() - new.keys():
+        snapshot_path(folder, offset).unlink(missing_ok=True)
+    for offset, kept in new.items():
+        if old.get(offset) is not kept:
+            data = producer_snapshot.encoded(kept.producers)
+            replace_file(snapshot_path(folder, offset), data)
