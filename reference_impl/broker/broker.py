@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from model.vocabulary import BrokerEpoch, BrokerId, ProducerEpoch, TopicPartition
@@ -94,6 +94,7 @@ from reference_impl.protocol.messages import (
     NodeId,
     Produced,
 )
+from reference_impl.protocol.replacing import replace
 from reference_impl.protocol.transactions import (
     AddOffsetsToTxn,
     AddPartitionsToTxn,

@@ -11,7 +11,7 @@ client must retry.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from model.vocabulary import BrokerEpoch, BrokerId
@@ -25,6 +25,7 @@ from reference_impl.protocol.controller import (
     RegisteredBroker,
 )
 from reference_impl.protocol.messages import CONTROLLER, UNKNOWN_BROKER_EPOCH, ErrorCode
+from reference_impl.protocol.replacing import replace
 
 FORWARDED_AT_MOST: Final = 1_000  # requests whose answers are remembered
 

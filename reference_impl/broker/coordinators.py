@@ -14,7 +14,7 @@ log is loaded.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 from model.vocabulary import BrokerId, LeaderEpoch, TopicPartition
@@ -32,6 +32,7 @@ from reference_impl.protocol.controller import CreateTopic
 from reference_impl.protocol.coordinators import CONSUMER_OFFSETS, TRANSACTION_STATE
 from reference_impl.protocol.groups import GroupRequest, JoinedGroup, JoinGroup
 from reference_impl.protocol.messages import CONTROLLER, ErrorCode, Produced
+from reference_impl.protocol.replacing import replace
 from reference_impl.protocol.topic_config import INTERNAL_LOG_CONFIG
 from reference_impl.protocol.transactions import (
     CoordinatorRequest,

@@ -16,13 +16,14 @@ Simplified: the index is kept in memory and rebuilt with the producer state, not
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from model.vocabulary import Offset, ProducerId
 from reference_impl.log.segment import Batch
 from reference_impl.log.transaction_marker import Marker
 from reference_impl.protocol.messages import AbortedTransaction
+from reference_impl.protocol.replacing import replace
 from reference_impl.protocol.transactions import TxnResult
 
 

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from model.vocabulary import UNKNOWN_LEADER_EPOCH, LeaderEpoch, Offset
@@ -36,6 +36,7 @@ from reference_impl.log.chain import Chain
 from reference_impl.log.producer_state import NO_PRODUCERS, ProducerStates
 from reference_impl.log.segment import Batch, Segment
 from reference_impl.protocol.messages import EpochEndOffset
+from reference_impl.protocol.replacing import replace
 from reference_impl.protocol.topic_config import DEFAULT_LOG_CONFIG
 
 FIRST_OFFSET: Final = Offset(0)

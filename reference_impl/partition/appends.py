@@ -25,7 +25,6 @@ that waited.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from model.vocabulary import NO_PRODUCER_ID, Offset
@@ -68,6 +67,7 @@ from reference_impl.protocol.messages import (
     Produced,
 )
 from reference_impl.protocol.record_facts import RecordFacts
+from reference_impl.protocol.replacing import replace
 from reference_impl.protocol.transactions import (
     AddedPartitionsToTxn,
     AddPartitionsToTxn,

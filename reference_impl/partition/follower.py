@@ -19,7 +19,7 @@ Simplified: one topic partition per fetch; no fetch sessions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from model.vocabulary import UNKNOWN_LEADER_EPOCH, Offset, TopicPartition
 from reference_impl.log.partition_log import PartitionLog
@@ -41,6 +41,7 @@ from reference_impl.protocol.messages import (
     OffsetForLeaderEpoch,
     OffsetOfLeaderEpoch,
 )
+from reference_impl.protocol.replacing import replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

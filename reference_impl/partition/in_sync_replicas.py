@@ -13,7 +13,7 @@ end offsets of its followers, whereas Kafka keeps them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from model.vocabulary import BrokerEpoch, BrokerId, Offset, TopicPartition
@@ -21,6 +21,7 @@ from reference_impl.node.bugs import Bug
 from reference_impl.node.context import Context
 from reference_impl.protocol.controller import AlteredPartition, AlterPartition, PartitionState
 from reference_impl.protocol.messages import UNKNOWN_BROKER_EPOCH, UNKNOWN_OFFSET, ErrorCode
+from reference_impl.protocol.replacing import replace
 
 NEVER_MS: Final = -(10**15)
 

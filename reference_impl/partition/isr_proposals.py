@@ -5,14 +5,13 @@ Source: KIP-497, KIP-903; docs/kafka-rules.md A4 to A6.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from model.vocabulary import BrokerId
 from reference_impl.node.context import Context
 from reference_impl.node.step import Send, StepResult
 from reference_impl.partition.leader import Leader, advance_high_watermark, lag_timer
 from reference_impl.protocol.controller import AlteredPartition, AlterPartition, PartitionState
 from reference_impl.protocol.messages import CONTROLLER
+from reference_impl.protocol.replacing import replace
 
 
 def on_lag_timer(leader: Leader, context: Context) -> StepResult[Leader]:

@@ -15,7 +15,7 @@ computed with each check for lagging followers, not only with a fetch or append.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from model.vocabulary import Offset, TopicPartition
 from reference_impl.log.partition_log import PartitionLog
@@ -50,6 +50,7 @@ from reference_impl.protocol.messages import (
     Fetch,
     Fetched,
 )
+from reference_impl.protocol.replacing import replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,8 +15,6 @@ Simplified: a follower answers a consumer at once.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from model.vocabulary import UNKNOWN_LEADER_EPOCH, LeaderEpoch, Offset
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.record_batch import decode
@@ -51,6 +49,7 @@ from reference_impl.protocol.messages import (
     OffsetForLeaderEpoch,
     OffsetOfLeaderEpoch,
 )
+from reference_impl.protocol.replacing import replace
 
 
 def epoch_error(requested: LeaderEpoch, mine: LeaderEpoch) -> ErrorCode | None:

@@ -17,7 +17,6 @@ because kio does not skip such fields.
 
 from __future__ import annotations
 
-import io
 import struct
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from datetime import timedelta
@@ -27,13 +26,13 @@ from typing import Any, Final, Literal
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from reference_impl.wire.apis import Api
+from reference_impl.wire.entity_writer import writer
 from reference_impl.wire.frame_limits import LIMITS, FrameLimits, TooManyElements, check
 from reference_impl.wire.kio_schemas import (
     EntityType,
     KioErrorCode,
     SerialError,
     entity_reader,
-    entity_writer,
     load_payload_module,
 )
 from reference_impl.wire.versions import VERSIONS
@@ -41,6 +40,7 @@ from reference_impl.wire.versions import VERSIONS
 Side = Literal[EntityType.request, EntityType.response]
 
 _REQUEST: Final = struct.Struct(">hhi")  # api key, api version, correlation id
+_LENGTH: Final = struct.Struct(">i")
 _ZERO: Final = timedelta(0)
 
 
@@ -79,12 +79,12 @@ class Call:
         """Returns the frame of the response, with its length prefix."""
         name, kind = _response(self.api, self.version)
         entity = self.make(name, throttle_time=_ZERO, **values)
-        out = io.BytesIO()
+        out = bytearray(_LENGTH.size)
         header = kind.__header_schema__
-        entity_writer(header)(out, header(correlation_id=self.correlation_id))
-        entity_writer(kind)(out, entity)
-        written = out.getvalue()
-        return struct.pack(">i", len(written)) + written
+        writer(header)(out, header(correlation_id=self.correlation_id))
+        writer(kind)(out, entity)
+        _LENGTH.pack_into(out, 0, len(out) - _LENGTH.size)
+        return bytes(out)
 
 
 def decode(frame: bytes, limits: FrameLimits = LIMITS) -> Call:

@@ -16,7 +16,6 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 from model.vocabulary import LeaderEpoch, Offset, TopicPartition
@@ -35,6 +34,7 @@ from reference_impl.protocol.messages import (
     OffsetForLeaderEpoch,
     OffsetOfLeaderEpoch,
 )
+from reference_impl.protocol.replacing import replace
 from reference_impl.wire.adapter import Call, milliseconds
 from reference_impl.wire.leader_hints import LeaderHints
 from reference_impl.wire.served_broker import (

@@ -36,6 +36,7 @@ with hidden("hypothesis"):
     from kio.schema.errors import ErrorCode as KioErrorCode
     from kio.schema.index import api_key_map, schema_name_map
     from kio.serial import entity_reader, entity_writer
+    from kio.serial._implicit_defaults import get_tagged_field_default as tagged_field_default
     from kio.serial.errors import SerialError
     from kio.static.constants import EntityType
 
@@ -48,4 +49,5 @@ __all__ = [
     "entity_writer",
     "load_payload_module",
     "schema_name_map",
+    "tagged_field_default",
 ]

@@ -116,7 +116,7 @@ class Listener:
         if self._server is not None:
             self._server.close()
             self._server = None
-            await asyncio.sleep(0)  # a connection that was just accepted reaches `_accept`
+            await asyncio.sleep(0)  # a connection that was just accepted reaches `_begin`
         await asyncio.gather(*(connection.close() for connection in [*self._open]))
         await asyncio.sleep(0)  # an aborted connection closes its socket before the loop may end
 
