@@ -1,7 +1,7 @@
 """Compares the history analysis with its literal definitions: `--histories 100000 --seed 0`.
 
-Each history is generated from its number; the assumptions of its analysis are drawn at random.
-There are four kinds of histories:
+Each history is generated from its number; the assumptions of its analysis are drawn at random. The
+kinds of histories are:
 
     clusters    observations of a small cluster's clients, often one with a bug, then mutated
     anything    a few clients with arbitrary observations

@@ -22,8 +22,9 @@ Protocols = Sequence[tuple[str, bytes]]
 def member_of(letter: str, member: Any = None, *, otherwise: str = "") -> Any:
     """Returns the member id of a request: by default a symbol for the id that the member has.
 
-    Before the member has joined, the symbol stands for `otherwise`. If `member` is passed, it is
-    returned instead: the id of another member, or a wrong id.
+    When the request is sent, a value from an earlier answer replaces the symbol. Before the member
+    has joined, `otherwise` replaces it. If `member` is passed, it is returned instead: the id of
+    another member, or a wrong id.
     """
     return bound(f"{letter}.member", otherwise=otherwise) if member is None else member
 

@@ -41,7 +41,7 @@ def commit_of(partition: int, offset: int, metadata: str | None = "m") -> dict[s
 
 
 def producer(name: str, *, epoch: int = 0, producer_id: int = 0) -> dict[str, Any]:
-    """Returns the symbols for the producer id and epoch of the producer `name`.
+    """Returns symbols for the id and epoch that earlier answers gave to the producer `name`.
 
     The numbers `epoch` and `producer_id` are added to these values, to get wrong ones. The name `p
     before` means producer `p` with the values before its last InitProducerId.

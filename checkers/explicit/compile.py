@@ -172,10 +172,10 @@ class Compiler(FiniteTerms):
 
     @staticmethod
     def joined(codes: Iterable[Code], word: str, absorbing: int) -> Code:
-        """Returns the codes joined by `word`, which is `and` or `or`.
+        """Returns the expressions joined by `word`, which is `and` or `or`.
 
         The parameter `absorbing` is the constant that decides the result: 0 for `and`, 1 for `or`.
-        All codes after this constant are left out.
+        All expressions after this constant are left out.
         """
         parts: dict[str, None] = {}
         for code in codes:

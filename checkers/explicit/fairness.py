@@ -2,11 +2,11 @@
 
 The nodes that a behaviour visits infinitely often are strongly connected. A single node is strongly
 connected too, by stuttering. An *instance* is a fair action with its parameters. A strongly
-connected set is *fair* if each instance has one of these:
+connected set is *fair* if one of these is true for each instance:
 
-- an edge inside the set;
-- for weak fairness, a node of the set that disables the instance;
-- for strong fairness, a set in which all nodes disable the instance.
+- an edge of the instance is inside the set;
+- the instance is weakly fair, and disabled in some node of the set;
+- the instance is strongly fair, and disabled in all nodes of the set.
 
 A component that is unfair to a weakly fair instance contains no fair set. A component that is
 unfair to a strongly fair instance may contain a smaller fair set, without the nodes that enable the

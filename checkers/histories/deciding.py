@@ -222,7 +222,7 @@ def _checkers_for(wanted: set[str]) -> list[AnomalyChecker]:
 
 
 def invalid_rows(columns: tuple[str, ...]) -> Stage[pa.Table]:
-    """Returns a stage that finds the rules of columns that rows of the history break.
+    """Returns a stage that finds the column rules that rows of the history break.
 
     Each broken rule is returned with one operation that breaks it.
     """

@@ -76,7 +76,7 @@ class SmallScope:
 def scopes_of(spec: Spec, scope: Scope | None = None) -> list[Scope]:
     """Returns the scopes to search: `scope`, or else the spec's own scope and a larger one.
 
-    If both are missing, the result is empty.
+    If there is no `scope` and the spec has none, the result is empty.
     """
     if scope is not None:
         return [scope]

@@ -1,4 +1,4 @@
-"""The table of log lines about transactions: which step of a transactional id each line shows.
+"""The table of log lines about transactions: the step of a transactional id that a line shows.
 
 No line names the producer of a batch, and no line shows that a partition wrote a marker. So only
 the coordinator is followed. A marker counts as written when the coordinator has received the

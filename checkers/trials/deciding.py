@@ -9,7 +9,7 @@ the condition. In both cases, the first trials are programs that succeed in the 
 with random calls follow.
 
 A trial that breaks a claim or reaches a goal is repeated. `again` counts the repetitions with the
-same result. A trial with random calls is shortened before: the other trials at the same time are
+same result. A trial with random calls is first shortened: the other trials at the same time are
 left out, then single calls. Each shorter trial is run at most twice. It replaces the longer one if
 one of these runs has the same result. The programs of the simulation are short already.
 """
@@ -124,7 +124,7 @@ def decide(
     effort: Effort,
     progress: Callable[[str], None],
 ) -> Iterator[Judged]:
-    """Yields a verdict on each claim inside or outside its condition.
+    """Yields a verdict for each side: a claim, either inside or outside its condition.
 
     Claims inside their conditions share trials if they have the same setting.
     """
@@ -229,7 +229,7 @@ class Trying:
     def show(self, side: Side) -> Judged:
         """Returns the verdict on a claim outside its condition, or on a claim that has goals.
 
-        One trial that breaks the claim or reaches the goal proves such a verdict.
+        For this verdict one trial is enough, if it breaks the claim or reaches the goal.
         """
         if side.bugs:
             return _undecided(side, "only the reference broker has seeded bugs")

@@ -7,7 +7,7 @@
     node-1.log.gz       the log of each node, up to the end of the repetitions
     node-1.trace.gz     the lines of its trace that contain `orders-0`, if the system is traced
 
-The reference broker runs inside Urteil and writes no logs, so its folder has no logs.
+The reference broker writes no logs, since it runs inside Urteil.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The inner state of Apache Kafka's brokers on this machine: their traces and their log folders.
 
-Only the traces show the states of replicas. Kafka before 4.0 writes other lines, which `urteil
-trace` does not read.
+Only the traces show the states of replicas. So `inside_of` returns None for a cluster without
+traces.
 """
 
 from __future__ import annotations

@@ -191,7 +191,7 @@ class Search(RunningSearch):
         return WitnessResult(claim=witness, states=states, trace=trace)
 
     def _first_trace(self, numbers: Iterable[int]) -> Trace:
-        """Returns the trace to the lowest-numbered state; () if no state was found.
+        """Returns the trace to the found state with the lowest number; () if there is none.
 
         Each thread reports the number of the state that it found, counted from 1, or 0 for none.
         """

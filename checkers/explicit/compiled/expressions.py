@@ -140,7 +140,7 @@ class Expressions(FiniteTerms):
         return True
 
     def shareable(self, write: t.Write, bound: frozenset[int]) -> dict[int, t.Node]:
-        """Returns the costly terms of a write that can be computed once, before its loops, by id.
+        """Returns, by id, the costly terms of a write that can be computed once, before its loops.
 
         Such a term depends on no loop variable. Its early evaluation cannot reach a new undefined
         value: the term is defined in every state, or the interpreter always evaluates it too.

@@ -124,7 +124,7 @@ class Bitset:
 
 @dataclass(frozen=True, slots=True)
 class KeyedWords:
-    """Finds the 64-bit words of several bitsets, one bitset for each key.
+    """An index of the 64-bit words of several bitsets, one bitset for each key.
 
     The words of all keys are in one column. For a key and the number of a word, the index finds the
     row of this word in the column.

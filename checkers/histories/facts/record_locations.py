@@ -162,8 +162,8 @@ def location_of(batch: Batch) -> Ints:
 def took_effect(batch: Batch, committed: Ints) -> Mask:
     """Returns a mask of the sends that must have taken effect.
 
-    These are the acknowledged sends, and the sends of the operations in `committed`, which ended
-    `info` but were read by a poll.
+    These are the acknowledged sends, and the sends of the operations in `committed`. Those
+    operations ended `info`, but one of their values was polled.
     """
     role = role_of(batch)
     took: Mask = role == SEND_OK

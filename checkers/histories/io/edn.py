@@ -88,7 +88,8 @@ def entries(lines: Iterable[str]) -> Iterator[tuple[int, Form]]:
 
     If the whole text is one vector or list, its elements are yielded instead.
 
-    >>> [form for _, form in entries(['[{:a 1}', '"x"]'])] [{':a': 1}, '"x"']
+    >>> [form for _, form in entries(['[{:a 1}', '"x"]'])]
+    [{':a': 1}, '"x"']
     """
     reader = Reader()
     for number, line in enumerate(lines, 1):

@@ -48,7 +48,7 @@ class HistoryDataset(Dataset, Protocol):
         ...
 
     def cached(self, *, on_disk: bool) -> AbstractContextManager[Self]:
-        """Yields the same partitions with a cache of their columns, which ends with the block.
+        """Yields the same partitions with a cache of their columns, until the block ends.
 
         Columns that do not fit into memory are kept only with `on_disk`.
         """

@@ -58,7 +58,7 @@ class Addresses:
     def hosts_file(self, node: int) -> str:
         """Returns the hosts file of a node: one line for each node, with its name and address.
 
-        The address of a node in this file is where this file's owner connects to it.
+        At this address, the owner of the file connects to the named node.
         """
         return "".join(f"{_link(node, other)} n{other}\n" for other in self.ports)
 

@@ -51,7 +51,7 @@ class Match:
 
     A request with several partitions or producers matches if at least one partition and at least
     one producer match. The matching requests are counted from the moment when the rule is added.
-    Selected are those from number `first` on, at most `count` of them.
+    The rule selects at most `count` of them, from number `first` on.
     """
 
     sender: int | None = None

@@ -3,7 +3,8 @@
 Real-time order does not need an edge for every pair of operations. Each operation that ended ok has
 an edge to an additional node, its completion. The completions are chained in the order of time.
 Each operation has an edge from the last completion before its invocation. So an operation is
-reachable from all operations that ended before it began, and the number of edges is linear.
+reachable from all operations that ended before it began, and the number of edges is linear in the
+number of operations.
 
 Within a process, each operation has an edge from the last earlier operation that ended ok.
 

@@ -48,7 +48,8 @@ def intermediate_reads(context: Context, steps: Batch, observations: int) -> Pla
 
     The parameter `steps` has pairs of records that a process polled one after the other from a key.
     The transaction is the one that sent the first record of a pair. The pair is a finding if its
-    second record is beyond the last record of the transaction, which the process never polled.
+    second record is beyond the transaction's last record, and the process never polled this last
+    record.
     """
     unconfirmed, schema = context.unconfirmed, schema_of(IntermediateRead)
     nothing = Finding(id=ID, rows=schema.empty_table(), observations=observations)

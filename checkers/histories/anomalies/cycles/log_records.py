@@ -67,7 +67,7 @@ def _senders_of_locations(dependencies: DependencyContext, batch: Batch) -> Ints
 def _last_effective_senders(committed: Ints, batch: Batch) -> Ints:
     """Returns, for each value at an offset, the last operation that sent the value to this offset.
 
-    Only sends that took effect count. A value without one has UNKNOWN_SENDER.
+    Only sends that took effect count. A value without such a send has UNKNOWN_SENDER.
     """
     senders, sent = (
         np.full(len(first_rows(batch)), UNKNOWN_SENDER),
@@ -96,7 +96,7 @@ def log_records(dependencies: DependencyContext, batch: Batch) -> LogRecords:
 
 
 def adjacent_records(log: LogRecords) -> tuple[Ints, Ints]:
-    """Returns the pairs of records next to each other in the log that two operations sent.
+    """Returns the pairs of adjacent records in the log that two different operations sent.
 
     The result is two arrays of row numbers: the earlier record of each pair, and the later one.
     Records of an unknown sender are left out.

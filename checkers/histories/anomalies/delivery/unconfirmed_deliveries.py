@@ -37,7 +37,7 @@ from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 class _SpecialRecord:
     """A record that is unconfirmed, or that shares its offset with another value.
 
-    `offset` is its last offset. `writer_op` is the first operation whose send of it took effect.
+    `offset` is its last offset. `writer_op` is the operation of its first send that took effect.
     """
 
     offset: int

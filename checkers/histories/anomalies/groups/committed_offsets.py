@@ -142,9 +142,10 @@ class FetchIndex:
         return cls(stable, some, rows, registers, least)
 
     def above_later_fetch(self, of: Batch, since_ns: Ints) -> Batch:
-        """Returns the commits with a higher offset than a later fetch of the same group and key.
+        """Returns the commits with a higher offset than a later fetch returned.
 
-        A fetch is later if it began after the commit's time in `since_ns`.
+        The fetch has the same group and key. It is later if it began after the commit's time in
+        `since_ns`.
         """
         some = np.flatnonzero(member(of.ints("register"), self.registers))
         group = np.searchsorted(self.registers, of.ints("register")[some])
@@ -159,7 +160,7 @@ def commits_of_offsets(observed: NumberSet, batch: Batch) -> pa.Table:
 
 
 def first_commits(registers: Ints, batch: Batch) -> pa.Table:
-    """Returns, for each group and key, the first commit to end and the first of another offset.
+    """Returns, for each group and key, the commit that ended first and the first of another offset.
 
     Only commits that ended ok count. Commits inside transactions have rows of their own, also at
     most two for each group and key.
@@ -280,7 +281,7 @@ def first_output(batch: Batch) -> pa.Table:
 
 
 def output_ahead(observed: FetchIndex, batch: Batch) -> pa.Table:
-    """Returns the transactions with output whose committed offset is above a later fetched one.
+    """Returns the transactions with output that committed more than a later fetch returned.
 
     A transaction with output sends records, and does not fail. A later fetch is one that began
     after the transaction began.

@@ -68,7 +68,7 @@ _KINDS: Final = {POLLS: "poll", SENDS: "send"}
 
 
 def steps(positions: LogPositions, batch: Batch) -> pa.Table:
-    """Returns the wrong steps of the batch, the number of steps, and each process's end records.
+    """Returns the wrong steps of the batch, the number of all steps, and first and last records.
 
     A step is a pair of records of a key that a process polled (or sent) one after the other. The
     first record of each process and key has the row type HEAD, and the last one TAIL.

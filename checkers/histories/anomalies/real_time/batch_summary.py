@@ -99,7 +99,7 @@ def summary_stages(isolation: Isolation) -> tuple[Stage[pa.Table], ...]:
 def offsets_stage(
     title: str, schema: pa.Schema, run: partial[pa.Table], partitions: frozenset[int] | None = None
 ) -> Stage[pa.Table]:
-    """Returns a stage that runs a kernel on the columns in which clients observed offsets.
+    """Returns a stage that runs a kernel on the columns about observed offsets.
 
     A kernel is a function from a batch of rows to a table. By default it runs on all batches.
     """

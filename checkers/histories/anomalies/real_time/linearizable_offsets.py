@@ -117,7 +117,7 @@ def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) 
 def _unconfirmed_checks(unconfirmed: UnconfirmedValues, before: Batch) -> Batch:
     """Returns a check for each send without an acknowledged offset whose record was polled.
 
-    Its offset is the lowest at which the record was polled.
+    The offset of the check is the lowest at which the record was polled.
     """
     sends, places = unconfirmed.sends, unconfirmed.observations
     role = sends.ints("role")

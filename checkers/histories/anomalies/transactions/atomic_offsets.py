@@ -43,7 +43,7 @@ OFFSET_ALONE: Final = offset_without_output.ANOMALY.id
 
 
 def outputs_without_offset(of: FetchedOffsets) -> Plan[Finding]:
-    """Finds fetches below a transaction's committed offset, although its output was read before.
+    """Finds fetches that returned less than a transaction committed, although its output was read.
 
     A reader had got a record of the transaction before the fetch began.
     """

@@ -100,8 +100,9 @@ def missing(
 ) -> Plan[list[MissingRecord]]:
     """Returns the candidates that readers passed over.
 
-    Records that retention may have deleted are left out. For each transaction, the parameter
-    `in_log_ns` has a time at which its records were in the log.
+    Candidates are records of committed transactions that no reader got. Records that retention may
+    have deleted are left out. For each transaction, the parameter `in_log_ns` has a time at which
+    its records were in the log.
     """
     if not some:
         return []

@@ -159,7 +159,7 @@ def _made(batch: Batch) -> pa.Table:
 def _working_times(batch: Batch) -> pa.Table:
     """Returns a row for each time span between two `init_producer` operations of a process.
 
-    It has the first and last time of the operations in the span, and their number.
+    The row has the first and last time of the operations in the span, and their number.
     """
     inits, working = Batch(_made(batch)), _working(batch)
     ids, process = working.fingerprints("transactional_id"), working.ints("process")
