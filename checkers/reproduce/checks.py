@@ -142,6 +142,27 @@ def folders(node: int, pattern: str, *, disk: int = 1) -> Check:
     return check
 
 
+def copied(value: str, *nodes: int) -> Check:
+    """Checks that the logs of the named brokers have a record with this value."""
+
+    def check(stage: Stage) -> Seen:
+        lacking = [node for node in nodes if value.encode() not in stage.values_of(node)]
+        text = f"{value} is in the log of each" if not lacking else f"{value} is not in {lacking}"
+        return Seen(reached=not lacking, text=text)
+
+    return check
+
+
+def log_has(count: int, node: int) -> Check:
+    """Checks how many records the broker's log of the partition has, with markers."""
+
+    def check(stage: Stage) -> Seen:
+        found = len(stage.values_of(node))
+        return Seen(reached=found == count, text=f"the log of broker {node} has {found} records")
+
+    return check
+
+
 def lost(count: int, *nodes: int) -> Check:
     """Checks how many records of the partition each named broker lost in a power loss."""
 

@@ -36,7 +36,7 @@ from checkers.systems.requests import call
 from checkers.systems.system import Ability
 from model.histories import Isolation, Outcome, Send
 from reference_impl.log.record import Record
-from reference_impl.log.record_batch import encode
+from reference_impl.log.record_batch import decode, encode, whole_batches
 from reference_impl.wire.apis import Api
 
 TOPIC: Final = "t"
@@ -141,6 +141,13 @@ class Stage:
 
     def log_dirs_of(self, node: int) -> tuple[Path, ...]:
         return self.cluster.log_dirs(node)
+
+    def values_of(self, node: int) -> list[bytes | None]:
+        """Returns the values of all records in the broker's log of the partition, in order."""
+        topic, index = self.place
+        segments = sorted((self.log_dirs_of(node)[0] / f"{topic}-{index}").glob("*.log"))
+        found = (batch for one in segments for batch in whole_batches(one.read_bytes()))
+        return [record.value for batch in found for _, record in decode(batch)]
 
     def lost_by(self, node: int) -> int:
         """Returns how many records of the partition the broker has lost in power losses."""

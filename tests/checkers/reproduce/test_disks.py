@@ -10,7 +10,7 @@ import pytest
 
 from checkers.record.processes import Shared, Topic
 from checkers.reproduce.actions import fail_disk, lose_disk, prefer_disk
-from checkers.reproduce.checks import folders
+from checkers.reproduce.checks import copied, folders, log_has
 from checkers.reproduce.stage import Stage
 from checkers.systems.administration import Refused
 from checkers.systems.apache_kafka import storage
@@ -18,6 +18,8 @@ from checkers.systems.apache_kafka.addresses import CONTROLLER, Addresses
 from checkers.systems.apache_kafka.cluster import Cluster
 from checkers.systems.apache_kafka.jars import Jars
 from checkers.systems.system import Layout
+from reference_impl.log.record import Record
+from reference_impl.log.record_batch import encode
 
 META = "version=1\nnode.id=1\ndirectory.id=AAAAAAAAAAAAAAAAAAAAAA\ncluster.id=c\n"
 Answers = Callable[..., Any]
@@ -91,6 +93,18 @@ def test_only_a_disk_without_metadata_can_be_lost(disks: Stage, cluster: Cluster
     lose_disk(1, listed=False)(disks)
     with pytest.raises(AssertionError, match="broker 1 has one disk"):
         cluster.lose_disk(1, listed=False)
+
+
+def test_the_records_of_a_log_are_read_up_to_a_torn_end(disks: Stage, cluster: Cluster) -> None:
+    one, two = (encode([Record(value=value, timestamp_ms=1)]) for value in (b"a", b"b"))
+    folder = cluster.log_dirs(1)[0] / "t-0"
+    folder.mkdir()
+    (folder / "00000000000000000000.log").write_bytes(one + two[:-1])
+
+    assert copied("a", 1)(disks).reached
+    assert log_has(1, 1)(disks).reached
+    missing = copied("b", 1)(disks)
+    assert (missing.reached, missing.text) == (False, "b is not in [1]")
 
 
 def test_a_failed_disk_takes_no_new_file(disks: Stage, cluster: Cluster) -> None:

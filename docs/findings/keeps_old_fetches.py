@@ -1,0 +1,33 @@
+"""The proved replication spec with a leader that keeps old fetches: Kafka's rule and a safe one.
+
+urteil check docs/findings/keeps_old_fetches.py --set replicas=3 \
+    --property isr_has_what_is_committed
+"""
+
+from __future__ import annotations
+
+from model.language import Bool, ite
+from model.replication_abstract.state import LeaderEpoch, Replica
+from model.replication_abstract.versions import ReplicationProof
+
+
+class KeepsFetchesOfTheLastEpoch(ReplicationProof):
+    """A leader that is elected again keeps what its followers fetched in the epoch just before."""
+
+    def on_leading(s, r: Replica, newer: LeaderEpoch) -> None:
+        own = s.replica[r].leader_epoch
+        keeps = s.replica[r].is_leader & s.is_known(own, newer)
+        for f in Replica:
+            kept, forgotten = s.led[own].fetched[f], s.led[newer].fetched[f]
+            s.led[newer].fetched[f] = ite(keeps, kept, forgotten)
+
+    def is_known(s, own: LeaderEpoch, newer: LeaderEpoch) -> Bool:
+        """True if no other replica can have led since the leader's own leader epoch."""
+        return newer.is_next_after(own)
+
+
+class KeepsOldFetches(KeepsFetchesOfTheLastEpoch):
+    """A leader that is elected again keeps what its followers fetched in any earlier epoch."""
+
+    def is_known(s, own: LeaderEpoch, newer: LeaderEpoch) -> Bool:
+        return own < newer
