@@ -44,8 +44,8 @@ class _Scene:
 class Injection:
     """The anomalies to inject into a synthetic history, and the rows that an analysis must find.
 
-    `each` is the number of small histories for each anomaly in `anomalies`. It is also the number
-    of operations with each of the two kinds of changes.
+    `each` is the number of small histories for each anomaly in `anomalies`. As many operations get
+    each of the two kinds of changes.
     """
 
     each: int = 0

@@ -20,8 +20,7 @@ FEW: Final = Budget(states=5_000)
 def catch(variant: Variant) -> Caught:
     """Explores a variant with a bug and the variant that fixes it, at the same scope.
 
-    Returns both verdicts on the claim of the bug, the numbers of states, and the length of the
-    trace.
+    Returns both verdicts on the bug's claim, both numbers of states, and the length of the trace.
     """
     assert variant.breaks is not None
     fixed = find(variant.spec, variant.fixed_by)

@@ -2,8 +2,8 @@
 
 If a spec has fewer than 2^64 packed states, the key is the number of the state and identifies it.
 Otherwise the key is a fingerprint with random weights. Two states have the same fingerprint with a
-probability of 2^k / 2^64, where 2^k is the largest power of two that divides all differences
-between their bytes.
+probability of 2^k / 2^64. Here 2^k is the largest power of two that divides all differences between
+their bytes.
 
 Under symmetry a state has one key for each permutation of elements: the key of the permuted state.
 The least of these keys is *canonical*: all states of a symmetry class have the same canonical key.

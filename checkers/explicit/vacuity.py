@@ -62,7 +62,7 @@ Candidate = tuple[str, str, t.Node]  # name, message if no state satisfies the f
 
 
 def _conjuncts(spec: Spec, names: Sequence[str]) -> Iterator[Candidate]:
-    """Yields formulas that show which conjunct prevents an action that is never taken.
+    """Yields formulas that show why an action is never taken.
 
     An action whose guard has the conjuncts a, b, c has the formulas a; a and b; a and b and c. The
     first that no reachable state satisfies ends with the conjunct to report.

@@ -134,7 +134,7 @@ class Log:
         return rows[np.argsort(self.of["producer_id"][rows], kind="stable")]
 
     def successive(self, rows: Ints) -> tuple[Ints, Ints]:
-        """Returns the pairs of consecutive batches of one producer, as two arrays of row numbers.
+        """Returns the pairs of consecutive batches of a producer, as two arrays of row numbers.
 
         The first array has the earlier batch of each pair, the second array the later one.
         """

@@ -1,7 +1,7 @@
 """Processes that read partitions by assignment, from the beginning, and that query offsets.
 
 These readers join no group. If an unclean election truncated the log below a reader's position, the
-reader starts again as a new process, as an application does that needs every record.
+reader starts again as a new process. An application that needs every record does the same.
 """
 
 from __future__ import annotations

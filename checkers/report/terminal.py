@@ -138,7 +138,7 @@ def _holds(decision: Decision) -> bool:
 
 
 def _is_unobserved(decision: Decision) -> bool:
-    """Returns whether the anomaly holds only because no observation could have revealed it."""
+    """Returns True if the anomaly holds only because no observation could have shown it."""
     return (
         isinstance(decision, AnomalyDecided)
         and verdict(decision) == "holds"

@@ -1,4 +1,4 @@
-"""Induction: the conditions that prove that every claim is true in every reachable state.
+"""Induction: the conditions from which every claim follows for every reachable state.
 
 There are two kinds of conditions: each claim is true in every initial state; and each action, taken
 in a state that satisfies all claims, preserves each claim. An action that changes no variable of a

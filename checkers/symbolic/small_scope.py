@@ -1,4 +1,4 @@
-"""A spec at a finite scope, for queries that Z3 can decide and that need a concrete state.
+"""A spec at a finite scope, for decidable queries of Z3 and for concrete states.
 
 Every sort is an enumeration of its elements, and all quantifiers are expanded. A model that Z3
 finds becomes a state of the reference interpreter, which can then take the same steps.

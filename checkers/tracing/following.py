@@ -133,8 +133,8 @@ class Following:
         """Returns the numbers of the events that may be taken before the refused event.
 
         They are of a kind that Kafka logs after its effect. Their lines come at most `ahead_ns`
-        after the line of the refused event. Each is the next event of its thread, and none is of
-        the thread of the refused event.
+        after the line of the refused event. Each is the next event of its thread. The thread of the
+        refused event has none.
         """
         first = self.events[self.start].line
         threads, found = {(first.node, first.thread)}, list[int]()

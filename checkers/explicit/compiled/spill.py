@@ -40,8 +40,8 @@ class Run:
     def row_ranges(self, wanted: Hashes, width: int) -> Iterator[tuple[slice, Hashes, Rows | None]]:
         """Yields the chunks of the run that may contain the wanted hashes; `wanted` is sorted.
 
-        Each result has the slice of `wanted` to look up in the chunk, the chunk's hashes, and the
-        chunk's states, or None if only fingerprints are stored.
+        Each result has three parts: the slice of `wanted` to look up in the chunk, the chunk's
+        hashes, and its states. The states are None if only fingerprints are stored.
         """
         bounds = np.searchsorted(wanted, self.firsts[1:])
         starts, ends = [0, *bounds.tolist()], [*bounds.tolist(), len(wanted)]

@@ -19,7 +19,7 @@ from properties.anomalies.declarations import Declarations
 class Finding:
     """All rows of one anomaly or broken assumption.
 
-    `observations` is the number of observations that could have revealed the anomaly.
+    `observations` is the number of observations that could have shown the anomaly.
     """
 
     id: str

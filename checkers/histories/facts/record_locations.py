@@ -175,7 +175,7 @@ def took_effect(batch: Batch, committed: Ints) -> Mask:
 def proves_location(batch: Batch, committed: Ints) -> Mask:
     """Returns a mask of the rows that prove that their value is in the log.
 
-    These are the polls, and the sends that must have taken effect.
+    These rows are the polls, and the sends that must have taken effect.
     """
     role = role_of(batch)
     proof: Mask = (role >= POLL_OK) | took_effect(batch, committed)

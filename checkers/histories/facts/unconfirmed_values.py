@@ -3,11 +3,11 @@
     p1 send k=a -> ok @0     c1 poll k=a@0              a is confirmed
     p1 send k=b -> info      c1 poll k=b@1              b is unconfirmed: its send has no offset
 
-A value is confirmed if it was polled only at offsets where a send of it was acknowledged. Then one
-partition of RECORD_LOCATIONS has all its rows, and decides everything about the value. Any other
-polled value is unconfirmed. Duplicates, aborted reads and values that were never sent are
-unconfirmed. Such values are few, so the driver collects all their rows, and gives these rows to
-every task.
+A value is confirmed if it was polled only at offsets where a send of it was acknowledged. Then the
+partition of RECORD_LOCATIONS with such an offset decides everything about the value there. Any
+other polled value is unconfirmed, such as one that was polled without an offset. Duplicates,
+aborted reads and values that were never sent are unconfirmed. Such values are few, so the driver
+collects all their rows, and gives these rows to every task.
 
 The checks of send offsets and end offsets can run without a shuffle. They need only the sends
 without an acknowledged offset, and the polls of their values, for which the history is read again.
@@ -123,7 +123,7 @@ _PAIR: Final = pa.schema([("key", pa.int64()), ("value", pa.int64())])
 def find_unconfirmed() -> Plan[UnconfirmedValues]:
     """Returns all rows about unconfirmed values.
 
-    A value is unconfirmed if a poll returned it at an offset that no acknowledged send of it has.
+    A value is unconfirmed if it was polled at an offset where none of its sends was acknowledged.
     """
 
     def records(source: Source, title: str, run: Callable[[Batch], pa.Table]) -> Stage[Batch]:

@@ -11,7 +11,7 @@ A block of 65,536 offsets has every send and every poll of its records. So each 
 dependencies alone: those through confirmed values, and those between adjacent records. The module
 `block_ends` finds the dependencies across the ends of blocks. The driver finds the dependencies
 through unconfirmed values. A value is unconfirmed if it was polled at an offset where none of its
-sends was acknowledged. An operation that did not end ok counts only if a value that it sent was
+sends was acknowledged. An operation that did not end ok counts only if one of its sent values was
 polled.
 
 Source: `properties.anomalies.cycles.dependencies`.

@@ -130,7 +130,7 @@ class FetchIndex:
 
     @classmethod
     def of(cls, fetches: Batch, *, stable: bool) -> Self:
-        """Returns an index of one of the two kinds of fetches.
+        """Returns an index of one kind of fetches.
 
         With `stable`, these are the fetches that waited for open transactions. Otherwise these are
         all other fetches.

@@ -165,7 +165,7 @@ class LogEnds:
         return partition_numbers(self.steps.ints("batch")[may])
 
     def with_earlier_observations(self, contradicted: Batch) -> Batch:
-        """Replaces the log ends that contradict checks by log ends that earlier batches observed.
+        """Replaces the log ends that contradict checks by those that earlier batches observed.
 
         A log end is replaced only by one that is at least as high. Without one in an earlier batch,
         it stays as it is. Batches must not overlap in time.

@@ -10,9 +10,9 @@
 
 In the first stages each batch of the history reports three things: its transactions that ended ok
 and sent records; the progress of readers in each log; records of transactions without a known
-offset. Then each block of 65,536 offsets finds the records of these transactions that are below the
-progress and that no reader got. A correct history has none. Values without a confirmed offset are
-few, and all rows about them are on the driver.
+offset. Then each block of 65,536 offsets finds the records of these transactions below the progress
+that no reader got. A correct history has none. Values without a confirmed offset are few, and all
+rows about them are on the driver.
 
 Source: `properties.anomalies.transactions.missing`, `properties.anomalies.transactions.visible`.
 """
