@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -82,6 +83,7 @@ def broker_command(
     )
 
     def ready(cluster: Cluster) -> None:
+        gc.freeze()  # what is loaded stays, so no collection needs to look at it again
         run.emit(Ready(bootstrap_servers=cluster.bootstrap_servers))
 
     asyncio.run(serve(options, on_ready=ready, note=run.note))

@@ -35,6 +35,7 @@ from reference_impl.wire.versions import VERSIONS
 
 CLUSTER_ID: Final = "urteil-reference-broker"
 FEATURES_SINCE: Final = 3  # the version of ApiVersions
+TOPIC_IDS_SINCE: Final = 12  # Metadata: the version that may name a topic by its id
 INIT_FENCED_SINCE: Final = 4  # InitProducerId: PRODUCER_FENCED (KIP-360)
 GROUP, TRANSACTION = 0, 1  # key types of FindCoordinator
 # The names and versions of client software that a broker accepts (KIP-511).
@@ -96,6 +97,10 @@ def _advertised(call: Call, apis: Any) -> tuple[Any, ...]:
 
 
 async def metadata(broker: ServedBroker, call: Call) -> bytes:
+    if call.version < TOPIC_IDS_SINCE and any(
+        topic.name is None or getattr(topic, "topic_id", None) for topic in call.body.topics or ()
+    ):
+        return _invalid_metadata(call)
     seen = await image(broker)
     topics: dict[str, list[tuple[TopicPartition, PartitionState]]] = {}
     for topic_partition, state in seen.topic_partitions:
@@ -124,6 +129,28 @@ async def metadata(broker: ServedBroker, call: Call) -> bytes:
         cluster_id=CLUSTER_ID,
         controller_id=broker.broker_id,  # in KRaft: any broker, which forwards requests
         topics=tuple(answers),
+    )
+
+
+def _invalid_metadata(call: Call) -> bytes:
+    """Returns INVALID_REQUEST for each topic, whose name may be null or which is named by its id.
+
+    Kafka: KafkaApis.handleTopicMetadataRequest, MetadataRequest.getErrorResponse.
+    """
+    error = ErrorCode.INVALID_REQUEST
+    topics = tuple(
+        call.make(
+            "MetadataResponseTopic",
+            error_code=error,
+            name=topic.name or "",
+            topic_id=getattr(topic, "topic_id", None),
+            is_internal=False,
+            partitions=(),
+        )
+        for topic in call.body.topics
+    )
+    return call.respond(
+        error_code=error, brokers=(), cluster_id=None, controller_id=-1, topics=topics
     )
 
 

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -213,3 +214,21 @@ def test_idle_connections_harm_nobody() -> None:
         finally:
             for stream in idle:
                 stream.close()
+
+
+# ---------------------------------------------------------------- what a campaign found
+
+
+@pytest.mark.parametrize("version", [10, 11])
+def test_metadata_names_no_topic_by_its_id_before_version_12(
+    version: int, cluster: Served, connect: Connect
+) -> None:
+    """A null name or a topic id is an invalid request, in which nothing is null.
+
+    Kafka: KafkaApis.handleTopicMetadataRequest, MetadataRequest.getErrorResponse.
+    """
+    topics = [{"name": None, "topic_id": None}, {"name": "t", "topic_id": UUID(int=1)}]
+    answer = connect(cluster.bootstrap_servers).call(Api.METADATA, version, topics=topics)
+    assert [one.error_code for one in answer.topics] == [ErrorCode.INVALID_REQUEST] * 2
+    assert [one.name for one in answer.topics] == ["", "t"]
+    assert answer.brokers == ()

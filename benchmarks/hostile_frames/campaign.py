@@ -1,0 +1,262 @@
+"""A campaign: hostile frames for three served brokers, while a healthy client measures its time.
+
+    server      a process of its own, so that an abort of it is seen
+    healthy     another process, which produces one record after the other
+    hostile     this process: each connection sends a frame, and waits a moment for the response
+
+The frames are damaged copies of valid requests, noise behind a valid header, valid requests, and
+some of the largest requests that are permitted. A frame that is refused ends its connection. The
+hostile process has the lowest priority, because its own work is not what is measured.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import multiprocessing
+import os
+import random
+import resource
+import signal
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Final
+
+from benchmarks.hostile_frames import healthy
+from benchmarks.hostile_frames.requests import damaged, noise, request, versions
+from reference_impl.wire.apis import Api
+from reference_impl.wire.frame_limits import LIMITS
+from reference_impl.wire.versions import VERSIONS
+
+VALID_EACH: Final = 4  # valid requests of each API and version, from which the others are made
+ANSWER_S: Final = 0.2  # how long a hostile client waits for a response
+LOWEST_PRIORITY: Final = 19
+QUIET_S: Final = 10.0
+IDLE: Final = 2_000
+IDLE_S: Final = 5.0
+KINDS: Final = {"damaged": 75, "noise": 15, "valid": 9, "largest": 1}
+_TICKS: Final = os.sysconf("SC_CLK_TCK")
+_SERVER: Final = """
+import asyncio, gc
+from reference_impl.wire.serve import ServeOptions, serve
+def ready(cluster):
+    gc.freeze()
+    print(cluster.bootstrap_servers, flush=True)
+asyncio.run(serve(ServeOptions(brokers=3), on_ready=ready))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A served cluster in a process of its own."""
+
+    process: subprocess.Popen[str]
+    servers: str
+    log: Path
+
+    @property
+    def cpu_s(self) -> float:
+        values = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(values[11]) + int(values[12])) / _TICKS
+
+    @property
+    def peak_mib(self) -> float:
+        text = Path(f"/proc/{self.process.pid}/status").read_text()
+        (line,) = [one for one in text.splitlines() if one.startswith("VmHWM")]
+        return round(int(line.split()[1]) / 1024, 1)
+
+    @property
+    def bugs(self) -> dict[str, int]:
+        """The last lines of all tracebacks in the log, each with how often it occurs."""
+        lines = self.log.read_text().splitlines()
+        inside = [n for n, line in enumerate(lines) if line.startswith(("  File", "    "))]
+        ends = (lines[n + 1] for n in inside if n + 1 < len(lines) and lines[n + 1][:1].isalpha())
+        return dict(Counter(ends))
+
+
+@contextlib.contextmanager
+def served() -> Iterator[Server]:
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "log"
+        with log.open("w") as errors, _process(errors) as process:
+            assert process.stdout is not None
+            try:
+                yield Server(process, process.stdout.readline().strip(), log)
+            finally:
+                process.send_signal(signal.SIGTERM)
+
+
+def _process(errors: IO[str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", _SERVER], stdout=subprocess.PIPE, stderr=errors, text=True
+    )
+
+
+def campaign(frames: int, connections: int, seed: int) -> dict[str, Any]:
+    """Returns what happened to the frames, and what the healthy client measured meanwhile."""
+    with served() as server:
+        quiet, _ = measured(server, lambda: time.sleep(QUIET_S))
+        cpu_s = server.cpu_s
+        began_s = time.perf_counter()
+        hostile, sent = measured(
+            server, lambda: asyncio.run(attack(server, frames, connections, seed))
+        )
+        return {
+            "frames": frames,
+            "seed": seed,
+            "hostile_connections": connections,
+            "sent": dict(sorted(sent.items())),
+            "seconds": round(time.perf_counter() - began_s, 1),
+            "cpu_seconds_of_the_server": round(server.cpu_s - cpu_s, 1),
+            "peak_memory_mib": server.peak_mib,
+            "server_is_up": server.process.poll() is None,
+            "bugs": server.bugs,
+            "healthy_before_ms": quiet,
+            "healthy_meanwhile_ms": hostile,
+            "load_average": os.getloadavg()[0],
+        }
+
+
+def measured(server: Server, work: Any) -> tuple[dict[str, Any], Any]:
+    """Returns the latencies of a healthy client while the work is done, and the work's result."""
+    context = multiprocessing.get_context("spawn")
+    begun, stop = context.Event(), context.Event()
+    with context.Pool(1, _share, (begun, stop)) as pool:
+        running = pool.apply_async(_healthy, (server.servers,))
+        while not begun.wait(0.1):
+            if running.ready():
+                running.get()
+        done = work()
+        stop.set()
+        found = running.get(timeout=120)
+    return summary(found), done
+
+
+_shared: list[Any] = []
+
+
+def _share(*events: Any) -> None:
+    _shared.extend(events)
+
+
+def _healthy(servers: str) -> list[float]:
+    return healthy.latencies_ms(servers, *_shared)
+
+
+def summary(values_ms: list[float]) -> dict[str, Any]:
+    cuts = statistics.quantiles(values_ms, n=1000)
+    return {
+        "requests": len(values_ms),
+        "p50": round(cuts[499], 2),
+        "p99": round(cuts[989], 2),
+        "p99.9": round(cuts[998], 2),
+        "max": round(max(values_ms), 2),
+    }
+
+
+# ---------------------------------------------------------------- hostile connections
+
+
+async def attack(server: Server, frames: int, connections: int, seed: int) -> Counter[str]:
+    """Sends the frames over the connections; returns how many of each kind had which end."""
+    rng = random.Random(seed)
+    valid = [
+        request(api, version, rng).data
+        for api in VERSIONS
+        for version in versions(api)
+        for _ in range(VALID_EACH)
+    ]
+    os.nice(LOWEST_PRIORITY)
+    counts: Counter[str] = Counter()
+    share = [frames // connections + (n < frames % connections) for n in range(connections)]
+    places = server.servers.split(",")
+    await asyncio.gather(
+        *(
+            _one(places[n % len(places)], count, valid, random.Random(f"{seed} {n}"), counts)
+            for n, count in enumerate(share)
+        )
+    )
+    return counts
+
+
+async def _one(
+    place: str, count: int, valid: list[bytes], rng: random.Random, counts: Counter[str]
+) -> None:
+    host, port = place.split(":")
+    kinds, weights = [*KINDS], [*KINDS.values()]
+    streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+    for _ in range(count):
+        (kind,) = rng.choices(kinds, weights)
+        frame = _frame(kind, valid, rng)
+        if streams is None:
+            streams = await asyncio.open_connection(host, int(port))
+        reader, writer = streams
+        try:
+            writer.write(struct.pack(">i", len(frame)) + frame)
+            await writer.drain()
+            async with asyncio.timeout(ANSWER_S * (50 if kind == "largest" else 1)):
+                (length,) = struct.unpack(">i", await reader.readexactly(4))
+                await reader.readexactly(length)
+            end = "answered"
+        except TimeoutError:
+            end = "not answered in time"
+        except (ConnectionError, asyncio.IncompleteReadError):
+            end = "closed"
+        counts[f"{kind}, {end}"] += 1
+        if end != "answered":
+            writer.transport.abort()
+            streams = None
+    if streams is not None:
+        streams[1].transport.abort()
+
+
+def _frame(kind: str, valid: list[bytes], rng: random.Random) -> bytes:
+    match kind:
+        case "noise":
+            return noise(rng)
+        case "valid":
+            return rng.choice(valid)
+        case "largest":
+            head = struct.pack(">hhihi", Api.METADATA, 1, 1, -1, LIMITS.elements)
+            return head + b"\0\0" * LIMITS.elements
+        case _:
+            return damaged(rng.choice(valid), rng)
+
+
+# ---------------------------------------------------------------- idle connections
+
+
+def idle() -> dict[str, Any]:
+    """Returns what 2,000 idle connections cost: CPU of the server, and a healthy client's time."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < IDLE + 200:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(IDLE + 200, hard), hard))
+    with served() as server:
+        without = _percent(server)
+        with contextlib.ExitStack() as open_ones:
+            places = server.servers.split(",")
+            for n in range(IDLE):
+                open_ones.enter_context(healthy.connected(places[n % len(places)]))
+            percent = _percent(server)
+            meanwhile, _ = measured(server, lambda: time.sleep(IDLE_S))
+            return {
+                "connections": IDLE,
+                "cpu_percent_without": without,
+                "cpu_percent": percent,
+                "memory_mib": server.peak_mib,
+                "healthy_meanwhile_ms": meanwhile,
+            }
+
+
+def _percent(server: Server) -> float:
+    began_s, cpu_s = time.perf_counter(), server.cpu_s
+    time.sleep(IDLE_S)
+    return round(100 * (server.cpu_s - cpu_s) / (time.perf_counter() - began_s), 2)
