@@ -65,6 +65,8 @@ _IDENTITY: Final = (
     "member_id",
     "metadata",
 )
+_LISTED: Final = ("group_id", "resource_name")  # of ListGroups and ListConfigResources
+_TOPIC: Final = 2  # a type of resources
 _MEMBERS: Final = frozenset({"member_id", "leader"})
 _OLDEST_TIME_MS: Final = 10**12  # larger numbers in a time field are clock times
 _SHOWN_CHARACTERS: Final = 24
@@ -95,7 +97,7 @@ class Normal:
                 one: self._form(one, cell) for one, cell in cells.items() if one not in NOT_COMPARED
             }
         if isinstance(value, list):
-            items = value
+            items = [one for one in value if not self._is_of_another_sequence(one)]
             if name in _REPLICAS:
                 return len(items)
             if items and isinstance(items[0], Mapping):
@@ -111,6 +113,18 @@ class Normal:
         if isinstance(value, int) and not isinstance(value, bool):
             return self._number(name, value)
         return value
+
+    def _is_of_another_sequence(self, item: Any) -> bool:
+        """Returns True for an entry of a list of all groups or topics that this sequence has not.
+
+        An answer about groups or topics that a request names has an error code for each of them.
+        """
+        if not isinstance(item, Mapping) or "error_code" in item:
+            return False
+        names = [item[name] for name in _LISTED if name in item]
+        if item.get("resource_type", _TOPIC) != _TOPIC:
+            names = []
+        return any(not self.session.symbolic_name(str(name)).startswith("~") for name in names)
 
     def _order(self, cells: Mapping[str, Any]) -> str:
         """Returns the sort key of an object in a list: its names and indexes.

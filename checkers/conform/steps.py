@@ -35,6 +35,11 @@ READS: Final = frozenset(
         Api.OFFSET_FOR_LEADER_EPOCH,
         Api.DESCRIBE_CONFIGS,
         Api.CONSUMER_GROUP_DESCRIBE,
+        Api.DESCRIBE_CLUSTER,
+        Api.DESCRIBE_TOPIC_PARTITIONS,
+        Api.LIST_CONFIG_RESOURCES,
+        Api.DESCRIBE_GROUPS,
+        Api.LIST_GROUPS,
         Api.HEARTBEAT,  # of a classic member; it changes nothing
     }
 )

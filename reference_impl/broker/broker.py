@@ -5,7 +5,8 @@
       +----------------  what the crash left on the disk  -----------------------+
 
 When the broker applies a metadata image, it handles only the topic partitions that have changed
-since the last image (ReplicaManager.applyDelta).
+since the last image (ReplicaManager.applyDelta). It deletes the logs of topics that do not exist
+any more, also those of a topic that was deleted and created again.
 
 A broker ignores metadata images that are older than its own registration. An old image could make
 it leader in a leader epoch of its earlier incarnation. That incarnation may have written records in
@@ -18,7 +19,7 @@ announces new data.
 
 Source: docs/kafka-rules.md A1 to B10.
 Simplified: producer ids are made from the broker epoch, not from a block assigned by the
-controller; no controlled shutdown; topics are never deleted.
+controller; no controlled shutdown.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from typing import Any
 
 from model.vocabulary import BrokerEpoch, BrokerId, ProducerEpoch, TopicPartition
 from reference_impl.broker import coordinators as coordinators_of
+from reference_impl.broker import deleted_topics
 from reference_impl.broker.controller_channel import ControllerChannel
 from reference_impl.broker.coordinators import LocalCoordinators
 from reference_impl.log.partition_log import PartitionLog
@@ -75,6 +77,8 @@ from reference_impl.protocol.controller import (
     CreatedTopic,
     CreatePartitions,
     CreateTopic,
+    DeletedTopic,
+    DeleteTopic,
     DescribedMetadata,
     Metadata,
     MetadataImage,
@@ -82,6 +86,7 @@ from reference_impl.protocol.controller import (
     UpdateMetadata,
 )
 from reference_impl.protocol.coordinators import NO_COORDINATORS, Coordinators
+from reference_impl.protocol.group_administration import ListGroups
 from reference_impl.protocol.groups import GroupRequest
 from reference_impl.protocol.messages import (
     DEBUGGING_CONSUMER,
@@ -254,12 +259,15 @@ class Broker:
                     self._context(now_ms), requester, request, self.replicas
                 )
                 return replace(self, local_coordinators=roles), effects
+            case ListGroups():
+                context = self._context(now_ms)
+                return self, self.local_coordinators.list_groups(context, requester, self.replicas)
             case FindCoordinator() as request:
                 count = self.config.coordinator_partitions
                 return self, coordinators_of.find_coordinator(
                     self._context(now_ms), requester, request, count
                 )
-            case CreateTopic() | CreatePartitions() | AlterConfigs() as request:
+            case CreateTopic() | DeleteTopic() | CreatePartitions() | AlterConfigs() as request:
                 channel, effects = self.channel.forward(self.correlation, requester, request)
                 return replace(self, channel=channel), effects
             case UpdateMetadata(image=image):
@@ -288,9 +296,9 @@ class Broker:
             coordinators=Coordinators.of(image),
         )
         context = broker._context(now_ms)
-        replicas = dict(self.replicas)
-        unassigned = dict(self.unassigned)
-        effects: list[Effects] = []
+        remaining = deleted_topics.remaining(self.replicas, self.unassigned, image)
+        replicas, unassigned = dict(remaining.replicas), dict(remaining.unassigned)
+        effects: list[Effects] = [remaining.stopped]
         applied = dict(self.image.topic_partitions)
         for topic_partition, state in image.topic_partitions:
             is_changed = applied.get(topic_partition) is not state
@@ -298,14 +306,19 @@ class Broker:
                 continue
             known = replicas.get(topic_partition)
             stored = unassigned.pop(topic_partition, None)
+            if stored is None or stored.incarnation != state.incarnation:
+                stored = PartitionLog(incarnation=state.incarnation)
             replicas[topic_partition], some = apply_state(
-                topic_partition, known, stored or PartitionLog(), state, context
+                topic_partition, known, stored, state, context
             )
             effects.append(some)
         broker = replace(broker, replicas=replicas, unassigned=unassigned)
         roles, begun = self.local_coordinators.apply_roles(replicas, broker._context(now_ms))
         broker = replace(broker, local_coordinators=roles)
-        all_effects = tuple(effect for some in (*effects, begun) for effect in some)
+        forgotten = roles.forget_offsets(
+            deleted_topics.deleted(self.image, image), broker._context(now_ms), replicas
+        )
+        all_effects = tuple(effect for some in (*effects, begun, forgotten) for effect in some)
         # The controller unfences a broker once it has applied its own registration.
         fenced = broker.brokers[self.config.broker_id].fenced
         return broker, (*all_effects, broker._heartbeat()) if fenced else all_effects
@@ -338,7 +351,7 @@ class Broker:
                 return self._checkpoint(now_ms)[0], (Stopped(),)
             case BrokerHeartbeated(error=ErrorCode.STALE_BROKER_EPOCH):
                 return self, ()  # a newer incarnation is registered; this one is a zombie
-            case CreatedTopic() | CreatedPartitions() | AlteredConfigs() as answer:
+            case CreatedTopic() | DeletedTopic() | CreatedPartitions() | AlteredConfigs() as answer:
                 channel, effects = self.channel.on_response(answered.correlation, answer)
                 return replace(self, channel=channel), effects
             case _:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from model.vocabulary import BrokerId, LeaderEpoch, TopicPartition
+from reference_impl.groups import administration
 from reference_impl.groups import requests as group_requests
 from reference_impl.groups.coordinator import GroupCoordinator
 from reference_impl.groups.validation import request_error
@@ -30,8 +31,13 @@ from reference_impl.partition.leader import Leader
 from reference_impl.protocol import groups, transactions
 from reference_impl.protocol.controller import CreateTopic
 from reference_impl.protocol.coordinators import CONSUMER_OFFSETS, TRANSACTION_STATE
+from reference_impl.protocol.group_administration import (
+    DeleteOffsets,
+    ListedGroup,
+    ListedGroups,
+)
 from reference_impl.protocol.groups import GroupRequest, JoinedGroup, JoinGroup
-from reference_impl.protocol.messages import CONTROLLER, ErrorCode, Produced
+from reference_impl.protocol.messages import CONTROLLER, ErrorCode, NodeId, Produced
 from reference_impl.protocol.replacing import replace
 from reference_impl.protocol.topic_config import INTERNAL_LOG_CONFIG
 from reference_impl.protocol.transactions import (
@@ -87,7 +93,34 @@ class LocalCoordinators:
                 topic_partition, coordinator_epoch, replica.log, context
             )
             effects += begun
+        for topic_partition, role in self.roles.items():
+            if topic_partition not in replicas:  # its topic has been deleted
+                effects += role.resign()
         return LocalCoordinators(roles), effects
+
+    def forget_offsets(
+        self, deleted: frozenset[TopicPartition], context: Context, replicas: Replicas
+    ) -> tuple[Send, ...]:
+        """Returns requests to this broker that delete the groups' offsets in deleted partitions.
+
+        That includes offsets that are in the log, but not yet replicated.
+
+        Kafka: GroupCoordinatorService.onMetadataUpdate, OffsetMetadataManager.onTopicsDeleted.
+        """
+        if not deleted:
+            return ()
+        return tuple(
+            Send(
+                NodeId(context.broker_id),
+                context.correlation,
+                DeleteOffsets(group=group, topic_partitions=places, of_deleted_topic=True),
+            )
+            for place, role in self.roles.items()
+            if isinstance(role, GroupCoordinator)
+            for group, places in administration.offsets_in(
+                role, deleted, replicas[place].log, context
+            ).items()
+        )
 
     def on_request(
         self, context: Context, requester: Requester, request: CoordinatorRequest
@@ -131,6 +164,22 @@ class LocalCoordinators:
         log = replicas[place].log
         role, effects = group_requests.on_request(role, context, requester, request, log)
         return self._with(role), effects
+
+    def list_groups(self, context: Context, requester: Requester, replicas: Replicas) -> Effects:
+        """Returns the response with the groups of all coordinators on this broker.
+
+        The response has an error if a coordinator still loads its groups. Kafka:
+        GroupCoordinatorService.listGroups.
+        """
+        groups: list[ListedGroup] = []
+        for place, role in self.roles.items():
+            if isinstance(role, GroupCoordinator):
+                listed = administration.listed(role, replicas[place].log, context)
+                if listed is None:
+                    error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+                    return (requester.reply(ListedGroups(error=error)),)
+                groups += listed
+        return (requester.reply(ListedGroups(groups=tuple(groups))),)
 
     def on_append_response(
         self, context: Context, correlation: int, answer: Produced

@@ -48,6 +48,7 @@ from reference_impl.protocol.controller import (
     BrokerState,
     CreatePartitions,
     CreateTopic,
+    DeleteTopic,
     MetadataImage,
     PartitionState,
     RegisterBroker,
@@ -81,6 +82,7 @@ class Controller:
     topic_partitions: Mapping[TopicPartition, PartitionState] = field(
         default_factory=dict[TopicPartition, PartitionState]
     )
+    deletions: Mapping[str, int] = field(default_factory=dict[str, int])  # by topic
     image: MetadataImage = NO_METADATA
 
     @classmethod
@@ -108,6 +110,7 @@ class Controller:
             brokers=known,
             sessions=dict.fromkeys(known, Session(incarnation=0, last_heartbeat_ms=expired_ms)),
             topic_partitions=dict(image.topic_partitions),
+            deletions=dict(image.deletions),
             image=image,
         )
         return controller, (controller._session_timer(now_ms),)
@@ -122,7 +125,7 @@ class Controller:
                         after, answer = self._heartbeat(now_ms, request)
                     case AlterPartition():
                         after, answer = self._alter(request)
-                    case CreateTopic() | CreatePartitions() | AlterConfigs():
+                    case CreateTopic() | DeleteTopic() | CreatePartitions() | AlterConfigs():
                         after, answer = self._administer(request)
                     case _:
                         return self, ()  # a request for brokers
@@ -291,6 +294,8 @@ class Controller:
     def _administer(self, request: AdministrationRequest) -> tuple[Controller, Response]:
         cluster = topics.ClusterState(
             states=self.topic_partitions,
+            registered=frozenset(self.brokers),
+            deletions=self.deletions,
             alive=[broker for broker in sorted(self.brokers) if self._may_lead(broker)],
             elr=self.elr,
             bugs=self.bugs,
@@ -298,8 +303,15 @@ class Controller:
         changes, answer = topics.HANDLERS[type(request)](cluster, request)
         if not changes:
             return self, answer
-        states = {**self.topic_partitions, **changes}
-        return replace(self, version=self.version + 1, topic_partitions=states), answer
+        changed = {**self.topic_partitions, **changes}
+        states = {place: state for place, state in changed.items() if state is not None}
+        deletions = self.deletions
+        if isinstance(request, DeleteTopic):
+            deletions = {**deletions, request.topic: deletions.get(request.topic, 0) + 1}
+        after = replace(
+            self, version=self.version + 1, topic_partitions=states, deletions=deletions
+        )
+        return after, answer
 
     # ------------------------------------------------------------ publishing the image
 
@@ -315,6 +327,7 @@ class Controller:
             version=self.version,
             brokers=tuple(self.brokers[broker] for broker in sorted(self.brokers)),
             topic_partitions=tuple(sorted(self.topic_partitions.items(), key=lambda row: row[0])),
+            deletions=tuple(sorted(self.deletions.items())),
         )
         update = UpdateMetadata(image=image)
         return replace(self, image=image), tuple(

@@ -1,10 +1,12 @@
 """The topic requests of the controller: creation, more partitions, and configuration.
 
     CreateTopic        adds all partitions of a new topic
+    DeleteTopic        removes all partitions of a topic
     CreatePartitions   adds partitions up to the new count; none is ever removed
     AlterConfigs       changes the given settings in each partition registration of the topic
 
-Each function returns the changed partition registrations, none if the request is rejected. A
+Each function returns the changed partition registrations, none if the request is rejected or only
+validated. A registration that is None is removed. A
 changed configuration alone does not change the epochs. Setting `min.insync.replicas` clears the
 ELR, which was computed for the old minimum. Allowing unclean election elects a leader for each
 partition without one.
@@ -22,7 +24,7 @@ in total.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
 from model.vocabulary import BrokerId, LeaderEpoch, PartitionEpoch, TopicPartition
@@ -35,6 +37,8 @@ from reference_impl.protocol.controller import (
     CreatedTopic,
     CreatePartitions,
     CreateTopic,
+    DeletedTopic,
+    DeleteTopic,
     PartitionState,
 )
 from reference_impl.protocol.coordinators import INTERNAL_TOPICS
@@ -44,13 +48,17 @@ from reference_impl.protocol.topic_names import collide, invalid_name
 
 _OF_LOG: Final = {field.name for field in fields(LogConfig)}
 _SETTINGS: Final = tuple(
-    field.name for field in fields(AlterConfigs) if field.name not in {"topic", "deleted"}
+    field.name
+    for field in fields(AlterConfigs)
+    if field.name not in {"topic", "deleted", "validate_only"}
 )
 
 # Kafka permits 10,000 (ReplicationControlManager.MAX_PARTITIONS_PER_BATCH), which takes 22 s here.
 MAX_NEW_PARTITIONS: Final = 1_000
 
 States = Mapping[TopicPartition, PartitionState]
+Changes = Mapping[TopicPartition, PartitionState | None]
+Assignments = Sequence[tuple[BrokerId, ...]]
 Reason = tuple[bool, ErrorCode, str]
 
 
@@ -60,6 +68,8 @@ class ClusterState:
 
     states: States
     alive: Sequence[BrokerId]  # in order; replicas are placed on them
+    registered: frozenset[BrokerId] = frozenset()  # also those that are fenced
+    deletions: Mapping[str, int] = field(default_factory=dict[str, int])  # by topic
     elr: bool = True
     bugs: Bugs = NO_BUGS
 
@@ -70,9 +80,10 @@ class ClusterState:
 def create_topic(cluster: ClusterState, request: CreateTopic) -> tuple[States, CreatedTopic]:
     """Returns the partition registrations of a new topic, and the response.
 
-    The replicas are placed round-robin over the live brokers.
+    The replicas are placed round-robin over the live brokers, unless the request assigns them.
     """
     name, replicas, alive = request.topic, request.replication_factor, len(cluster.alive)
+    is_assigned = bool(request.assignments)
     others = {place.topic for place in cluster.states}
     colliding = min((other for other in others if collide(name, other)), default="")
     refused = _first(
@@ -83,21 +94,26 @@ def create_topic(cluster: ClusterState, request: CreateTopic) -> tuple[States, C
             f"Topic '{name}' collides with existing topic: {colliding}",
         ),
         (bool(invalid_name(name)), ErrorCode.INVALID_TOPIC_EXCEPTION, invalid_name(name)),
+        *_invalid_assignments(cluster, request.assignments),
         (
-            replicas < 1,
+            not is_assigned and replicas < 1,
             ErrorCode.INVALID_REPLICATION_FACTOR,
             "Replication factor must be larger than 0, or -1 to use the default value.",
         ),
         (
-            request.topic_partitions < 1,
+            not is_assigned and request.topic_partitions < 1,
             ErrorCode.INVALID_PARTITIONS,
             "Number of partitions was set to an invalid non-positive value.",
         ),
-        _too_many(request.topic_partitions),
-        _too_few_brokers(replicas, alive),
+        _too_many(len(request.assignments) or request.topic_partitions),
+        *(() if is_assigned else (_too_few_brokers(replicas, alive),)),
     )
     if refused is not None:
         return {}, CreatedTopic(error=refused[0], message=refused[1])
+    incarnation = cluster.deletions.get(name, 0)
+    created = CreatedTopic(incarnation=incarnation)
+    if request.validate_only:
+        return {}, created
     like = PartitionState(
         replicas=(),
         isr=(),
@@ -108,8 +124,27 @@ def create_topic(cluster: ClusterState, request: CreateTopic) -> tuple[States, C
         unclean_leader_election=request.unclean_leader_election,
         log_config=request.log_config,
         configured=request.configured,
+        incarnation=incarnation,
     )
-    return _placed(cluster, name, range(request.topic_partitions), replicas, like), CreatedTopic()
+    if is_assigned:
+        return _assigned(cluster, name, 0, request.assignments, like), created
+    return _placed(cluster, name, range(request.topic_partitions), replicas, like), created
+
+
+def delete_topic(cluster: ClusterState, request: DeleteTopic) -> tuple[Changes, DeletedTopic]:
+    """Returns None for each partition of the topic, and the response.
+
+    Kafka: ReplicationControlManager.deleteTopic.
+    """
+    known = cluster.of_topic(request.topic)
+    found = {state.incarnation for state in known.values()}
+    if request.incarnation is not None and request.incarnation not in found:
+        unknown_id = "This server does not host this topic ID."
+        return {}, DeletedTopic(error=ErrorCode.UNKNOWN_TOPIC_ID, message=unknown_id)
+    refused = _first(_unknown(request.topic, known))
+    if refused is not None:
+        return {}, DeletedTopic(error=refused[0], message=refused[1])
+    return dict.fromkeys(known), DeletedTopic()
 
 
 def create_partitions(
@@ -132,10 +167,13 @@ def create_partitions(
             f"topic {name} has {len(known)} partitions already; request more than that",
         ),
         _too_many(count - len(known)),
-        _too_few_brokers(replicas, len(cluster.alive)),
+        *_invalid_additions(cluster, request, len(known), replicas),
+        *(() if request.assignments else (_too_few_brokers(replicas, len(cluster.alive)),)),
     )
     if refused is not None:
         return {}, CreatedPartitions(error=refused[0], message=refused[1])
+    if request.validate_only:
+        return {}, CreatedPartitions()
     like = replace(
         known[TopicPartition(name, 0)],
         leader_epoch=LeaderEpoch(0),
@@ -144,6 +182,9 @@ def create_partitions(
         last_known_leader=NO_BROKER,
         recovering=False,
     )
+    if request.assignments is not None:
+        changes = _assigned(cluster, name, len(known), request.assignments, like)
+        return changes, CreatedPartitions()
     return _placed(cluster, name, range(len(known), count), replicas, like), CreatedPartitions()
 
 
@@ -160,12 +201,13 @@ def alter_configs(cluster: ClusterState, request: AlterConfigs) -> tuple[States,
     return {
         place: _reconfigured(cluster, state, settings, request.deleted)
         for place, state in known.items()
-        if settings
+        if settings and not request.validate_only
     }, AlteredConfigs()
 
 
-HANDLERS: Final[Mapping[type, Callable[[ClusterState, Any], tuple[States, Any]]]] = {
+HANDLERS: Final[Mapping[type, Callable[[ClusterState, Any], tuple[Changes, Any]]]] = {
     CreateTopic: create_topic,
+    DeleteTopic: delete_topic,
     CreatePartitions: create_partitions,
     AlterConfigs: alter_configs,
 }
@@ -202,6 +244,66 @@ def _placed(
         on = tuple(alive[(index + step) % len(alive)] for step in range(replicas))
         placed[TopicPartition(topic, index)] = replace(like, replicas=on, isr=on, leader=on[0])
     return placed
+
+
+def _assigned(
+    cluster: ClusterState, topic: str, first: int, assignments: Assignments, like: PartitionState
+) -> States:
+    """Returns the registrations of partitions whose replicas the client has chosen.
+
+    Only the live replicas are in sync; the first one leads.
+    """
+    placed: dict[TopicPartition, PartitionState] = {}
+    for index, replicas in enumerate(assignments, first):
+        isr = tuple(broker for broker in replicas if broker in cluster.alive)
+        state = replace(like, replicas=replicas, isr=isr, leader=isr[0])
+        placed[TopicPartition(topic, index)] = state
+    return placed
+
+
+def _invalid_assignments(
+    cluster: ClusterState, assignments: Assignments, replicas: int | None = None
+) -> Iterable[Reason]:
+    """Returns the reasons why the client's assignment is invalid, each with whether it applies.
+
+    Kafka: ReplicationControlManager.validateManualPartitionAssignment.
+    """
+    for index, brokers in enumerate(assignments):
+        unknown = min((id_ for id_ in brokers if id_ not in cluster.registered), default=None)
+        expected = len(assignments[0]) if replicas is None else replicas
+        for applies, why in (
+            (not brokers, "includes an empty replica list."),
+            (unknown is not None, f"includes broker {unknown}, but no such broker is registered."),
+            (len(set(brokers)) < len(brokers), "includes a broker more than once."),
+            (
+                len(brokers) != expected,
+                f"includes a partition with {len(brokers)} replica(s), but this is not consistent "
+                f"with previous partitions, which have {expected} replica(s).",
+            ),
+        ):
+            message = f"The manual partition assignment {why}"
+            yield applies, ErrorCode.INVALID_REPLICA_ASSIGNMENT, message
+        yield (
+            not set(brokers) & set(cluster.alive),
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"All brokers specified in the manual partition assignment for partition {index} are "
+            "fenced or in controlled shutdown.",
+        )
+
+
+def _invalid_additions(
+    cluster: ClusterState, request: CreatePartitions, known: int, replicas: int
+) -> Iterable[Reason]:
+    if request.assignments is None:
+        return
+    more, count = request.topic_partitions - known, len(request.assignments)
+    yield (
+        count != more,
+        ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+        f"Attempted to add {more} additional partition(s), but only {count} assignment(s) were "
+        "specified.",
+    )
+    yield from _invalid_assignments(cluster, request.assignments, replicas)
 
 
 def _unknown(topic: str, known: States) -> Reason:

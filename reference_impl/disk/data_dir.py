@@ -22,7 +22,7 @@ import fcntl
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 from uuid import UUID, uuid5
@@ -37,6 +37,7 @@ from reference_impl.log.partition_log import FIRST_OFFSET, PartitionLog
 from reference_impl.protocol.controller import MetadataImage
 
 LOCK: Final = ".lock"
+DELETED: Final = -1  # the incarnation of a log whose topic was deleted while the broker was down
 METADATA: Final = "cluster-metadata.ndjson"
 _DIRECTORY_IDS: Final = UUID("6f0a0f3e-0c0e-4d4e-8d57-75727465696c")
 
@@ -46,7 +47,8 @@ class LogDirectory:
     """The log directory of one broker, and what its files contain now."""
 
     folder: Path
-    topic_id: Callable[[str], UUID]
+    topic_id: Callable[[str, int], UUID]
+    incarnations: Mapping[str, int] = field(default_factory=dict)  # by topic, when it is loaded
     logs: dict[TopicPartition, PartitionLog] = field(default_factory=dict)
     recovery_points: dict[TopicPartition, Offset] = field(default_factory=dict)
     _seen: Mapping[TopicPartition, object] = field(default_factory=dict)
@@ -71,8 +73,16 @@ class LogDirectory:
                     for name, file in _CHECKPOINTED.items()
                 }
             )
-            self.logs[place] = recovered(self.folder / str(place), known, note)
+            log = recovered(self.folder / str(place), known, note)
+            self.logs[place] = replace(log, incarnation=self._incarnation(place))
         self._checkpoint()
+
+    def _incarnation(self, place: TopicPartition) -> int:
+        """Returns the incarnation of the topic whose log is in the folder; -1 for a deleted one."""
+        file = self.folder / str(place) / checkpoints.PARTITION_METADATA
+        now = self.incarnations.get(place.topic, 0)
+        kept = checkpoints.read_topic_id(file)
+        return now if kept in {None, self.topic_id(place.topic, now)} else DELETED
 
     def keep(self, broker: Broker) -> None:
         """Writes the logs that have changed since the last call."""
@@ -113,10 +123,15 @@ class LogDirectory:
 
     def _write(self, place: TopicPartition, after: PartitionLog) -> None:
         folder, before = self.folder / str(place), self.logs.get(place)
+        if before is not None and before.incarnation != after.incarnation:
+            self._delete(place)
+            before = None
         if before is None:
             log_folder.create(folder, after)
             metadata = folder / checkpoints.PARTITION_METADATA
-            checkpoints.write_partition_metadata(metadata, self.topic_id(place.topic))
+            checkpoints.write_partition_metadata(
+                metadata, self.topic_id(place.topic, after.incarnation)
+            )
         else:
             log_folder.write(folder, before, after)
             if after.end_offset < before.end_offset:
@@ -169,13 +184,13 @@ class DataDir:
     note: Note
     metadata: ClusterMetadata
     _cluster_id: str
-    _topic_id: Callable[[str], UUID]
+    _topic_id: Callable[[str, int], UUID]
     _lock: int
     _brokers: dict[BrokerId, LogDirectory] = field(default_factory=dict)
 
     @classmethod
     def open(
-        cls, folder: Path, *, cluster_id: str, topic_id: Callable[[str], UUID], note: Note
+        cls, folder: Path, *, cluster_id: str, topic_id: Callable[[str, int], UUID], note: Note
     ) -> DataDir:
         """Opens the data directory, or creates it; raises BadDataDir if it cannot be used."""
         try:
@@ -207,7 +222,9 @@ class DataDir:
             directory = uuid5(_DIRECTORY_IDS, str(folder))
             checkpoints.write_meta_properties(properties, self._cluster_id, broker_id, directory)
         epoch = checkpoints.take_clean_shutdown(folder)
-        kept = LogDirectory(folder, self._topic_id)
+        places = self.metadata.image.topic_partitions
+        incarnations = {place.topic: state.incarnation for place, state in places}
+        kept = LogDirectory(folder, self._topic_id, incarnations)
         kept.load(self.note)
         self._brokers[broker_id] = kept
         return dict(kept.logs), epoch

@@ -56,6 +56,7 @@ class Member:
     rebalance_timeout_ms: int
     protocols: tuple[tuple[str, bytes], ...]
     last_heartbeat_ms: int
+    client_id: str = ""
     assignment: bytes = b""
     joining: Requester | None = None  # waits for the next generation
     syncing: Requester | None = None  # waits for its assignment
@@ -225,6 +226,7 @@ class ClassicGroup:
                     {
                         "member_id": member.member_id,
                         "instance_id": member.instance_id,
+                        "client_id": member.client_id,
                         "session_timeout_ms": member.session_timeout_ms,
                         "rebalance_timeout_ms": member.rebalance_timeout_ms,
                         "protocols": [[name, data.hex()] for name, data in member.protocols],
@@ -244,6 +246,7 @@ class ClassicGroup:
             one["member_id"]: Member(
                 member_id=one["member_id"],
                 instance_id=one["instance_id"],
+                client_id=one["client_id"],
                 session_timeout_ms=one["session_timeout_ms"],
                 rebalance_timeout_ms=one["rebalance_timeout_ms"],
                 protocols=tuple((name, bytes.fromhex(data)) for name, data in one["protocols"]),

@@ -168,10 +168,10 @@ class GroupCoordinator:
             self.classic(request.group),
             self.consumer(request.group),
             bugs,
-            exists=self._exists(request.group),
+            exists=self.exists(request.group),
         )
 
-    def _exists(self, group: str) -> bool:
+    def exists(self, group: str) -> bool:
         """True if the group exists: as a classic group, as a KIP-848 group, or only by its offsets.
 
         A group that exists only by its offsets was created by an offset commit, and counts as a

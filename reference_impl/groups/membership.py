@@ -63,6 +63,7 @@ def join(
         heard = replace(known, last_heartbeat_ms=context.now_ms)
         return group.with_member(heard), (requester.reply(group.joined(known)),)
     member = Member(
+        client_id=request.client_id,
         member_id=member_id or new_id,
         instance_id=request.instance_id,
         session_timeout_ms=request.session_timeout_ms,

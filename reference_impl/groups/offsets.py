@@ -99,6 +99,23 @@ class GroupOffsets:
             if place.group == group
         }
 
+    def places_of(self, group: str) -> tuple[TopicPartition, ...]:
+        """Returns the topic partitions in which the group has a committed or a pending offset."""
+        pending = (place for places in self.pending.values() for place in places)
+        places = dict.fromkeys((*self.committed, *pending))
+        return tuple(place.topic_partition for place in places if place.group == group)
+
+    def in_partitions(
+        self, topic_partitions: frozenset[TopicPartition]
+    ) -> dict[str, tuple[TopicPartition, ...]]:
+        """Returns the groups with offsets in these topic partitions, and where each has some."""
+        found: dict[str, tuple[TopicPartition, ...]] = {}
+        pending = (place for places in self.pending.values() for place in places)
+        for group, place in dict.fromkeys((*self.committed, *pending)):
+            if place in topic_partitions:
+                found[group] = (*found.get(group, ()), place)
+        return found
+
     def has_group(self, group: str) -> bool:
         """True if an offset commit has created the group, and it has not been forgotten since.
 
@@ -109,6 +126,9 @@ class GroupOffsets:
 
     def with_group(self, group: str) -> GroupOffsets:
         return replace(self, groups=self.groups | {group})
+
+    def without_group(self, group: str) -> GroupOffsets:
+        return replace(self, groups=self.groups - {group})
 
     def with_groups_of_offsets(self) -> GroupOffsets:
         """Returns the state without the groups that have no committed and no pending offset.

@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from reference_impl.groups import (
+    administration,
     assignment,
     consumer_group_log,
     heartbeat,
@@ -33,6 +34,11 @@ from reference_impl.protocol.consumer_groups import (
     ConsumerGroupDescribe,
     ConsumerGroupDescribed,
     ConsumerGroupHeartbeat,
+)
+from reference_impl.protocol.group_administration import (
+    DeleteGroup,
+    DeleteOffsets,
+    DescribeGroup,
 )
 from reference_impl.protocol.groups import (
     CommitOffsets,
@@ -78,6 +84,8 @@ def on_request(
                 coordinator.consumer(request.group),
             )
             return coordinator, (requester.reply(response),)
+        case DescribeGroup() | DeleteGroup() | DeleteOffsets():
+            return administration.on_request(coordinator, context, requester, request)
         case _:
             return _on_classic_request(coordinator, context, requester, request)
 

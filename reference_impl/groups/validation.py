@@ -9,6 +9,7 @@ from __future__ import annotations
 from reference_impl.groups.heartbeat import malformed_error
 from reference_impl.node.timeouts import Timeouts
 from reference_impl.protocol.consumer_groups import ConsumerGroupHeartbeat
+from reference_impl.protocol.group_administration import DeleteGroup, DescribeGroup
 from reference_impl.protocol.groups import CommitOffsets, FetchOffsets, GroupRequest, JoinGroup
 from reference_impl.protocol.messages import ErrorCode
 
@@ -23,6 +24,8 @@ def request_error(request: GroupRequest, timeouts: Timeouts) -> ErrorCode:
         case ConsumerGroupHeartbeat():
             return malformed_error(request)
         case FetchOffsets() | CommitOffsets(transactional_id=None):
+            return ErrorCode.NONE
+        case DescribeGroup() | DeleteGroup():  # the empty group id, for backwards compatibility
             return ErrorCode.NONE
         case _ if not request.group:
             return ErrorCode.INVALID_GROUP_ID

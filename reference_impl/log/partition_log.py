@@ -77,6 +77,7 @@ class PartitionLog:
     checkpoint: Offset = FIRST_OFFSET  # of the high watermark
     start_checkpoint: Offset = FIRST_OFFSET  # of the log start
     flushed: Offset = FIRST_OFFSET
+    incarnation: int = 0  # of the topic; Kafka: the topic id in the file partition.metadata
 
     @property
     def last_epoch(self) -> LeaderEpoch:
@@ -185,6 +186,7 @@ class PartitionLog:
             checkpoint=min(self.checkpoint, offset),
             start_checkpoint=min(self.start_checkpoint, offset),
             flushed=offset,
+            incarnation=self.incarnation,
         )
 
     def with_log_start(self, offset: Offset) -> PartitionLog:

@@ -2,7 +2,7 @@
 
     broker -> controller            RegisterBroker, BrokerHeartbeat
     leader -> controller            AlterPartition
-    client -> broker -> controller  CreateTopic, CreatePartitions, AlterConfigs
+    client -> broker -> controller  CreateTopic, DeleteTopic, CreatePartitions, AlterConfigs
     controller -> brokers           UpdateMetadata: the whole image, after each change
     client -> broker                Metadata: the image that the broker has applied
 
@@ -47,6 +47,7 @@ class PartitionState:
     unclean_leader_election: bool = False  # as configured
     log_config: LogConfig = DEFAULT_LOG_CONFIG
     configured: frozenset[str] = frozenset()  # the settings that the topic has itself
+    incarnation: int = 0  # how often a topic of this name was deleted before
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +69,7 @@ class MetadataImage:
     version: int = 0
     brokers: tuple[BrokerState, ...] = ()
     topic_partitions: tuple[tuple[TopicPartition, PartitionState], ...] = ()
+    deletions: tuple[tuple[str, int], ...] = ()  # how often topics of each name were deleted
 
 
 NO_METADATA: Final = MetadataImage()
@@ -87,11 +89,17 @@ class DescribedMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTopic:
-    """Request: create a topic; a broker forwards it to the controller."""
+    """Request: create a topic; a broker forwards it to the controller.
+
+    With `assignments` the client chooses the replicas of each partition, in order. They determine
+    the number of partitions and the replication factor. With `validate_only` nothing is created.
+    """
 
     topic: str
     topic_partitions: int = 1
     replication_factor: int = 3
+    assignments: tuple[tuple[BrokerId, ...], ...] = ()
+    validate_only: bool = False
     min_insync_replicas: int = 1
     unclean_leader_election: bool = False
     log_config: LogConfig = DEFAULT_LOG_CONFIG
@@ -104,14 +112,39 @@ class CreatedTopic:
 
     error: ErrorCode = ErrorCode.NONE
     message: str = ""
+    incarnation: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteTopic:
+    """Request: delete a topic with all its records; a broker forwards it to the controller.
+
+    With an incarnation only that incarnation of the topic is deleted.
+    """
+
+    topic: str
+    incarnation: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletedTopic:
+    """Response: the topic does not exist any more; brokers delete its logs later."""
+
+    error: ErrorCode = ErrorCode.NONE
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatePartitions:
-    """Request: increase a topic's partition count; a broker forwards it to the controller."""
+    """Request: increase a topic's partition count; a broker forwards it to the controller.
+
+    `assignments` has the replicas of each new partition, unless the controller is to place them.
+    """
 
     topic: str
     topic_partitions: int
+    assignments: tuple[tuple[BrokerId, ...], ...] | None = None
+    validate_only: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +174,7 @@ class AlterConfigs:
     max_message_bytes: int | None = None
     flush_messages: int | None = None
     deleted: frozenset[str] = frozenset()
+    validate_only: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,8 +260,8 @@ class AlteredPartition:
     state: PartitionState | None = None
 
 
-AdministrationRequest = CreateTopic | CreatePartitions | AlterConfigs
-AdministrationResponse = CreatedTopic | CreatedPartitions | AlteredConfigs
+AdministrationRequest = CreateTopic | DeleteTopic | CreatePartitions | AlterConfigs
+AdministrationResponse = CreatedTopic | DeletedTopic | CreatedPartitions | AlteredConfigs
 ControllerRequest = (
     Metadata
     | AdministrationRequest

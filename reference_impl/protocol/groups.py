@@ -24,6 +24,11 @@ from reference_impl.protocol.consumer_groups import (
     ConsumerGroupHeartbeat,
     ConsumerGroupHeartbeated,
 )
+from reference_impl.protocol.group_administration import (
+    GroupAdministered,
+    GroupAdministration,
+)
+from reference_impl.protocol.group_administration import refusal as administration_refusal
 from reference_impl.protocol.messages import NO_PRODUCER_EPOCH, ErrorCode
 
 NO_GENERATION = -1
@@ -189,6 +194,7 @@ GroupRequest = (
     | ConsumerGroupDescribe
     | CommitOffsets
     | FetchOffsets
+    | GroupAdministration
 )
 GroupResponse = (
     JoinedGroup
@@ -199,6 +205,7 @@ GroupResponse = (
     | ConsumerGroupDescribed
     | CommittedOffsets
     | FetchedOffsets
+    | GroupAdministered
 )
 
 
@@ -224,3 +231,5 @@ def refusal(request: GroupRequest, error: ErrorCode) -> GroupResponse:
             return CommittedOffsets(error=error)
         case FetchOffsets():
             return FetchedOffsets(error=error)
+        case _:
+            return administration_refusal(request, error)

@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from reference_impl.protocol.controller import ControllerRequest, ControllerResponse
 from reference_impl.protocol.deletion import DeletedRecords, DeleteRecords
+from reference_impl.protocol.group_administration import ListedGroups, ListGroups
 from reference_impl.protocol.groups import GroupRequest, GroupResponse
 from reference_impl.protocol.messages import PartitionRequest, PartitionResponse
 from reference_impl.protocol.transactions import TransactionRequest, TransactionResponse
 
-Request = PartitionRequest | DeleteRecords | ControllerRequest | TransactionRequest | GroupRequest
+Request = (
+    PartitionRequest
+    | DeleteRecords
+    | ControllerRequest
+    | TransactionRequest
+    | GroupRequest
+    | ListGroups
+)
 Response = (
-    PartitionResponse | DeletedRecords | ControllerResponse | TransactionResponse | GroupResponse
+    PartitionResponse
+    | DeletedRecords
+    | ControllerResponse
+    | TransactionResponse
+    | GroupResponse
+    | ListedGroups
 )

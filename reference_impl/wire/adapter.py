@@ -142,12 +142,13 @@ def _nullable(kind: Any) -> tuple[tuple[str, bool], ...]:
 
 
 @cache
-def topic_id(topic: str) -> UUID:
-    """Returns the topic id, which is computed from the topic's name.
+def topic_id(topic: str, incarnation: int = 0) -> UUID:
+    """Returns the topic id, which is computed from the topic's name and its incarnation.
 
-    A topic thus always has the same id. That is correct only because topics are never deleted here.
+    The incarnation is the number of topics of this name that were deleted before.
     """
-    return uuid5(NAMESPACE_URL, f"topic:{topic}")
+    again = f":{incarnation}" if incarnation else ""
+    return uuid5(NAMESPACE_URL, f"topic:{topic}{again}")
 
 
 def milliseconds(span: timedelta) -> int:

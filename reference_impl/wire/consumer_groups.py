@@ -19,8 +19,9 @@ from reference_impl.protocol.consumer_groups import (
     ConsumerGroupHeartbeated,
     DescribedMember,
 )
-from reference_impl.wire.adapter import Call, milliseconds, span, topic_id
-from reference_impl.wire.served_broker import ServedBroker, named_topics, request_core
+from reference_impl.wire.adapter import Call, milliseconds, span
+from reference_impl.wire.served_broker import ServedBroker, request_core
+from reference_impl.wire.topic_ids import TopicIds, named_topics, topic_ids
 
 INVALID_REGULAR_EXPRESSION = 128
 NAMES_ITSELF_SINCE = 1  # ConsumerGroupHeartbeat (KIP-1082)
@@ -60,17 +61,19 @@ async def heartbeat(broker: ServedBroker, call: Call) -> bytes:
         ),
     )
     answer = await request_core(broker, request, ConsumerGroupHeartbeated)
+    ids = await topic_ids(broker)
     return call.respond(
         error_code=answer.error,
         member_id=answer.member_id or None,
         member_epoch=answer.member_epoch,
         heartbeat_interval=span(answer.heartbeat_ms),
-        assignment=None if answer.assignment is None else _assignment(call, answer.assignment),
+        assignment=None if answer.assignment is None else _assignment(call, answer.assignment, ids),
     )
 
 
 async def describe(broker: ServedBroker, call: Call) -> bytes:
     groups: list[Any] = []
+    ids = await topic_ids(broker)
     for group in call.body.group_ids:
         answer = await request_core(
             broker, ConsumerGroupDescribe(group=group), ConsumerGroupDescribed
@@ -84,13 +87,13 @@ async def describe(broker: ServedBroker, call: Call) -> bytes:
                 group_epoch=answer.group_epoch,
                 assignment_epoch=answer.assignment_epoch,
                 assignor_name=answer.assignor,
-                members=tuple(_member(call, member) for member in answer.members),
+                members=tuple(_member(call, member, ids) for member in answer.members),
             )
         )
     return call.respond(groups=tuple(groups))
 
 
-def _member(call: Call, member: DescribedMember) -> Any:
+def _member(call: Call, member: DescribedMember, ids: TopicIds) -> Any:
     return call.make(
         "Member",
         member_id=member.member_id,
@@ -100,13 +103,14 @@ def _member(call: Call, member: DescribedMember) -> Any:
         client_host="",
         subscribed_topic_names=member.topics,
         subscribed_topic_regex="",
-        assignment=_assignment(call, member.assignment),
-        target_assignment=_assignment(call, member.target),
+        assignment=_assignment(call, member.assignment, ids),
+        target_assignment=_assignment(call, member.target, ids),
         member_type=CONSUMER_PROTOCOL,
     )
 
 
-def _assignment(call: Call, places: Iterable[TopicPartition]) -> Any:
+def _assignment(call: Call, places: Iterable[TopicPartition], ids: TopicIds) -> Any:
+    """Returns an assignment of a response, without topics that do not exist any more."""
     by_topic: dict[str, list[int]] = {}
     for place in places:
         by_topic.setdefault(place.topic, []).append(place.index)
@@ -115,10 +119,11 @@ def _assignment(call: Call, places: Iterable[TopicPartition]) -> Any:
         topic_partitions=tuple(
             call.make(
                 "TopicPartitions",
-                topic_id=topic_id(topic),
+                topic_id=ids.by_name[topic],
                 topic_name=topic,
                 partitions=tuple(indexes),
             )
             for topic, indexes in by_topic.items()
+            if topic in ids.by_name
         ),
     )

@@ -1,7 +1,6 @@
 """Wire handlers of ApiVersions, Metadata, InitProducerId and FindCoordinator.
 
 Source: KIP-35 and KIP-511 (ApiVersions), KIP-516, KIP-699.
-Simplified: a Metadata request never creates a topic.
 """
 
 from __future__ import annotations
@@ -9,9 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from typing import Any, Final
+from uuid import UUID
 
 from model.vocabulary import NO_PRODUCER_ID, ProducerEpoch, ProducerId, TopicPartition
-from reference_impl.protocol.controller import PartitionState
+from reference_impl.protocol.controller import CreateTopic, PartitionState
 from reference_impl.protocol.coordinators import INTERNAL_TOPICS
 from reference_impl.protocol.messages import (
     NO_BROKER,
@@ -22,7 +22,7 @@ from reference_impl.protocol.messages import (
 )
 from reference_impl.protocol.topic_names import invalid_name
 from reference_impl.protocol.transactions import FindCoordinator, FoundCoordinator
-from reference_impl.wire.adapter import Call, milliseconds, topic_id
+from reference_impl.wire.adapter import Call, milliseconds
 from reference_impl.wire.apis import Api
 from reference_impl.wire.served_broker import (
     UNKNOWN_TOPIC_ID,
@@ -30,10 +30,12 @@ from reference_impl.wire.served_broker import (
     image,
     request_core,
 )
+from reference_impl.wire.topic_ids import TopicIds, ids_of
 from reference_impl.wire.transactions import known_error
 from reference_impl.wire.versions import VERSIONS
 
 CLUSTER_ID: Final = "urteil-reference-broker"
+DEFAULT_REPLICATION_FACTOR: Final = 3  # of topics whose client leaves it to the broker
 FEATURES_SINCE: Final = 3  # the version of ApiVersions
 TOPIC_IDS_SINCE: Final = 12  # Metadata: the version that may name a topic by its id
 INIT_FENCED_SINCE: Final = 4  # InitProducerId: PRODUCER_FENCED (KIP-360)
@@ -105,6 +107,7 @@ async def metadata(broker: ServedBroker, call: Call) -> bytes:
     topics: dict[str, list[tuple[TopicPartition, PartitionState]]] = {}
     for topic_partition, state in seen.topic_partitions:
         topics.setdefault(topic_partition.topic, []).append((topic_partition, state))
+    ids = ids_of(seen)
     live = [state.broker_id for state in seen.brokers if not state.fenced]
     brokers = tuple(
         call.make(
@@ -118,9 +121,13 @@ async def metadata(broker: ServedBroker, call: Call) -> bytes:
         named = list(topics)
     else:
         # Kafka's MetadataRequest.topics is a set: a topic is described once.
-        named = [*dict.fromkeys(_name(topic, topics) for topic in wanted)]
+        named = [*dict.fromkeys(_name(topic, ids) for topic in wanted)]
+        if broker.auto_creates_topics and getattr(call.body, "allow_auto_topic_creation", True):
+            await _create(broker, [name for name in named if name not in topics])
     answers = [
-        _topic(call, name, topics[name], live) if name in topics else _no_topic(call, name)
+        _topic(call, name, ids.by_name[name], topics[name], live)
+        if name in topics
+        else _no_topic(call, name)
         for name in named
     ]
     return call.respond(
@@ -154,15 +161,30 @@ def _invalid_metadata(call: Call) -> bytes:
     )
 
 
-def _name(topic: Any, topics: Any) -> Any:
+async def _create(broker: ServedBroker, names: Sequence[Any]) -> None:
+    """Creates the topics that a client names and that do not exist.
+
+    The response still says that they are unknown, so the client asks again. Kafka:
+    AutoTopicCreationManager.
+    """
+    replicas = min(DEFAULT_REPLICATION_FACTOR, len(broker.addresses))
+    for name in names:
+        if isinstance(name, str) and not invalid_name(name):
+            await broker.call(CreateTopic(topic=name, replication_factor=replicas))
+
+
+def _name(topic: Any, ids: TopicIds) -> Any:
     if topic.name is not None:
         return topic.name
-    by_id = {topic_id(name): name for name in topics}
-    return by_id.get(topic.topic_id, topic.topic_id)
+    return ids.name_of(topic.topic_id) or topic.topic_id
 
 
 def _topic(
-    call: Call, name: str, states: list[tuple[TopicPartition, PartitionState]], live: Sequence[int]
+    call: Call,
+    name: str,
+    identity: UUID,
+    states: list[tuple[TopicPartition, PartitionState]],
+    live: Sequence[int],
 ) -> Any:
     partitions = tuple(
         call.make(
@@ -178,7 +200,7 @@ def _topic(
         for topic_partition, state in states
     )
     return call.make(
-        "MetadataResponseTopic", error_code=0, name=name, topic_id=topic_id(name),
+        "MetadataResponseTopic", error_code=0, name=name, topic_id=identity,
         is_internal=name in INTERNAL_TOPICS, partitions=partitions,
     )  # fmt: skip
 

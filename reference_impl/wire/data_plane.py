@@ -41,10 +41,10 @@ from reference_impl.wire.served_broker import (
     FETCH_SESSION_ID_NOT_FOUND,
     UNKNOWN_TOPIC_ID,
     ServedBroker,
-    named_topics,
     naming,
     request_core,
 )
+from reference_impl.wire.topic_ids import named_topics
 
 # ListOffsets: the version that knows the query (ReplicaManager.timestampMinSupportedVersion).
 QUERIES: Final[Mapping[int, int]] = {

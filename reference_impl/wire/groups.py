@@ -30,15 +30,15 @@ from reference_impl.protocol.groups import (
     SyncGroup,
 )
 from reference_impl.protocol.messages import UNKNOWN_OFFSET, ErrorCode
-from reference_impl.wire.adapter import Call, milliseconds, topic_id
+from reference_impl.wire.adapter import Call, milliseconds
 from reference_impl.wire.served_broker import (
     UNKNOWN_TOPIC_ID,
     ServedBroker,
     existing_partitions,
-    named_topics,
     naming,
     request_core,
 )
+from reference_impl.wire.topic_ids import named_topics, topic_ids
 from reference_impl.wire.transactions import offsets_of
 
 ID_FIRST_SINCE: Final = 4  # JoinGroup: MEMBER_ID_REQUIRED
@@ -286,11 +286,9 @@ async def _all_topics(
         by_name.setdefault(place.topic, []).append(place.index)
     if call.version < TOPIC_IDS_SINCE:
         return [({"name": name}, name, indexes) for name, indexes in by_name.items()]
-    topics = {place.topic for place in await existing_partitions(broker)}
+    ids = (await topic_ids(broker)).by_name
     return [
-        ({"topic_id": topic_id(name)}, name, indexes)
-        for name, indexes in by_name.items()
-        if name in topics
+        ({"topic_id": ids[name]}, name, indexes) for name, indexes in by_name.items() if name in ids
     ]
 
 

@@ -89,6 +89,10 @@ class BrokerFromLane:
     def addresses(self) -> Mapping[BrokerId, tuple[str, int]]:
         return self.broker.addresses
 
+    @property
+    def auto_creates_topics(self) -> bool:
+        return self.broker.auto_creates_topics
+
     async def call(self, request: Request) -> Response:
         async with self._calls:
             return await self._there(self.broker.call(request))

@@ -28,9 +28,9 @@ from reference_impl.wire.served_broker import (
     UNKNOWN_TOPIC_ID,
     ServedBroker,
     existing_partitions,
-    named_topics,
     naming,
 )
+from reference_impl.wire.topic_ids import named_topics
 
 NOT_LEADER: Final = ErrorCode.NOT_LEADER_OR_FOLLOWER
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

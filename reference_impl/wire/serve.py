@@ -69,6 +69,7 @@ class ServeOptions:
     applied_log: Path | None = None
     fault_log: Path | None = None  # a line with the time of each kill and restart
     timeouts: Timeouts = SERVED
+    auto_creates_topics: bool = False  # auto.create.topics.enable
     link_ms: int = 0  # delay of each message between brokers
     in_flight: InFlightLimits = IN_FLIGHT
     data_dir: Path | None = None  # None: the data is in memory only
@@ -165,6 +166,7 @@ class Cluster:
                 self._start_due_faults,
                 self._in_flight,
                 self._lane,
+                self.options.auto_creates_topics,
             )
             self._listeners[broker_id] = listener
             port = self.options.port + number if self.options.port else 0

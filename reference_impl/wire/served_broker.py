@@ -14,15 +14,12 @@ from model.vocabulary import BrokerId, TopicPartition
 from reference_impl.protocol.controller import DescribedMetadata, Metadata, MetadataImage
 from reference_impl.protocol.messages import ErrorCode, Produce, Produced
 from reference_impl.protocol.requests import Request, Response
-from reference_impl.wire.adapter import topic_id
 
 R = TypeVar("R")
 
 # Errors of the wire layer alone: the core never sees such requests.
 UNKNOWN_TOPIC_ID = ErrorCode.UNKNOWN_TOPIC_ID
 FETCH_SESSION_ID_NOT_FOUND = 70
-INVALID_REPLICA_ASSIGNMENT = 39
-INVALID_CONFIG = 40
 
 
 class ServedBroker(Protocol):
@@ -33,6 +30,11 @@ class ServedBroker(Protocol):
 
     @property
     def addresses(self) -> Mapping[BrokerId, tuple[str, int]]: ...
+
+    @property
+    def auto_creates_topics(self) -> bool:
+        """True if a Metadata request may create a topic. Kafka: auto.create.topics.enable."""
+        ...
 
     async def call(self, request: Request) -> Response:
         """Returns the broker's response to the request, which may take a long time."""
@@ -68,18 +70,6 @@ async def image(broker: ServedBroker) -> MetadataImage:
 
 async def existing_partitions(broker: ServedBroker) -> frozenset[TopicPartition]:
     return frozenset(place for place, _ in (await image(broker)).topic_partitions)
-
-
-async def named_topics(broker: ServedBroker, topics: Any) -> list[tuple[Any, str | None]]:
-    """Returns the topics of a request, each with its name; None for an unknown topic id."""
-    topics = list(topics)
-    if not any(hasattr(topic, "topic_id") for topic in topics):
-        return [(topic, topic.name if hasattr(topic, "name") else topic.topic) for topic in topics]
-    known = {
-        topic_id(topic_partition.topic): topic_partition.topic
-        for topic_partition, _ in (await image(broker)).topic_partitions
-    }
-    return [(topic, known.get(topic.topic_id)) for topic in topics]
 
 
 def naming(topic: Any) -> dict[str, Any]:

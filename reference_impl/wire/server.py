@@ -24,10 +24,13 @@ from model.vocabulary import BrokerId, TopicPartition
 from reference_impl.protocol.messages import Produce, Produced
 from reference_impl.protocol.requests import Request, Response
 from reference_impl.wire import (
+    cluster,
+    configs,
     consumer_groups,
     control_plane,
     data_plane,
     delete_records,
+    group_administration,
     groups,
     produce,
     topics,
@@ -72,8 +75,17 @@ ANSWERS: Final[Mapping[Api, Callable[[ServedBroker, Call], Coroutine[Any, Any, b
     Api.API_VERSIONS: control_plane.api_versions,
     Api.CREATE_TOPICS: topics.create_topics,
     Api.CREATE_PARTITIONS: topics.create_partitions,
-    Api.INCREMENTAL_ALTER_CONFIGS: topics.incremental_alter_configs,
-    Api.DESCRIBE_CONFIGS: topics.describe_configs,
+    Api.DELETE_TOPICS: topics.delete_topics,
+    Api.INCREMENTAL_ALTER_CONFIGS: configs.incremental_alter_configs,
+    Api.ALTER_CONFIGS: configs.alter_configs,
+    Api.DESCRIBE_CONFIGS: configs.describe_configs,
+    Api.LIST_CONFIG_RESOURCES: configs.list_config_resources,
+    Api.DESCRIBE_CLUSTER: cluster.describe_cluster,
+    Api.DESCRIBE_TOPIC_PARTITIONS: cluster.describe_topic_partitions,
+    Api.DESCRIBE_GROUPS: group_administration.describe_groups,
+    Api.LIST_GROUPS: group_administration.list_groups,
+    Api.DELETE_GROUPS: group_administration.delete_groups,
+    Api.OFFSET_DELETE: group_administration.offset_delete,
     Api.DELETE_RECORDS: delete_records.delete_records,
     Api.INIT_PRODUCER_ID: control_plane.init_producer_id,
     Api.OFFSET_FOR_LEADER_EPOCH: data_plane.offset_for_leader_epoch,
@@ -99,6 +111,7 @@ class Listener:
     happen: Callable[[], None]  # carries out the faults that are due
     in_flight: InFlight[Connection] = field(default_factory=InFlight[Connection])
     lane: HeavyLane = field(default_factory=HeavyLane)
+    auto_creates_topics: bool = False
     _server: asyncio.Server | None = None
     _open: set[Connection] = field(default_factory=set)
 

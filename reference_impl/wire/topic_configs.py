@@ -75,6 +75,8 @@ _DEFAULTS: Final = {
     **_OF_LOG,
     **{field.name: field.default for field in fields(CreateTopic) if field.name not in _OF_LOG},
 }
+SET_HERE: Final = 1  # config source: the topic's own configuration
+DEFAULT: Final = 5
 SET, DELETE = 0, 1  # the supported operations; APPEND and SUBTRACT are for lists
 
 
@@ -119,6 +121,22 @@ def alter_configs_fields(configs: Iterable[Any]) -> dict[str, Any]:
         if not is_set:
             deleted.add(field)
     return {**found, "deleted": frozenset(deleted)}
+
+
+def replace_configs_fields(configs: Iterable[Any]) -> dict[str, Any]:
+    """Returns the settings as fields of AlterConfigs that replace all settings of a topic.
+
+    Raises ValueError, which names the invalid setting. Every setting that is not in `configs` gets
+    its default value.
+    """
+    found: dict[str, Any] = {}
+    for setting in configs:
+        field, value = _read(setting.name, setting.value)
+        if field in found:
+            raise ValueError(f"{setting.name} occurs twice in the request")
+        found[field] = value
+    rest = {config.field for config in CONFIGS.values()} - found.keys()
+    return {**{field: _DEFAULTS[field] for field in rest}, **found, "deleted": frozenset(rest)}
 
 
 def describe(state: PartitionState | CreateTopic) -> list[Described]:

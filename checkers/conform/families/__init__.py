@@ -11,8 +11,10 @@ from checkers.conform.families.appends import appends
 from checkers.conform.families.classic_groups import classic_groups, group_edges
 from checkers.conform.families.consumer_groups import consumer_groups
 from checkers.conform.families.draw import Draw
+from checkers.conform.families.group_administration import group_administration
 from checkers.conform.families.metadata import metadata
 from checkers.conform.families.reads import deletions, fetches, offsets
+from checkers.conform.families.topics import topics
 from checkers.conform.families.transactions import transactions
 from checkers.conform.steps import Steps, Topic
 from model.faults import UnknownName
@@ -39,6 +41,10 @@ FAMILIES: Final[Mapping[str, Family]] = {
     "classic-groups": Family(2, "classic groups and their commits", classic_groups),
     "group-edges": Family(1, "groups that do not exist, and commits without members", group_edges),
     "consumer-groups": Family(2, "consumer groups of KIP-848", consumer_groups),
+    "topics": Family(1, "topics: replicas, deletion, descriptions", topics),
+    "group-administration": Family(
+        1, "groups: descriptions, lists, deletion of groups and offsets", group_administration
+    ),
 }
 
 
@@ -47,8 +53,8 @@ def sequence(family: str, seed: int) -> Steps:
     if family not in FAMILIES:
         raise UnknownName("family", family, FAMILIES)
     draw = Draw(Random(f"{family} {seed}"))
-    topics = FAMILIES[family].draw(draw)
-    return Steps(family=family, seed=seed, topics=topics, steps=tuple(draw.steps))
+    needed = FAMILIES[family].draw(draw)
+    return Steps(family=family, seed=seed, topics=needed, steps=tuple(draw.steps))
 
 
 def sequences(seed: int, families: Iterable[str] = FAMILIES) -> Iterator[Steps]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,14 +17,17 @@ from checkers.conform.steps import all_requests
 from checkers.conform.trial import Found
 from reference_impl.wire.versions import VERSIONS
 
-FILE = Path(__file__).parents[2] / "data" / "conform" / "apache-kafka-4.3.0.jsonl.gz"
+FOLDER = Path(__file__).parents[2] / "data" / "conform"
+FILES = ("apache-kafka-4.3.0.jsonl.gz", "apache-kafka-4.3.0-administration.jsonl.gz")
 LEAST = 3_000
 WORKERS = 4 * (os.cpu_count() or 1)  # sequences mostly wait
 
 
 @pytest.fixture(scope="module")
 def recording() -> Recording:
-    return read(FILE)
+    first, *others = (read(FOLDER / name) for name in FILES)
+    sequences = (one for more in others for one in more.sequences)
+    return replace(first, sequences=(*first.sequences, *sequences))
 
 
 @pytest.fixture(scope="module")

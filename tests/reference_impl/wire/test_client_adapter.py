@@ -68,6 +68,7 @@ class OneAnswer:
         default_factory=lambda: {BrokerId(2): ("localhost", 9092), BrokerId(-1): ("", -1)}
     )
     asked: list[Request] = field(default_factory=list[Request])
+    auto_creates_topics: bool = False
 
     async def call(self, request: Request) -> Response:
         if isinstance(request, Metadata):

@@ -172,3 +172,42 @@ def test_the_folder_of_another_broker_is_refused(data: Path, connect: Connect) -
     properties = data / "broker-1" / "meta.properties"
     properties.write_text(properties.read_text().replace("node.id=1", "node.id=2"))
     assert "node.id is 2, but must be 1" in refused(data)
+
+
+def test_a_deleted_topic_stays_deleted_and_its_successor_is_another_one(
+    data: Path, connect: Connect
+) -> None:
+    """A broker that was down finds the old log by its topic id, and deletes it.
+
+    Kafka: the topic id in partition.metadata.
+    """
+    with cluster(data, connect) as (_, connection):
+        create(connection, "t")
+        create(connection, "gone")
+        produced(connection, b"old")
+        for _ in range(2):
+            connection.call(Api.DELETE_TOPICS, 5, topic_names=["t", "gone"], timeout=5000)
+            create(connection, "t")
+        (before,) = connection.call(Api.METADATA, 12, topics=[{"name": "t"}]).topics
+        assert read_end(connection) == 0
+    folder = data / "broker-1"
+    assert not (folder / "gone-0").exists()
+    old = folder / "t-0" / "partition.metadata"
+    old.write_text(old.read_text().replace("topic_id: ", "topic_id: AAAA")[:-4])
+    (folder / "t-0" / "00000000000000000000.log").write_bytes(b"")
+    with cluster(data, connect) as (_, connection):
+        (after,) = connection.call(Api.METADATA, 12, topics=[{"name": "t"}]).topics
+        assert after.topic_id == before.topic_id
+        assert connection.call(Api.METADATA, 9, topics=[{"name": "gone"}]).topics[0].error_code == 3
+        assert produced(connection, b"new") == 0
+        assert read(connection) == [b"new"]
+    assert "AAAA" not in old.read_text()
+
+
+def read_end(connection: Any) -> int:
+    part = {"partition_index": 0, "current_leader_epoch": -1, "timestamp": -1}
+    topics = [{"name": "t", "partitions": [part]}]
+    (found,) = (
+        connection.call(Api.LIST_OFFSETS, 5, replica_id=-1, topics=topics).topics[0].partitions
+    )
+    return int(found.offset)

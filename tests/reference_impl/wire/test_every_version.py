@@ -93,9 +93,11 @@ def test_a_topic_grows_and_never_shrinks(version: int, broker: Callable[[str], C
         return int(said.error_code)
 
     assert [grown(3), grown(3), grown(2)] == [0, 37, 37]
-    assert grown(4, assignments=[{"broker_ids": [1, 2, 3]}]) == 39
+    assert grown(4, assignments=[{"broker_ids": [1, 2]}]) == 39  # the topic has three replicas
+    assert grown(5, assignments=[{"broker_ids": [1, 2, 3]}]) == 39  # of one partition only
     only = {"topics": [{"name": topic, "count": 4}], "timeout": 5000, "validate_only": True}
-    assert connection.call(Api.CREATE_PARTITIONS, version, **only).results[0].error_code == 42
+    assert connection.call(Api.CREATE_PARTITIONS, version, **only).results[0].error_code == 0
+    assert grown(4, assignments=[{"broker_ids": [3, 1, 2]}]) == 0
 
 
 @versions(Api.INCREMENTAL_ALTER_CONFIGS)

@@ -1,0 +1,72 @@
+"""What a broker keeps when topics have been deleted: the replicas and logs of those that exist.
+
+A topic may have been deleted and created again while a broker was down. So each log contains the
+incarnation of its topic, and a log of an earlier incarnation is deleted too.
+
+Source: KIP-516; ReplicaManager.applyDelta, LogManager.isStrayReplica of Apache Kafka.
+Simplified: Kafka renames the directory of a deleted log, and removes it after
+file.delete.delay.ms; here the log is gone at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from model.vocabulary import TopicPartition
+from reference_impl.log.partition_log import PartitionLog
+from reference_impl.node.step import Effects
+from reference_impl.partition.leader import Leader, resign
+from reference_impl.partition.roles import Replica
+from reference_impl.protocol.controller import MetadataImage
+
+
+class Remaining(NamedTuple):
+    """The replicas and unassigned logs that a broker keeps, and the end of the others.
+
+    `stopped` has the error responses to the requests that waited at deleted partitions.
+    """
+
+    replicas: Mapping[TopicPartition, Replica]
+    unassigned: Mapping[TopicPartition, PartitionLog]
+    stopped: Effects
+
+
+def remaining(
+    replicas: Mapping[TopicPartition, Replica],
+    unassigned: Mapping[TopicPartition, PartitionLog],
+    image: MetadataImage,
+) -> Remaining:
+    """Returns what is left when the broker applies a metadata image."""
+    existing = _incarnations(image)
+    gone = [
+        replica
+        for place, replica in replicas.items()
+        if existing.get(place) != replica.state.incarnation
+    ]
+    kept = dict(replicas)
+    for replica in gone:
+        del kept[replica.topic_partition]
+    stopped = (resign(replica) for replica in gone if isinstance(replica, Leader))
+    return Remaining(
+        kept,
+        {place: log for place, log in unassigned.items() if place in existing},
+        tuple(effect for effects in stopped for effect in effects),
+    )
+
+
+def deleted(before: MetadataImage, after: MetadataImage) -> frozenset[TopicPartition]:
+    """Returns the topic partitions that were deleted between two metadata images.
+
+    They may exist in both images, if their topic was created again.
+    """
+    existing = _incarnations(after)
+    return frozenset(
+        place
+        for place, state in before.topic_partitions
+        if existing.get(place) != state.incarnation
+    )
+
+
+def _incarnations(image: MetadataImage) -> dict[TopicPartition, int]:
+    return {place: state.incarnation for place, state in image.topic_partitions}

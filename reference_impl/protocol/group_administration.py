@@ -1,0 +1,121 @@
+"""The requests of administrators about groups: describe, list and delete them and their offsets.
+
+Source: KIP-222, KIP-229, KIP-496, KIP-518, KIP-848; Kafka message schemas.
+Simplified: as in `messages`; a request is about one group, except `ListGroups`, which returns the
+groups of all coordinators on the broker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from model.vocabulary import TopicPartition
+from reference_impl.protocol.messages import ErrorCode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeGroup:
+    """Request: describe the state and the members of a classic group."""
+
+    group: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribedGroupMember:
+    """One member of a classic group; metadata and assignment are empty during a rebalance."""
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    metadata: bytes = b""
+    assignment: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribedGroup:
+    """Response: the group's state and members; GROUP_ID_NOT_FOUND if no classic group has this id.
+
+    `protocol` is the protocol of a stable group, else empty.
+    """
+
+    error: ErrorCode = ErrorCode.NONE
+    state: str = ""
+    protocol_type: str = ""
+    protocol: str = ""
+    members: tuple[DescribedGroupMember, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListGroups:
+    """Request: list the groups whose coordinator is this broker."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedGroup:
+    """One group of a list; its type is classic or consumer."""
+
+    group: str
+    protocol_type: str
+    state: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedGroups:
+    """Response: the groups of all coordinators on this broker; an error if one is still loading."""
+
+    error: ErrorCode = ErrorCode.NONE
+    groups: tuple[ListedGroup, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteGroup:
+    """Request: delete a group without members, with its offsets."""
+
+    group: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletedGroup:
+    """Response: the group and its offsets are deleted, unless there is an error."""
+
+    error: ErrorCode = ErrorCode.NONE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteOffsets:
+    """Request: delete the offsets of a group in some topic partitions.
+
+    A broker sends it to itself for a topic that was deleted. Then the offsets go even if members
+    subscribe to the topic.
+    """
+
+    group: str
+    topic_partitions: tuple[TopicPartition, ...]
+    of_deleted_topic: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletedOffsets:
+    """Response: the offsets are deleted, except those of the topic partitions with an error."""
+
+    error: ErrorCode = ErrorCode.NONE
+    errors: Mapping[TopicPartition, ErrorCode] = field(
+        default_factory=dict[TopicPartition, ErrorCode]
+    )
+
+
+GroupAdministration = DescribeGroup | DeleteGroup | DeleteOffsets
+GroupAdministered = DescribedGroup | DeletedGroup | DeletedOffsets
+
+
+def refusal(request: GroupAdministration, error: ErrorCode) -> GroupAdministered:
+    """Returns the response that rejects the whole request with this error."""
+    match request:
+        case DescribeGroup():
+            return DescribedGroup(error=error)
+        case DeleteGroup():
+            return DeletedGroup(error=error)
+        case DeleteOffsets():
+            return DeletedOffsets(error=error)
