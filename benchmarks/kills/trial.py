@@ -1,0 +1,119 @@
+"""A trial: records a history while the cluster is killed and started with its data directory.
+
+The clients are those of `urteil record`: unmodified confluent-kafka, acks=all, idempotent or
+transactional. The times of the kills are drawn from the seed.
+"""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from benchmarks.kills.forked import BROKERS
+from checkers.record.options import RecordOptions, Workload
+from checkers.record.recording import RecordResult, record
+from checkers.systems.ports import consecutive
+
+ROOT: Final = Path(__file__).parents[2]
+LOAD: Final = 600  # bytes of records on a broker between two kills, so that none comes too early
+LOAD_WITHIN_S: Final = 10.0
+MORE_S: Final = (0.0, 0.3)  # after them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """The kills of one recording: how many, under which load, and with which seeded fault."""
+
+    kills: int
+    workload: Workload = "append-and-read"
+    sends: int = 1_000
+    pause_s: float = 0.01
+    seed: int = 0
+    fault: str = ""
+
+
+class ForkedCluster:
+    """A served cluster that is started and killed by lines; the port stays the same."""
+
+    def __init__(self, process: subprocess.Popen[str], port: int) -> None:
+        self._process, self._port = process, port
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return f"127.0.0.1:{self._port}"
+
+    def start(self) -> None:
+        self._do("start", "ready")
+
+    def kill(self) -> None:
+        self._do("kill", "dead")
+
+    def _do(self, line: str, expected: str) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(f"{line}\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline().strip()
+        if answer != expected:
+            raise RuntimeError(f"{line}: the cluster answered {answer!r}, not {expected!r}")
+
+
+@contextmanager
+def forked(data_dir: Path, fault: str = "") -> Generator[ForkedCluster]:
+    """Starts the process that forks the cluster; kills the cluster at the end of the block."""
+    port = consecutive(BROKERS)
+    call = [sys.executable, "-m", "benchmarks.kills.forked", str(data_dir), str(port), fault]
+    with subprocess.Popen(
+        call, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        yield ForkedCluster(process, port)
+
+
+def run(trial: Trial, folder: Path) -> tuple[RecordResult, Path]:
+    """Records the history of a trial below the folder; returns it and the data directory."""
+    data_dir = folder / "data"
+    times = random.Random(f"kills {trial.seed}")
+    with forked(data_dir, trial.fault) as cluster:
+        cluster.start()
+
+        def inflict(sent: threading.Event) -> None:
+            for _ in range(trial.kills):
+                _await_load(data_dir, sent)
+                time.sleep(times.uniform(*MORE_S))
+                cluster.kill()
+                cluster.start()
+
+        options = RecordOptions(
+            folder=folder / "history",
+            bootstrap_servers=cluster.bootstrap_servers,
+            workload=trial.workload,
+            sends=trial.sends,
+            pause_s=trial.pause_s,
+            seed=trial.seed,
+            system="served",
+            fault_injector=inflict,
+        )
+        result = record(options)
+        cluster.kill()
+    return result, data_dir
+
+
+def _await_load(data_dir: Path, sent: threading.Event) -> None:
+    """Waits until the first broker has written more records, unless all are sent."""
+    limit_s, before = time.monotonic() + LOAD_WITHIN_S, _size(data_dir)
+    while _size(data_dir) < before + LOAD and not sent.is_set() and time.monotonic() < limit_s:
+        time.sleep(0.01)
+
+
+def _size(data_dir: Path) -> int:
+    """Returns the size of the segments of the first broker, without those of internal topics."""
+    segments = (data_dir / "broker-1").glob("[!_]*/*.log")
+    return sum(file.stat().st_size for file in segments)
