@@ -242,6 +242,7 @@ class Ready(Event):
 
     name: ClassVar[str] = "ready"
     bootstrap_servers: str
+    control: str | None = None  # the URL of the control port
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,7 +33,13 @@ if TYPE_CHECKING:
     "faults",
     multiple=True,
     help="Inject a fault; repeatable. drop-response:every=7 applies every 7th produce request but"
-    " sends no response; kill-broker:id=1,after=100 kills broker 1 after 100 produce requests.",
+    " sends no response; kill-broker:id=1,after=100 kills broker 1 after 100 produce requests;"
+    " delay:ms=500,api=Fetch,topic=orders and all others: docs/how-to/faults-in-your-tests.md.",
+)
+@click.option(
+    "--control",
+    type=int,
+    help="Port on 127.0.0.1 for faults, topics and the log of requests over HTTP; 0: a free one.",
 )
 @bug_option
 @click.option(
@@ -54,6 +60,7 @@ def broker_command(
     host: str,
     port: int,
     faults: Sequence[str],
+    control: int | None,
     bugs: Sequence[str],
     applied_log: Path | None,
     data_dir: Path | None,
@@ -64,9 +71,10 @@ def broker_command(
     urteil broker --port 9092
     urteil broker --port 9092 --data-dir data
     urteil broker --fault drop-response:every=7 --bug no-dedup
+    urteil broker --control 8474
     """
     from reference_impl.node.bugs import bugs_named
-    from reference_impl.wire.faults import parsed
+    from reference_impl.wire.faults.reading import parsed
     from reference_impl.wire.serve import ServeOptions, serve
 
     if applied_log is not None and (applied_log.exists() or not applied_log.parent.is_dir()):
@@ -80,10 +88,12 @@ def broker_command(
         seed=run.seed,
         applied_log=applied_log,
         data_dir=data_dir,
+        control=control,
     )
 
     def ready(cluster: Cluster) -> None:
         gc.freeze()  # what is loaded stays, so no collection needs to look at it again
-        run.emit(Ready(bootstrap_servers=cluster.bootstrap_servers))
+        url = None if cluster.control is None else cluster.control.url
+        run.emit(Ready(bootstrap_servers=cluster.bootstrap_servers, control=url))
 
     asyncio.run(serve(options, on_ready=ready, note=run.note))

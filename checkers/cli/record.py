@@ -191,7 +191,7 @@ def subject_of(
     from checkers.systems.rounds import KINDS, NEEDS
     from checkers.systems.system import Layout
     from reference_impl.node.bugs import bugs_named
-    from reference_impl.wire.faults import parsed
+    from reference_impl.wire.faults.reading import parsed
     from reference_impl.wire.serve import ServeOptions
 
     is_served = isinstance(system, ServedSystem)

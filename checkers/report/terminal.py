@@ -63,7 +63,8 @@ class Terminal:
                 of = f"{event.facts['of']:<21} " if event.facts.get("of") else ""
                 self._print(f"{event.item:<28} {of}{event.statement}")
             case Ready():
-                self._print(f"ready: {event.bootstrap_servers}")
+                control = f", control port {event.control}" if event.control else ""
+                self._print(f"ready: {event.bootstrap_servers}{control}")
             case RunFinished():
                 self._finish(event)
             case _:

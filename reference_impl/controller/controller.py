@@ -49,6 +49,8 @@ from reference_impl.protocol.controller import (
     CreatePartitions,
     CreateTopic,
     DeleteTopic,
+    ElectedLeader,
+    ElectLeader,
     MetadataImage,
     PartitionState,
     RegisterBroker,
@@ -127,6 +129,8 @@ class Controller:
                         after, answer = self._alter(request)
                     case CreateTopic() | DeleteTopic() | CreatePartitions() | AlterConfigs():
                         after, answer = self._administer(request)
+                    case ElectLeader():
+                        after, answer = self._elect(request)
                     case _:
                         return self, ()  # a request for brokers
                 reply = Reply(sender, correlation, answer)
@@ -312,6 +316,19 @@ class Controller:
             self, version=self.version + 1, topic_partitions=states, deletions=deletions
         )
         return after, answer
+
+    def _elect(self, request: ElectLeader) -> tuple[Controller, Response]:
+        place = request.topic_partition
+        state = self.topic_partitions.get(place)
+        if state is None:
+            unknown, message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no {place}"
+            return self, ElectedLeader(error=unknown, message=message)
+        elected = elections.with_leader(state, request.broker, self._may_lead)
+        if elected is None:
+            message = f"{place} has the ISR {state.isr}: name a live member that does not lead"
+            return self, ElectedLeader(error=ErrorCode.INELIGIBLE_REPLICA, message=message)
+        states = {**self.topic_partitions, place: elected}
+        return replace(self, version=self.version + 1, topic_partitions=states), ElectedLeader()
 
     # ------------------------------------------------------------ publishing the image
 

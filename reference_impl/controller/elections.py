@@ -102,6 +102,27 @@ def change_without(
     return partition_change(state, isr, alive, elr=elr, unclean_shutdown=lost, bugs=bugs)
 
 
+def with_leader(
+    state: PartitionState, broker: BrokerId | None, alive: Alive
+) -> PartitionState | None:
+    """Returns the registration with `broker`, or the next live member of the ISR, as the leader.
+
+    Returns None if no other live member of the ISR may lead.
+    """
+    after = state.isr.index(state.leader) + 1 if state.leader in state.isr else 0
+    members = (*state.isr[after:], *state.isr[:after])
+    wanted = members if broker is None else (broker,)
+    for leader in wanted:
+        if leader in state.isr and leader != state.leader and alive(leader):
+            return replace(
+                state,
+                leader=leader,
+                leader_epoch=LeaderEpoch(state.leader_epoch + 1),
+                partition_epoch=PartitionEpoch(state.partition_epoch + 1),
+            )
+    return None
+
+
 def _eligible(state: PartitionState, isr: Members, unclean_shutdown: Members) -> Members:
     if len(isr) >= min(state.min_insync_replicas, len(state.replicas)):
         return ()

@@ -2,6 +2,7 @@
 
     broker -> controller            RegisterBroker, BrokerHeartbeat
     leader -> controller            AlterPartition
+    control port -> controller      ElectLeader
     client -> broker -> controller  CreateTopic, DeleteTopic, CreatePartitions, AlterConfigs
     controller -> brokers           UpdateMetadata: the whole image, after each change
     client -> broker                Metadata: the image that the broker has applied
@@ -186,6 +187,22 @@ class AlteredConfigs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ElectLeader:
+    """Request: make `broker`, or the next live replica in sync, the leader of a topic partition."""
+
+    topic_partition: TopicPartition
+    broker: BrokerId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ElectedLeader:
+    """Response: the controller has elected the leader; brokers apply the change later."""
+
+    error: ErrorCode = ErrorCode.NONE
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RegisterBroker:
     """Request: register a broker after its start, with a new incarnation number.
 
@@ -265,6 +282,7 @@ AdministrationResponse = CreatedTopic | DeletedTopic | CreatedPartitions | Alter
 ControllerRequest = (
     Metadata
     | AdministrationRequest
+    | ElectLeader
     | RegisterBroker
     | BrokerHeartbeat
     | UpdateMetadata
@@ -273,6 +291,7 @@ ControllerRequest = (
 ControllerResponse = (
     DescribedMetadata
     | AdministrationResponse
+    | ElectedLeader
     | RegisteredBroker
     | BrokerHeartbeated
     | AlteredPartition

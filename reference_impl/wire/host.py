@@ -8,8 +8,8 @@ traceback is logged, and the exception is raised again when the cluster stops.
 A timer that is set again replaces the earlier one. The timers of a topic partition at rest do not
 fire until the leader changes, see the module `rest`: otherwise 500 partitions would fill a core.
 
-Simplified: messages between live nodes are never lost. Only connections of clients lose messages,
-see the module `faults`.
+Messages between live nodes are lost only over a split, see the module `interruptions`. For the
+connections of clients see the package `faults`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from reference_impl.node.step import (
     TimerKind,
 )
 from reference_impl.node.timeouts import Timeouts
-from reference_impl.protocol.controller import NO_METADATA, BrokerState
+from reference_impl.protocol.controller import NO_METADATA, BrokerState, MetadataImage
 from reference_impl.protocol.messages import (
     CONTROLLER,
     FIRST_CLIENT,
@@ -52,6 +52,7 @@ from reference_impl.protocol.messages import (
 )
 from reference_impl.protocol.requests import Request, Response
 from reference_impl.wire import rest
+from reference_impl.wire.interruptions import Interruptions
 
 # Failures are detected within seconds; a broker that a busy machine stalls for one is not fenced.
 SERVED: Final = Timeouts(
@@ -67,6 +68,9 @@ SERVED: Final = Timeouts(
     group_initial_delay_ms=0,
     member_heartbeat_ms=500,
 )
+
+_CLOCK_STEP_MS: Final = 100  # when the clock advances: below every timeout between nodes
+_CLOCK_CYCLES: Final = 20  # of the loop in each step: a message and its answer take some
 
 Note = Callable[[str], None]
 
@@ -98,6 +102,7 @@ class Host:
     )
     _timers: dict[tuple[NodeId, Timer], asyncio.TimerHandle] = field(default_factory=dict)
     _resting: dict[tuple[NodeId, Timer], rest.Reason] = field(default_factory=dict)
+    interruptions: Interruptions = field(default_factory=Interruptions)
 
     def start(self) -> None:
         self._ahead_s = time.time() - asyncio.get_running_loop().time()
@@ -132,6 +137,7 @@ class Host:
         node = self._nodes.pop(node_id)
         assert isinstance(node, Broker)
         self._disks[broker_id] = node.disk()
+        self.interruptions.resume(node_id)
         for owing, correlation in [*self._owed]:
             if owing == node_id:
                 future = self._owed.pop((owing, correlation))
@@ -163,6 +169,28 @@ class Host:
                 }
             )
 
+    def pause(self, broker_id: BrokerId) -> None:
+        self.interruptions.pause(NodeId(broker_id))
+
+    def resume(self, broker_id: BrokerId) -> None:
+        """Lets a paused broker continue; it takes the steps that have waited, in order."""
+        for event, life in self.interruptions.resume(NodeId(broker_id)):
+            self._step(NodeId(broker_id), event, life)
+
+    async def advance(self, ms: int) -> None:
+        """Lets the time pass, in steps in which the nodes exchange their messages."""
+        for passed in range(0, ms, _CLOCK_STEP_MS):
+            step_s = min(_CLOCK_STEP_MS, ms - passed) / 1000
+            self._ahead_s += step_s
+            loop = asyncio.get_running_loop()
+            for (node_id, timer), handle in [*self._timers.items()]:
+                handle.cancel()
+                at_s = handle.when() - step_s
+                life = self._lives[node_id]
+                self._timers[node_id, timer] = loop.call_at(at_s, self._fire, node_id, timer, life)
+            for _ in range(_CLOCK_CYCLES):
+                await asyncio.sleep(0)
+
     def is_up(self, broker_id: BrokerId) -> bool:
         return NodeId(broker_id) in self._nodes
 
@@ -174,6 +202,28 @@ class Host:
             if not isinstance(node, Broker) or not _all_live(node.brokers, self.brokers):
                 return False
         return True
+
+    @property
+    def image(self) -> MetadataImage:
+        """The newest metadata of the controller; brokers apply it a little later."""
+        controller = self._nodes[CONTROLLER]
+        assert isinstance(controller, Controller)
+        return controller.image
+
+    async def spread(self, within_s: float) -> None:
+        """Waits until the running brokers have applied this metadata; gives up after a time."""
+        version = self.image.version
+        try:
+            async with asyncio.timeout(within_s):
+                while not all(applied >= version for applied in self._applied_versions()):
+                    await asyncio.sleep(0.005)
+        except TimeoutError:
+            pass  # a split or a slow link keeps a broker from it
+
+    def _applied_versions(self) -> list[int]:
+        paused = self.interruptions.is_paused
+        nodes = [node for node_id, node in self._nodes.items() if not paused(node_id)]
+        return [node.image.version for node in nodes]
 
     @property
     def now_ms(self) -> int:
@@ -273,6 +323,8 @@ class Host:
         node = self._nodes.get(node_id)
         if node is None or life not in (None, self._lives[node_id]):
             return True  # the node is down, or the event belongs to an earlier life
+        if self.interruptions.holds(node_id, event, life):
+            return True
         try:
             self._nodes[node_id], effects = node.step(self.now_ms, event)
         except Exception as error:
@@ -329,6 +381,8 @@ class Host:
         lives = self._lives.get(source), self._lives.get(target)
 
         def arrive() -> None:
+            if self.interruptions.is_split(source, target):
+                return
             if source in self._nodes and self._lives[source] == lives[0]:
                 self._step(target, event, lives[1])
 

@@ -17,10 +17,10 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from model.faults import InputFault
 from model.vocabulary import BrokerId
@@ -29,9 +29,20 @@ from reference_impl.node.bugs import NO_BUGS, Bugs
 from reference_impl.node.timeouts import Timeouts
 from reference_impl.wire.adapter import topic_id
 from reference_impl.wire.applied_log import AppliedLog
+from reference_impl.wire.cluster_faults import carry_out, check_brokers, has_happened
 from reference_impl.wire.connection import Connection
 from reference_impl.wire.control_plane import CLUSTER_ID
-from reference_impl.wire.faults import BadFault, Fault, FaultPlan, KillBroker
+from reference_impl.wire.faults.around_requests import AroundRequests
+from reference_impl.wire.faults.rule import (
+    BadFault,
+    Crash,
+    OfCluster,
+    OfRequest,
+    Pause,
+    Rule,
+    Start,
+)
+from reference_impl.wire.faults.rules_in_force import RulesInForce
 from reference_impl.wire.heavy_lane import HeavyLane
 from reference_impl.wire.host import SERVED, Host
 from reference_impl.wire.in_flight import (
@@ -40,7 +51,11 @@ from reference_impl.wire.in_flight import (
     InFlightLimits,
     allow_open_files,
 )
+from reference_impl.wire.request_log import RequestLog
 from reference_impl.wire.server import Listener
+
+if TYPE_CHECKING:
+    from reference_impl.wire.control.port import ControlPort
 
 MOST_BROKERS: Final = 16
 LAST_PORT: Final = 65_535
@@ -64,8 +79,9 @@ class ServeOptions:
     port: int = 0
     advertised: tuple[tuple[str, int], ...] = ()  # of each broker, in order; () where it listens
     bugs: Bugs = NO_BUGS
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[Rule, ...] = ()
     seed: int = 0
+    control: int | None = None  # port on loopback of the control port; 0 selects a free one
     applied_log: Path | None = None
     fault_log: Path | None = None  # a line with the time of each kill and restart
     timeouts: Timeouts = SERVED
@@ -87,13 +103,16 @@ class ServeOptions:
                 f"{len(self.advertised)} advertised addresses of {self.brokers} brokers: name one "
                 "for each broker, or none"
             )
-        for fault in self.faults:
-            if isinstance(fault, KillBroker) and not 1 <= fault.broker_id <= self.brokers:
-                raise BadFault(f"kill-broker: id={fault.broker_id} must be 1 to {self.brokers}")
-            if isinstance(fault, KillBroker) and self.brokers == 1:
+        brokers = tuple(BrokerId(number) for number in range(1, self.brokers + 1))
+        for rule in self.faults:
+            check_brokers(rule, brokers)
+            crashes = isinstance(rule.fault, Crash) and rule.then is not None
+            if self.brokers == 1 and (crashes or isinstance(rule.fault, Start)):
                 raise BadFault(
-                    "kill-broker needs at least two brokers: the others count the requests"
+                    "broker", "a restart needs two brokers: the others count the requests"
                 )
+        if self.control is not None and not 0 <= self.control <= LAST_PORT:
+            raise CannotServe(f"control port {self.control}: the last port is {LAST_PORT}")
 
 
 async def serve(
@@ -134,7 +153,8 @@ class Cluster:
     _ports: dict[BrokerId, int] = field(default_factory=dict)  # listened on
     _listeners: dict[BrokerId, Listener] = field(default_factory=dict)
     _applied: AppliedLog | None = None
-    _plan: FaultPlan = field(init=False)
+    around: AroundRequests = field(init=False)
+    control: ControlPort | None = None
     _moving: set[asyncio.Task[None]] = field(default_factory=set)
     _in_flight: InFlight[Connection] = field(init=False)  # of the connections to all brokers
     _lane: HeavyLane = field(default_factory=HeavyLane)
@@ -143,12 +163,23 @@ class Cluster:
         ids = tuple(BrokerId(number) for number in range(1, self.options.brokers + 1))
         options = self.options
         self.host = Host(ids, self.note, options.bugs, options.timeouts, options.link_ms)
-        self._plan = FaultPlan(self.options.faults, self.options.seed)
         self._in_flight = InFlight(options.in_flight)
+        self.around = AroundRequests(
+            RulesInForce(options.seed),
+            self._happen,
+            None if options.control is None else RequestLog(),
+        )
+        for rule in options.faults:
+            if rule.when is not None:
+                self.around.rules.add(rule)
 
     @property
     def bootstrap_servers(self) -> str:
         return ",".join(f"{host}:{port}" for host, port in self._addresses.values())
+
+    @property
+    def addresses(self) -> Mapping[BrokerId, tuple[str, int]]:
+        return self._addresses
 
     async def start(self) -> None:
         """Opens all listeners, and waits until every broker is registered and knows the other
@@ -161,9 +192,8 @@ class Cluster:
                 broker_id,
                 self.host,
                 self._addresses,
-                self._plan,
+                self.around,
                 self._applied,
-                self._start_due_faults,
                 self._in_flight,
                 self._lane,
                 self.options.auto_creates_topics,
@@ -174,6 +204,13 @@ class Cluster:
         self.host.data_dir = self._opened_data_dir()
         self.host.start()
         await self.calm()
+        for rule in self.options.faults:
+            if rule.when is None and not isinstance(rule.fault, OfRequest):
+                await carry_out(self, rule.fault)
+        if self.options.control is not None:
+            from reference_impl.wire.control.port import ControlPort
+
+            self.control = ControlPort.open(self, self.options.control)
 
     def _opened_data_dir(self) -> DataDir | None:
         if self.options.data_dir is None:
@@ -203,6 +240,9 @@ class Cluster:
         self._addresses[broker_id] = advertised[broker_id - 1] if advertised else bound
 
     async def stop(self) -> None:
+        if self.control is not None:
+            self.control.close()
+        self.around.stop()
         for task in self._moving:
             task.cancel()
         await asyncio.gather(*(listener.close() for listener in self._listeners.values()))
@@ -211,18 +251,37 @@ class Cluster:
         if self._applied is not None:
             self._applied.close()
 
-    def _start_due_faults(self) -> None:
-        for what, broker_id in self._plan.after_request():
-            move = self._planned_kill if what == "kill" else self._planned_restart
-            task = asyncio.create_task(move(broker_id))
-            self._moving.add(task)
-            task.add_done_callback(self._keep_error)
+    def _happen(self, fault: OfCluster) -> None:
+        """Carries out a fault that a request has triggered, beside this request."""
+        if has_happened(self, fault):
+            return  # another fault has already killed the broker
+        if isinstance(fault, Pause):  # before the broker's next step
+            self.host.pause(fault.broker)
+            return
+        match fault:
+            case Crash(broker=broker):
+                applied = self.around.applied
+                self.note(f"broker {broker} is killed after {applied} applied produce requests")
+            case Start(broker=broker):
+                self.note(f"broker {broker} restarts after {self.around.requests} requests")
+            case _:
+                pass
+        task = asyncio.create_task(self._carry_out_planned(fault))
+        self._moving.add(task)
+        task.add_done_callback(self._keep_error)
+
+    async def _carry_out_planned(self, fault: OfCluster) -> None:
+        try:
+            if not has_happened(self, fault):
+                await carry_out(self, fault)
+        except BadFault as bad:
+            self.note(f"a planned fault did not happen: {bad}")
 
     def _keep_error(self, task: asyncio.Task[None]) -> None:
         self._moving.discard(task)
         error = None if task.cancelled() else task.exception()
         if isinstance(error, Exception):
-            self.note(f"a planned kill or restart failed: {error}")
+            self.note(f"a planned fault failed: {error}")
             self.host.failures.append(error)
 
     async def kill(self, broker_id: BrokerId) -> None:
@@ -240,20 +299,6 @@ class Cluster:
         await self._open(self._listeners[broker_id], self._ports[broker_id])
         self.host.start_broker(broker_id)
         self._log_fault("restart", broker_id)
-
-    async def _planned_kill(self, broker_id: BrokerId) -> None:
-        if not self.host.is_up(broker_id):
-            return  # another fault has already killed the broker
-        self.note(
-            f"broker {broker_id} is killed after {self._plan.applied} applied produce requests"
-        )
-        await self.kill(broker_id)
-
-    async def _planned_restart(self, broker_id: BrokerId) -> None:
-        if self.host.is_up(broker_id):
-            return
-        self.note(f"broker {broker_id} restarts after {self._plan.requests} requests")
-        await self.restart(broker_id)
 
     def _log_fault(self, what: str, broker_id: BrokerId) -> None:
         if self.options.fault_log is not None:
@@ -296,6 +341,11 @@ class Served:
     @property
     def bootstrap_servers(self) -> str:
         return self._cluster.bootstrap_servers
+
+    @property
+    def control_port(self) -> int | None:
+        """The port of the control port on loopback; None without one."""
+        return None if self._cluster.control is None else self._cluster.control.port
 
     def kill(self, broker_id: BrokerId) -> None:
         self._run(self._cluster.kill(broker_id))

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 from model.vocabulary import BrokerId, TopicPartition
-from reference_impl.protocol.messages import Produce, Produced
+from reference_impl.protocol.messages import NodeId, Produce, Produced
 from reference_impl.protocol.requests import Request, Response
 from reference_impl.wire import (
     cluster,
@@ -46,8 +46,9 @@ from reference_impl.wire.adapter import (
 from reference_impl.wire.apis import Api
 from reference_impl.wire.applied_log import AppliedLog
 from reference_impl.wire.connection import Connection
-from reference_impl.wire.faults import FaultPlan
+from reference_impl.wire.faults.around_requests import AroundRequests
 from reference_impl.wire.frame_limits import INLINE, LIMITS
+from reference_impl.wire.handled import Handled
 from reference_impl.wire.heavy_lane import BrokerFromLane, HeavyLane
 from reference_impl.wire.host import Host
 from reference_impl.wire.in_flight import InFlight
@@ -106,9 +107,8 @@ class Listener:
     broker_id: BrokerId
     host: Host
     addresses: Mapping[BrokerId, tuple[str, int]]  # as clients learn them
-    plan: FaultPlan
+    around: AroundRequests
     applied: AppliedLog | None
-    happen: Callable[[], None]  # carries out the faults that are due
     in_flight: InFlight[Connection] = field(default_factory=InFlight[Connection])
     lane: HeavyLane = field(default_factory=HeavyLane)
     auto_creates_topics: bool = False
@@ -200,39 +200,73 @@ class Listener:
                 raise error
 
     async def _answer(self, frame: bytes) -> bytes | None:
+        await self._running()
         answer = await self._handle(frame)
-        self.happen()
+        await self._running()
         return answer
+
+    async def _running(self) -> None:
+        """Waits while the broker is paused."""
+        node_id = NodeId(self.broker_id)
+        if self.host.interruptions.is_paused(node_id):
+            await self.host.interruptions.running(node_id)
 
     async def _handle(self, frame: bytes) -> bytes | None:
         try:
-            handled = await self._handled(frame)
+            with_faults = self.around.is_needed
+            handled = await (self._with_faults(frame) if with_faults else self._handled(frame))
         except UnsupportedApiVersions as unsupported:
             return control_plane.unsupported_api_versions(unsupported.correlation_id)
         if isinstance(handled, bytes):
             return handled
-        is_applied = any(one.is_applied for one in handled.appended)
-        answered = not is_applied or self.plan.answers_applied()
         if self.applied is not None:
+            answered = handled.is_answered
             self.applied.write(self.broker_id, handled.appended, answered=answered)
-        if not answered or (handled.frame is None and handled.fails):
+        if handled.silence is not None:
+            await handled.silence()
+        if handled.closes:
             raise Dropped
         return handled.frame
 
-    async def _handled(self, frame: bytes) -> bytes | produce.ProduceResult:
+    async def _handled(self, frame: bytes) -> bytes | Handled:
         try:
             call = decode(frame, INLINE)
         except LargeFrame:
             outside = BrokerFromLane(self, asyncio.get_running_loop())
 
-            async def in_lane() -> bytes | produce.ProduceResult:
+            async def in_lane() -> bytes | Handled:
                 return await _of_api(outside, decode(frame))
 
             return await self.lane.run(in_lane)
         return await _of_api(self, call)
 
+    async def _with_faults(self, frame: bytes) -> Handled:
+        """Handles a request with the faults of the rules in force, and logs it."""
 
-async def _of_api(broker: ServedBroker, call: Call) -> bytes | produce.ProduceResult:
-    if call.api is Api.PRODUCE:
-        return await produce.produce(broker, call)
-    return await ANSWERS[call.api](broker, call)
+        async def decoded() -> Call:
+            return decode(frame)
+
+        async def handle(call: Call) -> Handled:
+            if not is_large:
+                return _as_handled(await _of_api(self, call))
+            outside = BrokerFromLane(self, asyncio.get_running_loop())
+            return _as_handled(await self.lane.run(lambda: _of_api(outside, call)))
+
+        is_large = False
+        try:
+            call = decode(frame, INLINE)
+        except LargeFrame:
+            is_large = True
+            call = await self.lane.run(decoded)
+        return await self.around.carry_out(self, call, handle)
+
+
+async def _of_api(broker: ServedBroker, call: Call) -> bytes | Handled:
+    if call.api is not Api.PRODUCE:
+        return await ANSWERS[call.api](broker, call)
+    result = await produce.produce(broker, call)
+    return Handled(result.frame, result.appended, result.frame is None and result.fails)
+
+
+def _as_handled(answer: bytes | Handled) -> Handled:
+    return Handled(answer) if isinstance(answer, bytes) else answer

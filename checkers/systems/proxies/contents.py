@@ -20,18 +20,15 @@ Source: Kafka documentation, "Protocol Guide"; KIP-227 for fetch sessions; KIP-5
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
-from uuid import UUID
 
 from checkers.systems.proxies.frames import Header
 from reference_impl.log.record_batch import CorruptBatch, batches, header
 from reference_impl.wire.apis import Api
+from reference_impl.wire.named_partitions import Place, entities, first_of, places_of
 from reference_impl.wire.plain_messages import UnreadableRequest, read_request
 
-TOPIC: Final = ("name", "topic", "topic_id", "topic_name")
-PARTITIONS: Final = ("partitions", "partition_data", "partition_indexes")
-INDEX: Final = ("index", "partition_index", "partition")
 TRANSACTIONAL: Final = (
     "transactional_id",
     "v3_and_below_transactional_id",  # AddPartitionsToTxn of clients
@@ -41,9 +38,6 @@ PRODUCER: Final = ("producer_id", "v3_and_below_producer_id")
 NO_PRODUCER: Final = -1
 FULL_FETCH: Final = (-1, 0)  # the epochs of a Fetch that names all partitions
 FIRST_INCREMENTAL: Final = 7  # the version of Fetch
-
-TopicName = str | UUID
-Place = tuple[TopicName, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,9 +66,9 @@ def _contents(request: Header, body: Any) -> Contents:
     places: set[Place] = set()
     producers: set[int | None] = set()
     names: set[str] = set()
-    for entity in _entities(body):
-        places.update(_places(entity))
-        producers.add(_first(entity, PRODUCER))
+    for entity in entities(body):
+        places.update(places_of(entity))
+        producers.add(first_of(entity, PRODUCER))
         names.update(_transactional_ids(entity))
         if request.api_key == Api.PRODUCE:
             producers.update(_producers(getattr(entity, "records", None)))
@@ -89,34 +83,8 @@ def _contents(request: Header, body: Any) -> Contents:
     )
 
 
-def _entities(entity: Any) -> Iterator[Any]:
-    """Yields the message, and every nested structure inside it, such as topics and partitions."""
-    yield entity
-    for each in fields(entity):
-        inside = getattr(entity, each.name)
-        if is_dataclass(inside):
-            yield from _entities(inside)
-        elif isinstance(inside, tuple) and inside and is_dataclass(inside[0]):
-            for one in inside:
-                yield from _entities(one)
-
-
-def _first(entity: Any, names: tuple[str, ...]) -> Any:
-    return next((getattr(entity, name) for name in names if hasattr(entity, name)), None)
-
-
-def _places(entity: Any) -> Iterator[Place]:
-    topic, below = _first(entity, TOPIC), _first(entity, PARTITIONS)
-    if topic is None or not isinstance(below, tuple):
-        return
-    for one in below:
-        index = one if isinstance(one, int) else _first(one, INDEX)
-        if index is not None:
-            yield topic, int(index)
-
-
 def _transactional_ids(entity: Any) -> Iterator[str]:
-    named = _first(entity, TRANSACTIONAL)
+    named = first_of(entity, TRANSACTIONAL)
     if isinstance(named, str):
         yield named
     elif isinstance(named, tuple):
@@ -155,4 +123,4 @@ class FetchSession:
 
 
 def _forgotten(body: Any) -> frozenset[Place]:
-    return frozenset(place for each in body.forgotten_topics_data for place in _places(each))
+    return frozenset(place for each in body.forgotten_topics_data for place in places_of(each))

@@ -38,8 +38,9 @@ from dataclasses import dataclass
 from typing import Final, Literal, NewType
 from uuid import UUID
 
-from checkers.systems.proxies.contents import Contents, Place
+from checkers.systems.proxies.contents import Contents
 from checkers.systems.proxies.frames import Header
+from reference_impl.wire.named_partitions import Place
 
 Node = NewType("Node", int)
 CLIENT: Final = Node(-1)  # every client; brokers and controllers have their node ids

@@ -112,7 +112,7 @@ def test_a_bug_of_the_broker_shows_its_anomaly(call: Any, bug: str, anomaly: str
     [
         (["broker", "--bug", "no-dedupe"], "'no-dedupe'; the nearest: no-dedup"),
         (["broker", "--fault", "drop-respons:every=3"], "drop-response"),
-        (["broker", "--fault", "drop-response:every=no"], "every=no is no number"),
+        (["broker", "--fault", "drop-response:every=no"], 'every: "no": write a whole number'),
         (["broker", "--brokers", "0"], "0 brokers"),
         (["broker", "--applied-log", "/absent/log"], "/absent/log: name a new file"),
         (["broker", "--applied-log", "."], "--applied-log .: name a new file"),

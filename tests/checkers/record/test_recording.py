@@ -23,15 +23,14 @@ from checkers.record.options import RecordOptions
 from checkers.record.recording import RecordResult, record
 from model.faults import InputFault
 from model.histories import Assigned, EndOffset, History, Poll, Send
-from model.vocabulary import BrokerId
 from properties.anomalies.assumptions import ASSUMPTIONS
 from properties.anomalies.catalogue import CATALOGUE
 from reference_impl.node.bugs import bugs_named
 from reference_impl.wire.applied_log import applied
-from reference_impl.wire.faults import DropResponse, KillBroker
+from reference_impl.wire.faults.reading import parsed
 from reference_impl.wire.serve import ServeOptions, serving
 
-EVERY_SIXTH = (DropResponse(every=6),)
+EVERY_SIXTH = (parsed("drop-response:every=6"),)
 
 
 def recorded(
@@ -111,7 +110,7 @@ def test_a_record_acknowledged_before_replication_is_lost_with_the_leader(
 
     The correct broker loses none. Links are slow, so that the leader dies before the replication.
     """
-    kill = KillBroker(broker_id=BrokerId(1), after=40)
+    kill = parsed("kill-broker:id=1,after=40")
     served = ServeOptions(bugs=bugs_named(*bugs), faults=(kill,), link_ms=30)
     _, history = recorded(tmp_path, served, sends=100)
 
@@ -119,7 +118,7 @@ def test_a_record_acknowledged_before_replication_is_lost_with_the_leader(
 
 
 def test_a_broker_that_dies_and_comes_back_leaves_a_clean_history(tmp_path: Path) -> None:
-    kill = KillBroker(broker_id=BrokerId(1), after=60, restart=150)
+    kill = parsed("kill-broker:id=1,after=60,restart=150")
     result, history = recorded(tmp_path, ServeOptions(faults=(kill, *EVERY_SIXTH)))
 
     assert result.unread == ()
@@ -169,7 +168,7 @@ def test_a_recording_of_a_cluster_that_stays_down_ends_unfinished(
     monkeypatch.setattr(sending, "GIVE_UP_AFTER_S", 3.0)
     result, _ = recorded(
         tmp_path,
-        ServeOptions(faults=(KillBroker(broker_id=BrokerId(1), after=10),)),
+        ServeOptions(faults=(parsed("kill-broker:id=1,after=10"),)),
         sends=1_000,
         replication_factor=1,
         client_config=ClientConfig({"message.timeout.ms": "300"}),
@@ -288,7 +287,7 @@ def test_a_folder_that_exists_and_a_topic_that_exists_are_refused(tmp_path: Path
 
 
 def test_a_send_that_times_out_is_info_and_its_process_ends(tmp_path: Path) -> None:
-    kills = tuple(KillBroker(broker_id=BrokerId(number), after=20) for number in (1, 2))
+    kills = tuple(parsed(f"kill-broker:id={number},after=20") for number in (1, 2))
     impatient = ClientConfig({"message.timeout.ms": "1500"})
     with serving(ServeOptions(faults=kills)) as cluster:
         result = record(

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from model.vocabulary import BrokerId
 from reference_impl.wire.apis import Api
 from reference_impl.wire.applied_log import applied, applied_but_unanswered
-from reference_impl.wire.faults import BadFault, DropResponse, KillBroker
+from reference_impl.wire.faults.reading import parsed
+from reference_impl.wire.faults.rule import BadFault
 from reference_impl.wire.serve import CannotServe, Cluster, ServeOptions, serve, serving
 from tests.reference_impl.wire.one_topic import create, fetch, leader, produce, values
 
@@ -29,7 +29,7 @@ def test_a_dropped_response_closes_the_connection_after_the_append(
     tmp_path: Path, connect: Connect
 ) -> None:
     log = tmp_path / "applied.ndjson"
-    options = ServeOptions(brokers=1, faults=(DropResponse(every=2),), applied_log=log)
+    options = ServeOptions(brokers=1, faults=(parsed("drop-response:every=2"),), applied_log=log)
     with serving(options) as cluster:
         connection = connect(cluster.bootstrap_servers)
         create(connection, "t")
@@ -48,7 +48,7 @@ def test_a_dropped_response_closes_the_connection_after_the_append(
 
 
 def test_a_killed_broker_is_replaced_and_restarts_with_its_disk(connect: Connect) -> None:
-    fault = KillBroker(broker_id=BrokerId(1), after=2, restart=20)
+    fault = parsed("kill-broker:id=1,after=2,restart=20")
     with serving(ServeOptions(brokers=2, faults=(fault,))) as cluster:
         other = connect(cluster.bootstrap_servers, 1)
         topic = next(name for name in topics_led_by(other, 1))
@@ -72,7 +72,7 @@ def test_a_killed_broker_is_replaced_and_restarts_with_its_disk(connect: Connect
 
 
 def test_a_broker_that_is_down_is_not_killed_again(connect: Connect) -> None:
-    faults = tuple(KillBroker(broker_id=BrokerId(1), after=after) for after in (1, 2))
+    faults = tuple(parsed(f"kill-broker:id=1,after={after}") for after in (1, 2))
     with serving(ServeOptions(brokers=2, faults=faults)) as cluster:
         other = connect(cluster.bootstrap_servers, 1)
         (topic,) = topics_led_by(other, 1)
@@ -85,7 +85,7 @@ def test_a_broker_that_is_down_is_not_killed_again(connect: Connect) -> None:
 
 
 def test_a_failed_restart_is_raised_when_serving_ends(connect: Connect) -> None:
-    fault = KillBroker(broker_id=BrokerId(1), after=1, restart=5)
+    fault = parsed("kill-broker:id=1,after=1,restart=5")
     notes: list[str] = []
 
     def kept_from_its_port() -> None:
@@ -107,7 +107,7 @@ def test_a_failed_restart_is_raised_when_serving_ends(connect: Connect) -> None:
 
     with pytest.raises(CannotServe, match="in use"):
         kept_from_its_port()
-    assert notes[2].startswith("a planned kill or restart failed: 127.0.0.1:")
+    assert notes[2].startswith("a planned fault failed: 127.0.0.1:")
 
 
 def topics_led_by(connection: Any, broker: int) -> list[str]:
@@ -138,10 +138,10 @@ def test_a_port_in_use_is_rejected_by_name() -> None:
     ("expected", "complaint"),
     [
         ({"brokers": 0}, "0 brokers: the number must be 1 to 16"),
-        ({"faults": (KillBroker(broker_id=BrokerId(9), after=1),)}, "id=9 must be 1 to 3"),
+        ({"faults": (parsed("kill-broker:id=9,after=1"),)}, "broker: 9 must be 1 to 3"),
         (
-            {"brokers": 1, "faults": (KillBroker(broker_id=BrokerId(1), after=1),)},
-            "needs at least two brokers",
+            {"brokers": 1, "faults": (parsed("kill-broker:id=1,after=1,restart=9"),)},
+            "a restart needs two brokers",
         ),
     ],
 )

@@ -13,13 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkers.systems.proxies.contents import Contents, FetchSession, Place, contents_of
+from checkers.systems.proxies.contents import Contents, FetchSession, contents_of
 from checkers.systems.proxies.frames import LENGTH, Header, request_header
 from checkers.systems.proxies.rules import Match
 from model.vocabulary import ProducerId
 from reference_impl.log.record import Record
 from reference_impl.log.record_batch import encode as encode_batch
 from reference_impl.wire.apis import Api
+from reference_impl.wire.named_partitions import Place
 from reference_impl.wire.plain_messages import encode, has_schema
 
 DATA: Final = Path(__file__).parents[3] / "data" / "proxies" / "requests-4.3.0.ndjson"

@@ -1,0 +1,158 @@
+"""Carries out the faults of a served cluster: crashes, pauses, splits, elections, and the clock.
+
+A fault that comes at once, from the control port, returns when it has happened, or raises BadFault.
+A fault that a request triggers happens beside it: a broker that is already down is not killed
+again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, Protocol
+
+from model.vocabulary import BrokerId, TopicPartition
+from reference_impl.protocol.controller import ElectedLeader, ElectLeader
+from reference_impl.protocol.messages import CONTROLLER, ErrorCode, NodeId
+from reference_impl.wire.faults.rule import (
+    CONTROLLER_NAME,
+    AdvanceClock,
+    BadFault,
+    Crash,
+    Elect,
+    Heal,
+    LosePower,
+    Node,
+    OfCluster,
+    Pause,
+    Resume,
+    Rule,
+    Split,
+    Start,
+)
+from reference_impl.wire.host import Host
+
+SPREADS_WITHIN_S: Final = 3.0  # metadata, to all brokers that run
+
+
+class Faulty(Protocol):
+    """A cluster whose brokers can die and start again."""
+
+    @property
+    def host(self) -> Host: ...
+
+    async def kill(self, broker_id: BrokerId) -> None: ...
+
+    async def lose_power(self, broker_id: BrokerId) -> None: ...
+
+    async def restart(self, broker_id: BrokerId) -> None: ...
+
+
+async def carry_out(cluster: Faulty, fault: OfCluster) -> None:
+    """Lets the fault happen now; raises BadFault if it cannot."""
+    await _ACTIONS[type(fault)](cluster, fault)
+
+
+def has_happened(cluster: Faulty, fault: OfCluster) -> bool:
+    """Returns True if there is nothing to do: the broker is down, or up, already."""
+    match fault:
+        case Crash(broker=broker) | LosePower(broker=broker):
+            return not cluster.host.is_up(broker)
+        case Start(broker=broker):
+            return cluster.host.is_up(broker)
+        case _:
+            return False
+
+
+def check_brokers(rule: Rule, brokers: tuple[BrokerId, ...], at: str = "") -> None:
+    """Raises BadFault if the rule, or one that follows it, names a broker that does not exist."""
+    fault = rule.fault
+    named: list[tuple[str, Node]] = [("broker", getattr(fault, "broker", None) or brokers[0])]
+    if isinstance(fault, Split):
+        named += [("brokers", one) for one in fault.brokers]
+        named += [("others", one) for one in fault.others or ()]
+    if rule.when is not None and rule.when.broker is not None:
+        named.append(("when.broker", rule.when.broker))
+    for name, broker in named:
+        if broker not in (*brokers, CONTROLLER_NAME):
+            place = f"{at}{name}"
+            raise BadFault(place, f"{broker} must be {brokers[0]} to {brokers[-1]}")
+    if rule.then is not None:
+        check_brokers(rule.then, brokers, f"{at}then.")
+
+
+# ---------------------------------------------------------------- one function for each fault
+
+
+async def _crash(cluster: Faulty, fault: Crash) -> None:
+    _need(cluster, fault.broker, up=True)
+    await cluster.kill(fault.broker)
+
+
+async def _lose_power(cluster: Faulty, fault: LosePower) -> None:
+    _need(cluster, fault.broker, up=True)
+    await cluster.lose_power(fault.broker)
+
+
+async def _start(cluster: Faulty, fault: Start) -> None:
+    _need(cluster, fault.broker, up=False)
+    await cluster.restart(fault.broker)
+
+
+async def _pause(cluster: Faulty, fault: Pause) -> None:
+    _need(cluster, fault.broker, up=True)
+    cluster.host.pause(fault.broker)
+
+
+async def _resume(cluster: Faulty, fault: Resume) -> None:
+    _need(cluster, fault.broker, up=True)
+    cluster.host.resume(fault.broker)
+
+
+async def _split(cluster: Faulty, fault: Split) -> None:
+    host = cluster.host
+    others = fault.others
+    if others is None:
+        others = (CONTROLLER_NAME, *(one for one in host.brokers if one not in fault.brokers))
+    host.interruptions.split(map(NodeId, fault.brokers), map(_node, others))
+
+
+async def _heal(cluster: Faulty, fault: Heal) -> None:
+    del fault
+    cluster.host.interruptions.heal()
+
+
+async def _elect(cluster: Faulty, fault: Elect) -> None:
+    place = TopicPartition(fault.topic, fault.partition)
+    request = ElectLeader(topic_partition=place, broker=fault.broker)
+    response = await cluster.host.call(BrokerId(CONTROLLER), request)
+    assert isinstance(response, ElectedLeader)
+    if response.error is not ErrorCode.NONE:
+        raise BadFault("broker" if fault.broker else "partition", response.message)
+    await cluster.host.spread(SPREADS_WITHIN_S)
+
+
+async def _advance(cluster: Faulty, fault: AdvanceClock) -> None:
+    await cluster.host.advance(fault.ms)
+
+
+def _need(cluster: Faulty, broker: BrokerId, *, up: bool) -> None:
+    if cluster.host.is_up(broker) != up:
+        state = "down; start it first" if up else "up; crash it first"
+        raise BadFault("broker", f"broker {broker} is {state}")
+
+
+def _node(node: Node) -> NodeId:
+    return CONTROLLER if isinstance(node, str) else NodeId(node)
+
+
+_ACTIONS: Final[Mapping[type[OfCluster], Callable[[Faulty, Any], Awaitable[None]]]] = {
+    Crash: _crash,
+    LosePower: _lose_power,
+    Start: _start,
+    Pause: _pause,
+    Resume: _resume,
+    Split: _split,
+    Heal: _heal,
+    Elect: _elect,
+    AdvanceClock: _advance,
+}

@@ -1,0 +1,280 @@
+"""The requests of the control port, and what each does to the cluster.
+
+    GET    /                   the brokers with their states, and the bootstrap servers
+    POST   /faults             adds a fault, or lets it happen at once if it has no `when`
+    GET    /faults             the faults in force, with how many requests each has seen
+    GET    /faults/N           one of them; waits until it has acted `acted` times
+    DELETE /faults/N           ends it
+    DELETE /faults             ends all of them
+    GET    /requests           the log of requests; waits until `count` requests match
+    DELETE /requests           clears the log
+    POST   /topics             creates a topic
+    GET    /topics             the topics, with the leader of each partition
+    POST   /reset              ends all faults, starts and resumes every broker, clears the log
+
+Bodies and answers are JSON objects. An answer with status 400 says what is wrong (`error`) and
+where (`at`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, TypeAlias
+from urllib.parse import parse_qsl, urlsplit
+
+from model.vocabulary import BrokerId
+from reference_impl.protocol.controller import CreatedTopic, CreateTopic, MetadataImage
+from reference_impl.protocol.coordinators import INTERNAL_TOPICS
+from reference_impl.protocol.messages import CONTROLLER, ErrorCode, NodeId
+from reference_impl.wire.cluster_faults import (
+    SPREADS_WITHIN_S,
+    Faulty,
+    carry_out,
+    check_brokers,
+)
+from reference_impl.wire.faults.around_requests import AroundRequests
+from reference_impl.wire.faults.reading import document_of, rule_of, when_of
+from reference_impl.wire.faults.rule import ActiveRule, BadFault, OfRequest
+from reference_impl.wire.faults.rules_in_force import UnknownRule
+
+LONGEST_WAIT_MS: Final = 60_000
+Answer: TypeAlias = tuple[int, dict[str, Any]]
+
+
+class Controlled(Faulty, Protocol):
+    """The cluster that the control port acts on."""
+
+    @property
+    def around(self) -> AroundRequests: ...
+
+    @property
+    def addresses(self) -> Mapping[BrokerId, tuple[str, int]]: ...
+
+    @property
+    def bootstrap_servers(self) -> str: ...
+
+    async def calm(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """One HTTP request: the rest of its path, its query and its body."""
+
+    rest: str
+    query: Mapping[str, str]
+    body: bytes
+
+    def document(self) -> Any:
+        try:
+            return json.loads(self.body or b"null")
+        except ValueError as error:
+            raise BadFault("body", f"no JSON: {error}; write a JSON object") from None
+
+    def number(self, name: str, default: int, most: int | None = None) -> int:
+        text = self.query.get(name, str(default))
+        if not text.isdecimal() or (most is not None and int(text) > most):
+            limit = "" if most is None else f" up to {most}"
+            raise BadFault(f"query.{name}", f"{text!r}: write a whole number{limit}")
+        return int(text)
+
+
+async def answer(cluster: Controlled, method: str, target: str, body: bytes) -> Answer:
+    """Returns the status and the JSON object that answer an HTTP request."""
+    url = urlsplit(target)
+    first, _, rest = url.path.strip("/").partition("/")
+    methods = {of: handler for (path, of), handler in ROUTES.items() if path == first}
+    if not methods:
+        known = ", ".join(sorted({f"/{path}" for path, _ in ROUTES}))
+        return 404, {"at": "path", "error": f"no path {url.path}; known are {known}"}
+    if method not in methods:
+        known = ", ".join(sorted(methods))
+        return 405, {"at": "method", "error": f"/{first} has no {method}; it has {known}"}
+    query = dict(parse_qsl(url.query, keep_blank_values=True))
+    try:
+        return await methods[method](cluster, Asked(rest=rest, query=query, body=body))
+    except BadFault as bad:
+        return 400, {"at": bad.at, "error": bad.message}
+    except UnknownRule as unknown:
+        return 404, {"at": "path", "error": str(unknown)}
+
+
+# ---------------------------------------------------------------- the cluster
+
+
+async def _show_cluster(cluster: Controlled, asked: Asked) -> Answer:
+    del asked
+    host = cluster.host
+    brokers = [
+        {"id": broker, "address": f"{at[0]}:{at[1]}", "state": _state(cluster, broker)}
+        for broker, at in cluster.addresses.items()
+    ]
+    return 200, {
+        "bootstrap_servers": cluster.bootstrap_servers,
+        "brokers": brokers,
+        "now_ms": host.now_ms,
+    }
+
+
+def _state(cluster: Controlled, broker: BrokerId) -> str:
+    if not cluster.host.is_up(broker):
+        return "down"
+    return "paused" if cluster.host.interruptions.is_paused(NodeId(broker)) else "running"
+
+
+async def _reset(cluster: Controlled, asked: Asked) -> Answer:
+    cluster.around.rules.clear()
+    cluster.host.interruptions.heal()
+    for broker in cluster.host.brokers:
+        if cluster.host.is_up(broker):
+            cluster.host.resume(broker)
+        else:
+            await cluster.restart(broker)
+    await cluster.calm()
+    if cluster.around.log is not None:
+        cluster.around.log.clear()
+    return await _show_cluster(cluster, asked)
+
+
+# ---------------------------------------------------------------- faults
+
+
+async def _add_fault(cluster: Controlled, asked: Asked) -> Answer:
+    rule = rule_of(asked.document())
+    check_brokers(rule, cluster.host.brokers)
+    if rule.when is not None:
+        return 201, _described(cluster.around.rules.add(rule))
+    assert not isinstance(rule.fault, OfRequest), "such a rule always has `when`"
+    await carry_out(cluster, rule.fault)
+    return 200, document_of(rule)
+
+
+async def _show_faults(cluster: Controlled, asked: Asked) -> Answer:
+    rules = cluster.around.rules
+    if not asked.rest:
+        return 200, {"faults": [_described(active) for active in rules]}
+    active = rules.of_id(_id(asked))
+    times, wait_ms = asked.number("acted", 0), asked.number("wait_ms", 0, LONGEST_WAIT_MS)
+    try:
+        async with asyncio.timeout(wait_ms / 1000):
+            await rules.has_acted(active, times)
+    except TimeoutError:
+        pass  # the caller sees how often it has acted
+    return 200, _described(active)
+
+
+async def _end_faults(cluster: Controlled, asked: Asked) -> Answer:
+    rules = cluster.around.rules
+    if not asked.rest:
+        rules.clear()
+        return 200, {"faults": []}
+    active = rules.of_id(_id(asked))
+    rules.remove(active)
+    return 200, _described(active)
+
+
+def _id(asked: Asked) -> int:
+    if not asked.rest.isdecimal():
+        raise BadFault("path", f"/faults/{asked.rest}: write the number of a fault")
+    return int(asked.rest)
+
+
+def _described(active: ActiveRule) -> dict[str, Any]:
+    counts = {"id": active.id, "seen": active.seen, "acted": active.acted}
+    return {**counts, **document_of(active.rule)}
+
+
+# ---------------------------------------------------------------- the log of requests
+
+_OF_QUERY: Final = ("since", "count", "wait_ms")
+
+
+async def _show_requests(cluster: Controlled, asked: Asked) -> Answer:
+    log = cluster.around.log
+    assert log is not None, "a cluster with a control port logs its requests"
+    selection = {name: value for name, value in asked.query.items() if name not in _OF_QUERY}
+    for name in selection:
+        if name not in ("api", "topic", "partition", "client_id", "broker"):
+            known = "api, topic, partition, client_id, broker, since, count, wait_ms"
+            raise BadFault(f"query.{name}", f"no such field; here are {known}")
+    numbers = {name: asked.number(name, 0) for name in ("partition", "broker") if name in selection}
+    when = when_of({**selection, **numbers}, "query")
+    since, count = asked.number("since", 0), asked.number("count", 0)
+    await log.await_matching(when, since, count, asked.number("wait_ms", 0, LONGEST_WAIT_MS))
+    return 200, {
+        "last": log.last,
+        "requests": [one.document() for one in log.matching(when, since)],
+    }
+
+
+async def _clear_requests(cluster: Controlled, asked: Asked) -> Answer:
+    del asked
+    log = cluster.around.log
+    assert log is not None, "a cluster with a control port logs its requests"
+    log.clear()
+    return 200, {"last": log.last, "requests": []}
+
+
+# ---------------------------------------------------------------- topics
+
+
+async def _create_topic(cluster: Controlled, asked: Asked) -> Answer:
+    document = asked.document()
+    live = sum(cluster.host.is_up(broker) for broker in cluster.host.brokers)
+    wanted = {"partitions": 1, "replicas": min(3, live)}
+    if not isinstance(document, dict) or not isinstance(document.get("name"), str):
+        raise BadFault("body", 'write {"name": "orders", "partitions": 3, "replicas": 3}')
+    for name, value in document.items():
+        if name not in ("name", *wanted):
+            raise BadFault(name, f"no such field; here are name, {', '.join(wanted)}")
+        if name != "name" and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+            raise BadFault(name, f"{json.dumps(value)}: write a whole number from 1 on")
+    wanted |= {name: value for name, value in document.items() if name != "name"}
+    request = CreateTopic(
+        topic=document["name"],
+        topic_partitions=wanted["partitions"],
+        replication_factor=wanted["replicas"],
+    )
+    response = await cluster.host.call(BrokerId(CONTROLLER), request)
+    assert isinstance(response, CreatedTopic)
+    if response.error is not ErrorCode.NONE:
+        raise BadFault("body", f"{response.error.name}: {response.message}")
+    await cluster.host.spread(SPREADS_WITHIN_S)
+    return 201, _topics(cluster.host.image)[request.topic]
+
+
+async def _show_topics(cluster: Controlled, asked: Asked) -> Answer:
+    del asked
+    return 200, {"topics": [*_topics(cluster.host.image).values()]}
+
+
+def _topics(image: MetadataImage) -> dict[str, dict[str, Any]]:
+    topics: dict[str, dict[str, Any]] = {}
+    for place, state in image.topic_partitions:
+        if place.topic not in INTERNAL_TOPICS:
+            topic = topics.setdefault(place.topic, {"name": place.topic, "partitions": []})
+            topic["partitions"].append(
+                {
+                    "partition": place.index,
+                    "leader": state.leader,
+                    "leader_epoch": state.leader_epoch,
+                    "replicas": state.replicas,
+                    "isr": state.isr,
+                }
+            )
+    return topics
+
+
+ROUTES: Final[Mapping[tuple[str, str], Callable[[Controlled, Asked], Awaitable[Answer]]]] = {
+    ("", "GET"): _show_cluster,
+    ("faults", "POST"): _add_fault,
+    ("faults", "GET"): _show_faults,
+    ("faults", "DELETE"): _end_faults,
+    ("requests", "GET"): _show_requests,
+    ("requests", "DELETE"): _clear_requests,
+    ("topics", "POST"): _create_topic,
+    ("topics", "GET"): _show_topics,
+    ("reset", "POST"): _reset,
+}

@@ -1,0 +1,173 @@
+"""Carries out the rules in force on each request, before and after it is applied.
+
+    matched by a rule, before    delayed, refused with an error, or not applied at all
+    applied by the broker
+    matched by a rule, after     delayed, or its response is replaced or lost
+    logged
+
+A request that crashes its own broker is not applied; with `applied` it is applied and answered, and
+then the broker dies. A `disconnect` in the same place loses this response too.
+Without rules and without a log of requests, none of this is in the path of a request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from reference_impl.wire.adapter import Call
+from reference_impl.wire.apis import Api
+from reference_impl.wire.faults.error_answers import refusal, with_error
+from reference_impl.wire.faults.rule import (
+    ActiveRule,
+    Crash,
+    Delay,
+    Disconnect,
+    Drop,
+    Error,
+    LosePower,
+    OfCluster,
+    Request,
+)
+from reference_impl.wire.faults.rules_in_force import RulesInForce
+from reference_impl.wire.handled import Handled
+from reference_impl.wire.named_partitions import TopicName, named
+from reference_impl.wire.request_log import RequestLog
+from reference_impl.wire.served_broker import ServedBroker
+from reference_impl.wire.topic_ids import topic_ids
+
+Handle: TypeAlias = Callable[[Call], Awaitable[Handled]]
+
+
+@dataclass(slots=True)
+class AroundRequests:
+    """The rules of a cluster, its log of requests, and what carries out faults of the cluster."""
+
+    rules: RulesInForce
+    happen: Callable[[OfCluster], None]
+    log: RequestLog | None = None
+    applied: int = 0  # produce requests
+    requests: int = 0
+    _stopped: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def is_needed(self) -> bool:
+        return bool(self.rules) or self.log is not None
+
+    def stop(self) -> None:
+        """Ends the silence of all connections, since the cluster stops."""
+        self._stopped.set()
+
+    async def carry_out(self, broker: ServedBroker, call: Call, handle: Handle) -> Handled:
+        """Returns the result of the request, with the faults of the rules that act on it."""
+        self.requests += 1
+        request = await self._facts(broker, call)
+        entry = None if self.log is None else self.log.begin(request, call)
+        started_s = time.monotonic()
+        acting = self.rules.acting_on(request, applied=False)
+        handled = await self._before(acting, request, broker, call, handle)
+        if handled.is_answered and handled.is_applied:
+            self.applied += call.api is Api.PRODUCE and bool(handled.appended)
+            after = self.rules.acting_on(request, applied=True)
+            acting = [*acting, *after]
+            handled = await self._after(after, call, handled)
+        if self.log is not None and entry is not None:
+            took_ms = (time.monotonic() - started_s) * 1000
+            self.log.end(entry, call, handled, took_ms, [one.id for one in acting])
+        return handled
+
+    async def _facts(self, broker: ServedBroker, call: Call) -> Request:
+        partitions: tuple[tuple[str, int | None], ...] = ()
+        if self.log is not None or self.rules.read_partitions:
+            partitions = await _by_name(broker, named(call.body))
+        return Request(
+            broker=broker.broker_id,
+            api=call.api,
+            client_id=call.client_id,
+            partitions=partitions,
+        )
+
+    async def _before(
+        self,
+        acting: list[ActiveRule],
+        request: Request,
+        broker: ServedBroker,
+        call: Call,
+        handle: Handle,
+    ) -> Handled:
+        for active in acting:
+            match active.rule.fault:
+                case Delay(ms=ms):
+                    await asyncio.sleep(ms / 1000)
+                case Drop():
+                    return self._silent(active)
+                case Disconnect():
+                    return Handled(None, closes=True, is_answered=False)
+                case Error(error=error):
+                    return await self._refused(call, error, handle)
+                case _ as fault:
+                    self.happen(fault)
+                    if _ends(fault, request):
+                        return self._silent(None)
+        return await handle(call)
+
+    async def _after(self, acting: list[ActiveRule], call: Call, handled: Handled) -> Handled:
+        for active in acting:
+            match active.rule.fault:
+                case Delay(ms=ms):
+                    await asyncio.sleep(ms / 1000)
+                case Drop():
+                    return self._silent(active, handled)
+                case Disconnect():
+                    return replace(handled, frame=None, closes=True, is_answered=False)
+                case Error(error=error):
+                    if handled.frame is not None:
+                        return replace(handled, frame=with_error(call, handled.frame, error))
+                case _ as fault:
+                    self.happen(fault)
+        return handled
+
+    async def _refused(self, call: Call, error: str, handle: Handle) -> Handled:
+        if call.api is Api.METADATA:  # reads only; its response needs the brokers
+            handled = await handle(call)
+            assert handled.frame is not None, "a Metadata request has a response"
+            return replace(handled, frame=with_error(call, handled.frame, error), is_answered=False)
+        if call.api is Api.PRODUCE and call.body.acks == 0:
+            return Handled(None, closes=True, is_answered=False)
+        return Handled(refusal(call, error), is_answered=False)
+
+    def _silent(self, active: ActiveRule | None, handled: Handled | None = None) -> Handled:
+        async def silence() -> None:
+            ended = asyncio.create_task(
+                self._stopped.wait() if active is None else self.rules.ends(active)
+            )
+            stopped = asyncio.create_task(self._stopped.wait())
+            try:
+                await asyncio.wait((ended, stopped), return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                ended.cancel()
+                stopped.cancel()
+
+        appended = () if handled is None else handled.appended
+        return Handled(None, appended, closes=True, is_answered=False, silence=silence)
+
+
+def _ends(fault: OfCluster, request: Request) -> bool:
+    return isinstance(fault, Crash | LosePower) and fault.broker == request.broker
+
+
+async def _by_name(
+    broker: ServedBroker, found: list[tuple[TopicName, int | None]]
+) -> tuple[tuple[str, int | None], ...]:
+    """Returns the partitions with the name of each topic; unknown topic ids are left out."""
+    if all(isinstance(topic, str) for topic, _ in found):
+        return tuple((str(topic), index) for topic, index in found)
+    ids = await topic_ids(broker)
+    return tuple(
+        (name, index)
+        for topic, index in found
+        if (name := topic if isinstance(topic, str) else ids.name_of(topic)) is not None
+    )

@@ -1,0 +1,283 @@
+"""A fault of a served cluster as data: what happens, and at which requests.
+
+    do             of a request that `when` selects
+    -------------  ------------------------------------------------------------------------------
+    drop           no response; the connection stays open and silent until the rule ends
+    disconnect     no response; the connection is closed
+    delay          the request, or with `applied` its response, is late by `ms`
+    error          the response has the Kafka error of this name
+
+    do             of the cluster, at once or when `when` selects a request
+    -------------  ------------------------------------------------------------------------------
+    crash          the process of `broker` dies; its disk stays
+    lose-power     the broker dies; records that were not flushed are lost
+    start          the broker starts again
+    pause          the broker does nothing until it resumes, as after SIGSTOP
+    resume         a paused broker continues
+    split          `brokers` lose every message from and to the other brokers and the controller
+    heal           ends every split
+    elect          `broker`, or the next replica in sync, becomes the leader of a partition
+    advance-clock  the clock of the cluster goes forward by `ms`
+
+With `applied` a rule acts after the request was applied, and before its response is sent. Without
+it, a request with a `drop`, `disconnect` or `error` is not applied. Only requests count that can be
+selected: with `applied`, a produce request whose batches were all rejected is none.
+
+Counted events trigger rules, never the time: clients over TCP are not deterministic, but a seed and
+a count are.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from fnmatch import fnmatchcase
+from typing import Final
+
+from model.faults import InputFault
+from model.vocabulary import BrokerId
+from reference_impl.wire.apis import Api
+
+Node = BrokerId | str  # the text "controller", or a broker
+CONTROLLER_NAME: Final = "controller"
+
+
+class BadFault(InputFault):
+    """The error for an invalid fault; the message has the place, and what to write instead."""
+
+    def __init__(self, at: str, message: str) -> None:
+        super().__init__(f"{at}: {message}" if at else message)
+        self.at = at
+        self.message = message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drop:
+    """Sends no response, and nothing else on this connection until the rule ends."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disconnect:
+    """Closes the connection without a response."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delay:
+    """Handles the request, or sends its response, later."""
+
+    ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Error:
+    """Responds with a Kafka error, such as NOT_LEADER_OR_FOLLOWER."""
+
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crash:
+    """Kills the process of a broker; its disk stays."""
+
+    broker: BrokerId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LosePower:
+    """Kills a broker; its records that were not flushed are lost."""
+
+    broker: BrokerId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """Starts a broker that is down."""
+
+    broker: BrokerId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pause:
+    """Stops a broker until it is resumed; its connections stay open."""
+
+    broker: BrokerId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resume:
+    """Lets a paused broker continue."""
+
+    broker: BrokerId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split:
+    """Loses every message between two sides of the cluster; clients still reach every broker."""
+
+    brokers: tuple[BrokerId, ...]
+    others: tuple[Node, ...] | None = None  # None: all other brokers and the controller
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heal:
+    """Ends every split."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Elect:
+    """Elects another leader of a partition among its replicas in sync."""
+
+    topic: str
+    partition: int
+    broker: BrokerId | None = None  # None: the next replica in sync
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdvanceClock:
+    """Lets time pass for the cluster, not for its clients."""
+
+    ms: int
+
+
+OfRequest = Drop | Disconnect | Delay | Error
+OfCluster = Crash | LosePower | Start | Pause | Resume | Split | Heal | Elect | AdvanceClock
+Fault = OfRequest | OfCluster
+
+FAULTS: Final[Mapping[str, type[Fault]]] = {
+    "drop": Drop,
+    "disconnect": Disconnect,
+    "delay": Delay,
+    "error": Error,
+    "crash": Crash,
+    "lose-power": LosePower,
+    "start": Start,
+    "pause": Pause,
+    "resume": Resume,
+    "split": Split,
+    "heal": Heal,
+    "elect": Elect,
+    "advance-clock": AdvanceClock,
+}
+NAMES: Final = {kind: name for name, kind in FAULTS.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """The facts of one request that rules select by."""
+
+    broker: BrokerId
+    api: Api
+    client_id: str | None
+    partitions: tuple[tuple[str, int | None], ...] = ()  # None: the topic alone is named
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class When:
+    """Selects requests. A field that is None selects every request.
+
+    `client_id` and `topic` may have the wildcards * and ?. Selected requests are numbered from 1 on
+    since the rule was added. The rule acts on them from number `first` on, on each `every`-th one,
+    with the chance `probability`, and at most `times` times. With `nth` it acts on this one alone.
+    """
+
+    api: Api | None = None
+    topic: str | None = None
+    partition: int | None = None
+    client_id: str | None = None
+    broker: BrokerId | None = None
+    applied: bool = False
+    first: int = 1
+    every: int = 1
+    times: int | None = None
+    nth: int | None = None
+    probability: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("first", "every", "times", "nth"):
+            count = getattr(self, name)
+            if count is not None and count < 1:
+                raise BadFault(f"when.{name}", f"{count}: requests are counted from 1")
+        if self.probability is not None and not 0 <= self.probability <= 1:
+            raise BadFault("when.probability", f"{self.probability}: write a number from 0 to 1")
+        others = (self.first, self.every, self.times, self.probability)
+        if self.nth is not None and others != (1, 1, None, None):
+            raise BadFault("when.nth", "leave out first, every, times and probability beside it")
+
+    @property
+    def reads_partitions(self) -> bool:
+        return self.topic is not None or self.partition is not None
+
+    def selects(self, request: Request) -> bool:
+        """Returns whether the request matches; ignores how many matched before."""
+        return (
+            self.api in (None, request.api)
+            and self.broker in (None, request.broker)
+            and _like(self.client_id, request.client_id or "")
+            and (not self.reads_partitions or any(map(self._selects_partition, request.partitions)))
+        )
+
+    def _selects_partition(self, named: tuple[str, int | None]) -> bool:
+        topic, partition = named
+        return _like(self.topic, topic) and self.partition in (None, partition)
+
+    def selects_number(self, number: int, acted: int, coins: random.Random) -> bool:
+        """Returns whether the rule acts on the request with this number, from 1 on."""
+        if self.nth is not None:
+            return number == self.nth
+        since = number - self.first + 1
+        return (
+            since >= 1
+            and since % self.every == 0
+            and (self.times is None or acted < self.times)
+            and (self.probability is None or coins.random() < self.probability)
+        )
+
+
+def _like(pattern: str | None, name: str) -> bool:
+    return pattern is None or pattern == name or fnmatchcase(name, pattern)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A fault, the requests that trigger it, and a rule that comes into force when it first acts.
+
+    `when` is None if the fault happens at once.
+    """
+
+    fault: Fault
+    when: When | None = None
+    then: Rule | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.fault, OfRequest) and self.when is None:
+            raise BadFault("when", 'name the requests, for example {"api": "Produce"}; {} is all')
+
+
+@dataclass(slots=True, eq=False)
+class ActiveRule:
+    """A rule in force: how many requests it has selected, and how many it has acted on."""
+
+    id: int
+    rule: Rule
+    seed: int
+    seen: int = 0
+    acted: int = 0
+    _coins: random.Random = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._coins = random.Random(f"fault {self.id} {self.seed}")
+
+    def sees(self, request: Request) -> bool:
+        """Counts the request if it matches; returns whether the rule acts on it."""
+        when = self.rule.when
+        if when is None or not when.selects(request):
+            return False
+        self.seen += 1
+        acts = when.selects_number(self.seen, self.acted, self._coins)
+        self.acted += acts
+        return acts
+
+
+def field_names(kind: type[Fault | When | Rule]) -> tuple[str, ...]:
+    return tuple(one.name for one in fields(kind))

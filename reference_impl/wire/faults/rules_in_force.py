@@ -1,0 +1,96 @@
+"""The rules in force, in the order in which they were added.
+
+Every rule counts each request that it matches. If several rules select a request, the first fault
+of a request acts, and every fault of the cluster. Removing a rule wakes the connections that it
+keeps silent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from model.faults import InputFault
+from reference_impl.wire.faults.rule import ActiveRule, OfRequest, Request, Rule
+
+
+class UnknownRule(InputFault):
+    """The error for the number of a rule that is not in force."""
+
+
+@dataclass(slots=True)
+class RulesInForce:
+    """The rules of a cluster; `seed` decides the requests of rules with a probability."""
+
+    seed: int = 0
+    _rules: dict[int, ActiveRule] = field(default_factory=dict[int, ActiveRule])
+    _added: int = 0
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __iter__(self) -> Iterator[ActiveRule]:
+        return iter([*self._rules.values()])
+
+    def __bool__(self) -> bool:
+        return bool(self._rules)
+
+    def add(self, rule: Rule) -> ActiveRule:
+        self._added += 1
+        active = self._rules[self._added] = ActiveRule(self._added, rule, self.seed)
+        return active
+
+    def of_id(self, number: int) -> ActiveRule:
+        """Returns the rule in force with this number; raises UnknownRule."""
+        if number not in self._rules:
+            known = ", ".join(map(str, self._rules)) or "there are none"
+            raise UnknownRule(f"no fault {number} is in force; those in force: {known}")
+        return self._rules[number]
+
+    def remove(self, *ended: ActiveRule) -> None:
+        for active in ended:
+            self._rules.pop(active.id, None)
+        self._wake()
+
+    def clear(self) -> None:
+        self._rules.clear()
+        self._wake()
+
+    async def ends(self, active: ActiveRule) -> None:
+        """Waits until the rule is no longer in force."""
+        while self._rules.get(active.id) is active:
+            await self._changed.wait()
+
+    async def has_acted(self, active: ActiveRule, times: int) -> None:
+        """Waits until the rule has acted so often."""
+        while active.acted < times:
+            await self._changed.wait()
+
+    @property
+    def read_partitions(self) -> bool:
+        """True if a rule depends on the partitions that a request names."""
+        return any(one.rule.when and one.rule.when.reads_partitions for one in self)
+
+    def acting_on(self, request: Request, *, applied: bool) -> list[ActiveRule]:
+        """Counts the request before or after it is applied; returns the rules that act on it.
+
+        Faults of the cluster come first, since the fault of a request may end it. The rules that
+        follow the acting ones come into force.
+        """
+        of_phase = [one for one in self if one.rule.when and one.rule.when.applied == applied]
+        selecting = [one for one in of_phase if one.sees(request)]
+        first = next((one for one in selecting if isinstance(one.rule.fault, OfRequest)), None)
+        acting: list[ActiveRule] = []
+        for one in selecting:
+            if isinstance(one.rule.fault, OfRequest) and one is not first:
+                one.acted -= 1
+                continue
+            acting.append(one)
+            if one.rule.then is not None and one.acted == 1:
+                self.add(one.rule.then)
+        if acting:
+            self._wake()
+        return sorted(acting, key=lambda one: isinstance(one.rule.fault, OfRequest))
+
+    def _wake(self) -> None:
+        self._changed.set()  # wakes every waiter; each looks at the rules again
+        self._changed = asyncio.Event()

@@ -1,0 +1,64 @@
+"""Paused nodes and split links of a served cluster.
+
+A paused node takes no step: its timers, messages and requests wait until it resumes, as after
+SIGSTOP. A message over a split link is lost; the nodes notice this by their timeouts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from reference_impl.node.step import Input
+from reference_impl.protocol.messages import NodeId
+
+Waiting = list[tuple[Input, int | None]]  # each with the life of the node that it is for
+
+
+@dataclass(slots=True)
+class Interruptions:
+    """The nodes that are paused, with what waits for each, and the pairs that are split."""
+
+    _paused: dict[NodeId, Waiting] = field(default_factory=dict[NodeId, Waiting])
+    _split: set[frozenset[NodeId]] = field(default_factory=set[frozenset[NodeId]])
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    # ------------------------------------------------------------ pauses
+
+    def is_paused(self, node: NodeId) -> bool:
+        return node in self._paused
+
+    def pause(self, node: NodeId) -> None:
+        self._paused.setdefault(node, [])
+
+    def resume(self, node: NodeId) -> Waiting:
+        """Ends the pause; returns what has waited, in order. Empty if the node was not paused."""
+        waiting = self._paused.pop(node, [])
+        self._changed.set()  # wakes every waiter; each looks at its node again
+        self._changed = asyncio.Event()
+        return waiting
+
+    def holds(self, node: NodeId, event: Input, life: int | None) -> bool:
+        """Keeps the event if the node is paused; returns whether it is."""
+        if node not in self._paused:
+            return False
+        self._paused[node].append((event, life))
+        return True
+
+    async def running(self, node: NodeId) -> None:
+        """Waits until the node is not paused."""
+        while node in self._paused:
+            await self._changed.wait()
+
+    # ------------------------------------------------------------ splits
+
+    def split(self, one_side: Iterable[NodeId], other_side: Iterable[NodeId]) -> None:
+        others = [*other_side]
+        self._split |= {frozenset({one, other}) for one in one_side for other in others}
+
+    def heal(self) -> None:
+        self._split.clear()
+
+    def is_split(self, one: NodeId, other: NodeId) -> bool:
+        return bool(self._split) and frozenset({one, other}) in self._split
