@@ -75,6 +75,7 @@ def broker_command(
     """
     from reference_impl.node.bugs import bugs_named
     from reference_impl.wire.faults.reading import parsed
+    from reference_impl.wire.freed_memory import keep_freed_memory
     from reference_impl.wire.serve import ServeOptions, serve
 
     if applied_log is not None and (applied_log.exists() or not applied_log.parent.is_dir()):
@@ -96,4 +97,5 @@ def broker_command(
         url = None if cluster.control is None else cluster.control.url
         run.emit(Ready(bootstrap_servers=cluster.bootstrap_servers, control=url))
 
+    keep_freed_memory()
     asyncio.run(serve(options, on_ready=ready, note=run.note))

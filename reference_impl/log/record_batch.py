@@ -207,6 +207,17 @@ def whole_batches(data: bytes) -> Iterator[bytes]:
         at = end
 
 
+def last_header(data: bytes) -> Header:
+    """Returns the header of the last whole batch; raises CorruptBatch if there is none."""
+    start = end = 0
+    while len(data) - end >= _PREFIX.size:
+        _, length = _PREFIX.unpack_from(data, end)
+        if end + _PREFIX.size + length > len(data) or length < _HEADER.size - _PREFIX.size:
+            break
+        start, end = end, end + _PREFIX.size + length
+    return header(data[start:end])
+
+
 def stamped(batch: bytes, *, base_offset: Offset, leader_epoch: LeaderEpoch) -> bytes:
     """Returns the batch with the base offset and leader epoch that the leader assigns."""
     return b"".join(

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from model.vocabulary import Offset, TopicPartition
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.producer_state import ProducerStates
-from reference_impl.log.record_batch import header, whole_batches
+from reference_impl.log.record_batch import last_header
 from reference_impl.node.bugs import REORDERED_BY, REORDERED_EVERY, ZERO_OFFSET_EVERY, Bug
 from reference_impl.node.context import Context
 from reference_impl.node.step import (
@@ -258,9 +258,8 @@ def fetch_response(
     fetched = replace(fetched, last_stable_offset=stable)
     if not request.read_committed or not found or Bug.ABORTED_NOT_TOLD in context.bugs:
         return fetched
-    *_, last = whole_batches(found)
     aborted = replica.producers.transactions.aborted_between(
-        request.fetch_offset, header(last).next_offset
+        request.fetch_offset, last_header(found).next_offset
     )
     return replace(fetched, aborted=aborted)
 

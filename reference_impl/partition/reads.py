@@ -229,8 +229,8 @@ def _answer_or_wait(
     *,
     at_once: bool,
 ) -> StepResult[Leader]:
-    found = read(leader, context, request)
-    if not found and not at_once and request.max_wait_ms > 0:
+    may_wait = not at_once and request.max_wait_ms > 0
+    if may_wait and not read(leader, context, request):
         waiting = WaitingFetch(requester, request, context.now_ms + request.max_wait_ms)
         leader = replace(leader, waiting_fetches=(*leader.waiting_fetches, waiting))
         return wake_by(leader, waiting.deadline_ms)

@@ -79,12 +79,12 @@ class Call:
         """Returns the frame of the response, with its length prefix."""
         name, kind = _response(self.api, self.version)
         entity = self.make(name, throttle_time=_ZERO, **values)
-        out = bytearray(_LENGTH.size)
+        out = [b""]
         header = kind.__header_schema__
         writer(header)(out, header(correlation_id=self.correlation_id))
         writer(kind)(out, entity)
-        _LENGTH.pack_into(out, 0, len(out) - _LENGTH.size)
-        return bytes(out)
+        out[0] = _LENGTH.pack(sum(map(len, out)))
+        return b"".join(out)
 
 
 def decode(frame: bytes, limits: FrameLimits = LIMITS) -> Call:

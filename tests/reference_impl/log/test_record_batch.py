@@ -20,8 +20,10 @@ from reference_impl.log.record_batch import (
     decode,
     encode,
     header,
+    last_header,
     stamped,
     verified,
+    whole_batches,
 )
 
 timestamps = st.integers(-1, 2**53)
@@ -221,3 +223,16 @@ def test_lz4_blocks_do_not_refer_to_each_other_because_kafka_reads_no_others() -
     flags = batch[61 + 4]  # behind the batch's header and the magic number of lz4
     assert flags & 0x20
     assert decode(batch)[0][1].value == b"x" * 200_000
+
+
+@given(count=st.integers(1, 4), cut=st.integers(0, 80))
+def test_the_last_header_is_that_of_the_last_whole_batch(count: int, cut: int) -> None:
+    """A fetch may cut the last batch off."""
+    data = b"".join(encode([Record(value=b"v" * n)] * (n + 1)) for n in range(count))
+    data = data[: len(data) - cut]
+    whole = [*whole_batches(data)]
+    if not whole:
+        with pytest.raises(CorruptBatch):
+            last_header(data)
+    else:
+        assert last_header(data) == header(whole[-1])
