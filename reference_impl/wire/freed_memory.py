@@ -3,7 +3,7 @@
 A response of a megabyte is built in two blocks of memory. After it is sent, glibc returns both to
 the system, and the next response takes 500 page faults: 1.5 ms of its 1.9 ms on a virtual machine.
 
-Source: mallopt(3): M_TRIM_THRESHOLD, M_MMAP_THRESHOLD.
+The manual page mallopt(3) describes both settings, M_TRIM_THRESHOLD and M_MMAP_THRESHOLD.
 """
 
 from __future__ import annotations
