@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -135,3 +136,17 @@ def test_the_campaign_ends_by_its_budget_and_by_an_interrupt(
     last = kept(record.KEPT)[-1]
     assert (last.known, last.verdict) == ("unclean-election", "interrupted")
     assert "| unclean-election |" in (tmp_path / "hunt.md").read_text()
+
+
+def test_faults_end_after_some_time_or_when_every_record_is_sent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sent = threading.Event()
+    monkeypatch.setattr(campaign, "FAULTS_S", 0.01)
+    assert campaign._over(sent).wait(5)
+
+    monkeypatch.setattr(campaign, "FAULTS_S", 60.0)
+    over = campaign._over(sent)
+    assert not over.is_set()
+    sent.set()
+    assert over.wait(5)
