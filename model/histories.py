@@ -102,7 +102,7 @@ class Poll:
 
 @dataclass(frozen=True, slots=True)
 class EndOffset:
-    """The end offset of a log, as a client received it: the offset that the next record would get.
+    """The end offset of a log that a client received.
 
     At isolation level `read_committed` this is the last stable offset, otherwise the high
     watermark.

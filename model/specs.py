@@ -47,8 +47,7 @@ SPECS: tuple[str, ...] = tuple(dict.fromkeys(v.spec for v in VARIANTS))
 def variants_of(spec: str) -> tuple[Variant, ...]:
     """Returns the variants of a spec, versions first; `spec` is a name in the table or a .py file.
 
-    Raises UnknownName for a name that is not in the table, SpecError for a file that cannot be
-    read.
+    Raises UnknownName for an unknown name, and SpecError for a file that cannot be read.
     """
     if spec.endswith(".py"):
         return load(Path(spec))

@@ -51,10 +51,9 @@ class GroupOffsetsClaims(GroupOffsetsActions):
         return s.log[x].is_marker() & (s.log[x].producer == s.log[at].producer)
 
     def counts(s, at: LogOffset) -> Bool:
-        """True if the commit at the offset `at` is in effect.
+        """True if the commit at the offset `at` is in effect, and no tombstone follows it.
 
-        The commit is outside transactions, or its producer's first marker after it is a COMMIT. In
-        both cases, no tombstone may follow the commit.
+        The commit is outside transactions, or its producer's next marker in the log is a COMMIT.
         """
         decided = exists(
             all_of(

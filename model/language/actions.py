@@ -59,10 +59,9 @@ class Action:
 class Claim:
     """A formula about the states or the steps of a spec.
 
-    Every reachable state must satisfy a formula about states; for a witness, some reachable state
-    must. A formula about steps must be true of every step that changes the state. Its variables
-    mean the state before the step; its `after` variables (`terms.Variable.after`) mean the state
-    after the step.
+    A claim about states must be true of every reachable state; a witness, of at least one. A claim
+    about steps must be true of every step that changes the state. It uses `after` variables
+    (`terms.Variable.after`) for the state after the step.
     """
 
     name: str

@@ -1,8 +1,8 @@
 """Replaces the bound variables of quantifiers, so that equal quantifiers become the same term.
 
-Tracing makes a new symbol for every `for x in Sort`. When a quantifier is complete, canonical
-variables replace its symbols. Sort, name and level determine a canonical variable; the level is the
-number of quantifiers inside. An outer quantifier has a higher level than those inside, so no
+Tracing makes a new symbol for every `for x in Sort`. When a quantifier is complete, a canonical
+variable replaces each of its symbols. Variables with the same sort, name and level are the same.
+The level is the number of quantifiers inside: an outer quantifier has a higher level, so no
 variable is captured.
 """
 
@@ -19,8 +19,7 @@ from model.language import terms as t
 def canonical(sort: t.SortInfo, name: str, level: int) -> t.Local:
     """Returns the bound variable that replaces the traced symbol of a quantifier.
 
-    Quantifiers with equal sort, name and level get the same variable, so equal quantifiers become
-    the same term.
+    Equal arguments give the same variable.
     """
     return t.Local(sort, name, level=level)
 

@@ -226,8 +226,8 @@ def lower(value: object, sort: Any) -> t.Node:
 def agree(left: t.Node, right: t.Node) -> tuple[t.Node, t.Node]:
     """Converts two nodes to one common sort, so that they can be compared or assigned.
 
-    If only one node's sort has the value `nothing`, the other node is converted to this sort.
-    Raises SpecError if the sorts differ in any other way.
+    If only one of the sorts has the value `nothing`, both nodes get this sort. Raises SpecError if
+    the sorts differ in any other way.
     """
     a, b = left.sort, right.sort
     if a == b:

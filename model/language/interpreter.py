@@ -45,8 +45,8 @@ Env = Mapping[int, Value]  # uid of a parameter or bound variable -> its value
 def joined(before: State, after: State) -> State:
     """Joins the states before and after a step into one state, for formulas about steps.
 
-    Each variable has two entries: its name for the state before, its `after` name for the state
-    after.
+    Each variable has two entries: under its own name the value before the step, under its `after`
+    name the value after the step.
     """
     return {**before, **{(f"{name}{t.AFTER}", keys): v for (name, keys), v in after.items()}}
 

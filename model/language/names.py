@@ -1,7 +1,7 @@
-"""Collects names for terms, so that a term is printed by the local name that a spec gives it.
+"""Collects the local names that a spec gives to terms; a term is printed by its name.
 
-The names are collected when a method of the spec returns. Equal terms are one object, so a name
-from anywhere in an action is used for this term everywhere in the action.
+The names are collected when a method of the spec returns. Equal terms are one object, so a term has
+the same name everywhere in an action.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """Finds which elements of an ordered sort can make a formula true, by the comparisons in it.
 
-`narrowed` reads a formula about a bound variable and returns *branches*: sets of elements. Every
-element for which the formula can be true is in a branch. The other elements make the formula false,
-without reaching an undefined term. A branch has bounds for the element. A branch may also have a
-row, which is a variable indexed by the element; the row's value at the element must be above a
-number:
+`narrowed` reads a formula about a bound variable and returns its *branches*, one for each disjunct.
+Each element that can make the formula true is in a branch. For all other elements the formula is
+false, without an undefined term.
+
+A branch has bounds for the element. It may also have a row: a variable indexed by the element,
+whose value there must be above a number.
 
     (start <= o) & (o < end) & ...      bounds start and end
     (o < end) & (own < row[o])          bound end, and the values of the row above own
@@ -47,10 +48,8 @@ class Narrowed:
 def narrowed(formula: t.Node, binder: t.Local, free: Free) -> Sequence[Narrowed]:
     """Returns one `Narrowed` for each disjunct of the formula.
 
-    Together the results allow every value of the bound variable that satisfies the formula, and
-    perhaps more values.
-
-    If no comparison restricts the bound variable, the result is one `Narrowed` without conditions.
+    Together they allow every value that can satisfy the formula, and perhaps more values. Without a
+    comparison that restricts the bound variable, the result is one `Narrowed` without conditions.
     """
     match formula:
         case t.And():
@@ -72,8 +71,7 @@ def narrowed(formula: t.Node, binder: t.Local, free: Free) -> Sequence[Narrowed]
 def is_defined(n: t.Node, free: Free) -> bool:
     """Returns True if the term is defined in every state.
 
-    A defined term is always evaluated without the error Undefined, and its value is always in its
-    sort.
+    That is, it never raises Undefined, and its value is always in its sort.
     """
     match n:
         case t.Const():

@@ -1,7 +1,7 @@
 """Finds a mistake that types cannot find: `&` and `|` bind tighter than `==` and `<`.
 
-Python reads `s.begun[x] == s.done[x] & s.known[x]` as a comparison with the conjunction. If all
-three terms are formulas, no type is wrong, so this check parses the source text.
+Python reads `s.begun[x] == s.done[x] & s.known[x]` as `==` with a conjunction on its right. If all
+three terms are formulas, all types are correct. So this check parses the source text.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """A state of a spec that is cheap to copy: each variable is a tree of rows, which states share.
 
-A row holds the values of a variable along one key, in blocks of 64. A changed row copies one block
-and the list of blocks, and shares all other blocks with the row before. So the time of a step grows
-with the values that the step writes, not with the size of the log. If a whole row is assigned to
-another variable, both variables share the row.
+A row has the values of a variable along one key, in blocks of 64. To change a value, one block and
+the list of blocks are copied; the new row shares the other blocks with the old one. So the time of
+a step depends on the number of values that it writes, not on the size of the log. If a whole row is
+assigned to another variable, both variables share the row.
 
     RowState    variable -> value; with a key, a row of values; with two keys, a row of rows
     Row.above   the positions with a value above a bound, found by the greatest value of each block

@@ -1,6 +1,6 @@
-"""A finite scope: for each sort, its number of elements or its range of integers.
+"""A finite scope: the number of elements of each sort, or its range of integers.
 
-Exploration needs a scope; a proof needs none. A scope may name a sort by its class or by its name.
+Exploration needs a scope; a proof needs none. A scope names a sort by its class or by its name.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Prints terms in the notation of the specs.
 
-If a term is used several times, `Script` gives it a name and prints it once, on a `where` line.
+`Script` gives a name to a term that is used several times, and prints the term once, on a `where`
+line.
 """
 
 from __future__ import annotations

@@ -61,9 +61,10 @@ Shape = LeafShape | MapShape | RecordShape
 
 
 def shape_of(hint: Any) -> Shape | None:
-    """Returns the shape (value, map or record) that an annotation declares; None if it is no state.
+    """Returns the shape that an annotation declares: a value, a map or a record.
 
-    Raises SpecError for a map whose key or value has no shape.
+    Returns None if the annotation declares no state variable. Raises SpecError for a map whose key
+    is no sort or whose value has no shape.
     """
     origin = typing.get_origin(hint)
     if origin in (types.UnionType, typing.Union):
@@ -295,9 +296,10 @@ class Record:
 
 
 def no_such(owner: object, what: str, name: str, known: Iterable[str]) -> Exception:
-    """Returns the error for an unknown attribute: a SpecError with the nearest name.
+    """Returns the error for an unknown attribute: a SpecError with the nearest known name.
 
-    If the name begins with `_`, the error is an AttributeError, which Python itself expects.
+    For a name that begins with `_` it is an AttributeError, because Python looks up such names
+    itself.
     """
     fault = AttributeError if name.startswith("_") else SpecError
     return fault(
@@ -306,10 +308,10 @@ def no_such(owner: object, what: str, name: str, known: Iterable[str]) -> Except
 
 
 def reraise_property_error(owner: object, name: str) -> None:
-    """Raises SpecError if a property of the class failed with an AttributeError.
+    """Raises SpecError with the cause, if a property of the class failed with an AttributeError.
 
-    Python then calls `__getattr__` with the name of the property. Without this check, the error
-    message would say that the property itself does not exist.
+    After this failure Python calls `__getattr__`, whose error would say that there is no such
+    property.
     """
     found = inspect.getattr_static(type(owner), name, None)
     if isinstance(found, property | cached_property):

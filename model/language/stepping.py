@@ -38,8 +38,7 @@ Elements: TypeAlias = Callable[[RowState, Env], Iterable[int]]
 class _Write:
     """One assignment of an action, compiled to Python functions.
 
-    `shares` returns the row that the assignment copies as a whole; it is None for other
-    assignments.
+    `shares` returns the row that is assigned as a whole; None if the assignment is of another kind.
     """
 
     write: t.Write
@@ -158,8 +157,8 @@ class Stepper:
     def _whole_row(self, write: t.Write, free: Free) -> Callable[[RowState, Env], Row] | None:
         """Returns a Python function that computes the whole row that the assignment stores.
 
-        The row is either another row with the same sorts, or a row with one constant everywhere.
-        Returns None for an assignment of another kind.
+        This is another row with the same sorts, or a row with the same value everywhere. Returns
+        None if the assignment does not store a whole row.
         """
         if not write.binders or not write.keys or write.keys[-1] is not write.binders[-1]:
             return None
@@ -184,7 +183,7 @@ class Stepper:
         return self._row(value, free)
 
     def _row(self, n: t.Get, free: Free) -> Callable[[RowState, Env], Row]:
-        """Returns a Python function that finds the row which the term `n` reads.
+        """Returns a Python function that finds the row in which the term `n` reads a value.
 
         The row is the variable at all keys of `n` except the last one.
         """
@@ -206,12 +205,10 @@ class Stepper:
     def _loops_of(
         self, binders: Sequence[t.Local], formula: t.Node, free: Free
     ) -> list[tuple[int, Elements]]:
-        """Returns one loop for each bound variable.
+        """Returns, for each bound variable, its uid and a function that lists the elements to
+        visit.
 
-        A loop is the variable's uid and a function that lists the elements to visit.
-
-        The innermost loop visits only elements for which the formula may be true; the other loops
-        visit all elements.
+        Only the last list leaves out elements: those for which the formula cannot be true.
         """
         loops = [(b.uid, self._all(b)) for b in binders[:-1]]
         if binders:

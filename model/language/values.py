@@ -1,7 +1,6 @@
 """Prints values, state variables and actions: `b0`, `log[b1].record[0]`, `{b0 b1}`.
 
-An element is printed with the prefix of its sort. A set is printed as one value, a record as its
-fields.
+An element is printed with the prefix of its sort, a set as one value, a record field by field.
 """
 
 from __future__ import annotations
@@ -117,9 +116,9 @@ class Writer:
                     yield from self._items(inner, f"{path}.{name}", keys, whole, name, state)
 
     def changes(self, before: State, after: State) -> list[tuple[str, list[str]]]:
-        """Returns each record or variable that the step changes, with its changes as text.
+        """Returns pairs: a record or variable that the step changes, and the texts of its changes.
 
-        The text of a change is `old → new`; in a record, the name of the field comes first.
+        A text is `old → new`; in a record, the name of the field comes first.
         """
         changed: dict[str, list[str]] = {}
         for old, new in zip(self.items(before), self.items(after), strict=True):

@@ -109,9 +109,10 @@ class AbstractReplicationActions(AbstractReplicationState):
     # ---- replicas after an election
 
     def depart(s, r: Replica, newer: LeaderEpoch) -> None:
-        """Records that a replica goes to a newer leader epoch; only the proof reads this record.
+        """Updates the history variable `departure` when a replica moves to a newer leader epoch.
 
         For each epoch that an ISR member has left, `departure` keeps the smallest fetched offset.
+        Only the proof uses this variable.
         """
         for e in LeaderEpoch:
             had, fetched = s.departure[e], s.led[e].fetched[r]

@@ -294,9 +294,10 @@ class ReplicationWithLosses(AbstractReplication):
         s.replica[r].is_leader = false
 
     def forget_proposals(s, r: Replica) -> None:
-        """The controller refuses proposals that have an old broker epoch of the replica (KIP-903).
+        """Drops all ISR proposals about a replica that restarted: its old broker epoch is in them
+        (KIP-903).
 
-        These are the proposals to add the replica, and the replica's own proposals. Without this
+        These are the proposals to add the replica, and its own proposals as leader. Without this
         rule, the variant `old-broker-epoch` breaks the claim `isr_has_what_is_committed`.
         """
         for f in Replica:

@@ -1,7 +1,7 @@
-"""For each hard condition of the replication proof, the lemmas that suffice to prove it.
+"""The lemmas that suffice to prove each hard condition of the replication proof.
 
-With all lemmas the solver takes much longer. A selection that is too small does no harm: a
-condition that it does not prove is tried again with all lemmas.
+With all lemmas the solver takes much longer. If the selected lemmas do not prove a condition, the
+solver tries again with all lemmas.
 """
 
 from __future__ import annotations

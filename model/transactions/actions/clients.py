@@ -150,7 +150,7 @@ class Clients(Markers):
     def is_decided_under(s, k: Transaction) -> Bool:
         """True if the last decision was about a transaction with this producer id and epoch.
 
-        The decision has moved the producer to the next epoch, or to another producer id.
+        The decision itself has moved the producer to the next epoch, or to another producer id.
         """
         m, stamp = s.metadata, s.stamp[k]
         return any_of(
