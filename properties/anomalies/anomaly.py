@@ -1,8 +1,8 @@
 """An anomaly: a statement about histories, a checker that finds violations, and their text.
 
-Each anomaly is a module with five parts: the row that describes one violation; the literal
-definition that finds the rows; the count of the checked observations (`observed`); the rendering of
-a row (`explain`); the anomaly itself, which is an entry of the catalogue.
+Each anomaly is a module with five parts: the row (the fields of one violation); the literal
+definition, which finds the rows; `observed`, the number of checked observations; `explain`, the
+text of a row; and `ANOMALY`, the entry of the catalogue.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ RowT = TypeVar("RowT", bound=Row)
 class Anomaly:
     """What clients must never observe, and how the analysis finds it.
 
-    `permits` maps a condition (`Declarations.conditions`) to the reason why the anomaly is no fault
-    under that condition. `observes` describes what `observed` counts: the observations on which a
-    verdict is based. `only_with` names a declaration: without it the analysis does not look for
-    this anomaly. If `made_of` names other anomalies, this anomaly has their rows and no rows of its
-    own.
+    - `permits` maps a condition (`Declarations.conditions`) to the reason why the anomaly is no
+      fault under that condition.
+    - `observes` describes what `observed` counts.
+    - `only_with` names a declaration: without it the analysis does not look for this anomaly.
+    - `made_of` names other anomalies: this anomaly has their rows, and none of its own.
     """
 
     id: str

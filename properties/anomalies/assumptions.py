@@ -1,7 +1,6 @@
 """Assumptions of every analysis of a history; if one fails, only this failure is reported.
 
-A recorder that breaks an assumption would make a correct system look broken, so the assumptions are
-checked first.
+They are checked first, because a recorder that breaks one would make a correct system look broken.
 
 Source: etcd's robustness tests, which report a broken assumption as a separate result.
 """
@@ -88,7 +87,7 @@ def repeated_values(history: History) -> tuple[RepeatedValue, ...]:
 def overlapping_operations(history: History) -> tuple[OverlappingOperations, ...]:
     """Returns one row per operation invoked while its process had an earlier operation open.
 
-    If several earlier operations were open, the row names the one that completes last.
+    If several earlier operations were open, the row names the last one to complete.
     """
 
     def closes(operation: Operation) -> float:
@@ -125,8 +124,8 @@ def backwards_operations(history: History) -> tuple[BackwardsOperation, ...]:
 def mixed_operations(history: History) -> tuple[MixedOperation, ...]:
     """Returns no rows: a `History` cannot break this assumption.
 
-    Each operation of a `History` is one object. In a table with one row per micro-operation, the
-    rows of an operation may contradict each other.
+    Only a table with one row per micro-operation can: the rows of one operation may contradict each
+    other.
     """
     del history
     return ()

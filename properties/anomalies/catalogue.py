@@ -1,7 +1,7 @@
 """The catalogue: all anomalies that the history analysis decides.
 
-The user's declarations affect an entry: a declaration may permit the anomaly, or change its
-definition. With `jepsen` declared, the anomalies have the names of Jepsen's checker.
+A declaration of the user may permit an anomaly or change its definition. With `jepsen` declared,
+the anomalies have the names of Jepsen's checker.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class NotLookedFor(InputFault):
 def named(
     names: tuple[str, ...] = (), declared: Declarations = NOTHING_DECLARED
 ) -> tuple[Anomaly, ...]:
-    """Returns the anomalies with these names in catalogue order, or all if no name is given.
+    """Returns the anomalies with these names in catalogue order; all if no name is given.
 
-    Raises UnknownName for a name that does not exist, and NotLookedFor for an anomaly that needs
-    another option.
+    Raises UnknownName for a name that does not exist. Raises NotLookedFor for an anomaly that the
+    present declarations leave out.
     """
     of_all = catalogue(declared)
     needs = {one.id: one.only_with for one in EVERY}

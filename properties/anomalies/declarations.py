@@ -1,8 +1,8 @@
 """Declarations of the user about a history: facts that the history itself does not record.
 
-Some declarations are *conditions*: the field `permits` of an anomaly maps a condition to the reason
-why the anomaly is then no fault. Other declarations complete the history (`applied`): polls without
-a recorded isolation level get the declared level.
+Some declarations are *conditions* under which an anomaly may be no fault: see its field `permits`.
+Others complete the history (`applied`): polls without a recorded isolation level get the declared
+level.
 
 Source: jepsen.tests.kafka, the test's flags :sub-via and :ww-deps.
 """
@@ -28,10 +28,11 @@ UNFINISHED: Final = "unfinished"
 class Declarations:
     """What the user declares about a history: its clients, its topics, and options of the analysis.
 
-    `ww_deps` adds write dependencies to the cycle search, `rw_deps` adds anti-dependencies.
-    `isolation` is the level of polls without a recorded level. Any record of the `compacted` topics
-    may be gone. A history is `finished` if its readers in the end read every log to its end.
-    `jepsen` applies the rules of Jepsen's checker.
+    - `ww_deps` adds write dependencies to the cycle search, `rw_deps` adds anti-dependencies.
+    - `isolation` is the level of polls without a recorded level.
+    - `compacted` has the topics from which any record may be gone.
+    - `finished` is true if the readers in the end read every log to its end.
+    - `jepsen` applies the rules of Jepsen's checker.
     """
 
     sub_via: frozenset[SubVia] = frozenset({"assign"})

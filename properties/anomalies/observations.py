@@ -1,12 +1,12 @@
 """Observations in a history: which value the log of a key has at which offset.
 
 A send shows its offset if its operation must have taken effect: the operation ended `ok`, or it
-ended `info` and a poll that ended `ok` returned one of its records. A poll always shows an offset,
-however its operation ended: a consumer must receive only committed records.
+ended `info` and a poll that ended `ok` returned one of its records. A poll always shows the offsets
+of its values, because a consumer must receive only committed records.
 
-A poll at `read_uncommitted` proves less, because it may return records that are aborted later. It
-does not prove that an operation took effect. If a send of the value failed, the poll also does not
-prove the value's offset.
+A poll at `read_uncommitted` proves less, because its records may be aborted later. It does not
+prove that an operation took effect. It proves the offset of a value only if no send of this value
+failed.
 
 Source: jepsen.tests.kafka version-orders and must-have-committed?.
 Simplified: Jepsen numbers the observed offsets and compares these numbers. Here the offsets
@@ -64,10 +64,9 @@ def _committed_reads(history: History) -> frozenset[KeyValue]:
 
 
 def must_have_taken_effect(operation: Operation, read: AbstractSet[KeyValue]) -> bool:
-    """Returns True if the operation surely took effect.
+    """Returns True if the operation ended `ok`, or ended `info` and one of its records was read.
 
-    An operation took effect if it ended `ok`, or if it ended `info` and one of its records was
-    read. The parameter `read` has the records that were read.
+    `read` has the records that were read.
     """
     sent = {(micro.key, micro.value) for micro in operation.did if isinstance(micro, Send)}
     return operation.outcome == "ok" or (operation.outcome == "info" and not sent.isdisjoint(read))

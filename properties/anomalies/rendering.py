@@ -27,9 +27,9 @@ def render(
     offset: int | None = None,
     value: str | None = None,
 ) -> str:
-    """Returns the operation in history notation, limited to its micro-operations on the key.
+    """Returns the operation in history notation, with only its micro-operations on the key.
 
-    If an offset or a value is passed, only micro-operations with that offset or value are rendered.
+    If an offset or a value is passed, only micro-operations with it are rendered.
     """
     did = tuple(
         micro

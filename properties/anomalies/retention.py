@@ -1,9 +1,8 @@
 """Records that may legally be gone: those below the log start, and any of a compacted topic.
 
-The log start of a key is the highest start offset that any client read. Log starts never fall, so
-records below it need not be in the log, no matter when a client read that start. Of a topic that is
-declared compacted, any record may be gone: the history does not show which records have a later one
-with the same key.
+The log start of a key is the highest start offset that any client read, at any time: log starts
+never fall. Any record of a topic that is declared compacted may be gone, because the history does
+not show which records have a later one with the same key.
 
 Simplified: a reader may miss a record that is deleted later, or a record that was already deleted;
 the two cases are not distinguished.
@@ -24,8 +23,8 @@ NOWHERE: Final = 2**63 - 1  # above every offset: no record has to be there
 def kept_from(history: History, declared: Declarations) -> Callable[[str], int]:
     """Returns a function that maps a key to the first offset that must still be in the log.
 
-    For a key that may be compacted, it returns an offset above all others: any record may be gone.
-    If no client read the key's log start, it returns an offset below all others.
+    This is the log start that clients read. If none was read, it is an offset below all others; if
+    the key may be compacted, an offset above all others.
     """
     starts: dict[str, int] = {}
     for operation in history:

@@ -1,8 +1,7 @@
 """The result of checking a claim on one run: its violations.
 
-A claim that must *always* hold is a function from the observations of a run to its violations. A
-claim that something *can* happen is a set of goals; for each goal there must be a run that
-reaches it.
+A claim that must *always* hold is a function that returns the violations in what a run observed. A
+claim that something *can* happen is a set of goals; each goal must be reached by some run.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Executable definitions of the claims about delivery: they compare sent values with stored values.
 
 `Delivered` has the values that the producer sent, the rows that the application has stored at the
-end, and the values of the output topic (*downstream*). Values are unique among all sends, and the
-result of processing a value is the value itself.
+end, and the values of the output topic (*downstream*). Values are unique among all sends. The
+application writes each value unchanged to its output.
 
 Source: D0, D1, D2, D3 of docs/sources.md.
 """
@@ -42,10 +42,7 @@ Claimed = Callable[[Delivered], tuple[Breach, ...]]
 
 
 def lost(sent: tuple[str, ...], found: tuple[str, ...], where: str) -> Iterator[str]:
-    """Yields a sentence, such as `v0 is not in the output`, for each sent value that is missing.
-
-    A value is missing if it is not in `found`.
-    """
+    """Yields a sentence for each sent value that is not in `found`: `v0 is not in the output`."""
     return (f"{value} is not {where}" for value in sent if value not in found)
 
 

@@ -1,11 +1,11 @@
 """The index of aborted transactions has an entry for every aborted transaction, and no other.
 
-A reader at read_committed uses the entries for the fetched range to drop aborted records. Without
-an entry it returns aborted records.
+A reader at read_committed uses the entries for the fetched range to drop aborted records. If an
+entry is missing, the reader returns aborted records.
 
 Source: KIP-98; TransactionIndex (`.txnindex`), CompletedTxn.
-Simplified: transactions are compared only within a contiguous run. Below the log's first batch, and
-in compacted parts, an entry may stand for records that are no longer in the log.
+Simplified: transactions are compared only within a contiguous run of batches. Below the log's first
+batch, and in compacted parts, an entry may stand for records that are no longer in the log.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ Wrong = Literal["missing", "elsewhere", "unfounded"]
 class IndexFault(Location):
     """An abort marker without its entry, or an entry without its marker.
 
-    `wrong` is `missing` if the marker has no entry, `elsewhere` if the marker's entry begins at
-    another offset than the transaction, and `unfounded` if an entry names a producer and offset at
-    which no transaction was aborted.
+    `wrong` says what is wrong:
+    - `missing`: the marker has no entry.
+    - `elsewhere`: the marker's entry begins at another offset than the transaction.
+    - `unfounded`: no transaction of the entry's producer was aborted at the entry's offset.
     """
 
     producer_id: int

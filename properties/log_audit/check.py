@@ -1,8 +1,8 @@
 """A check of the audit: what must be true of logs, and how faults are found and shown.
 
-Each module has the checks of one concern, with five parts: the rows; the literal definitions that
-find the rows; the counts of what was checked (`observed`); the rendering of a row (`explain`); the
-checks themselves, which are entries of the catalogue.
+A module has the checks of one concern, in five parts: the rows (the fields of one fault); the
+literal definitions, which find the rows; `observed`, the number of things that were checked;
+`explain`, the text of a row; the checks, which are entries of the catalogue.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ class Location:
 class Check:
     """A statement that must be true of logs, and how its violations are found.
 
-    `observes` describes what `observed` counts: the observations on which the verdict is based.
-    Under some conditions a row is no fault. `permits` maps each of these conditions to the reason;
-    `permitted` returns the condition that a row meets. If `unread` is true, no row is a fault: each
-    row is a part of the log that was not audited.
+    - `observes` describes what `observed` counts.
+    - `permits` maps a condition under which a row is no fault to the reason.
+    - `permitted` returns the condition that a row meets.
+    - `unread` is true if a row is no fault, but a part of the log that was not audited.
     """
 
     id: str

@@ -1,7 +1,7 @@
 """Every byte of a segment is part of a batch, and every batch is as it was written.
 
-The checksum covers everything that a producer sends. A broker writes the base offset and the leader
-epoch, which the checksum does not cover; other checks cover these two fields.
+The checksum covers everything that a producer sends, but not the base offset and the leader epoch,
+which a broker writes. Other checks cover these two fields.
 
 Source: Kafka documentation, "Record Batch"; LogSegment.recover, which truncates a log at the first
 byte that is no valid batch.

@@ -1,8 +1,8 @@
 """Leader epochs of a log ascend, and leader-epoch-checkpoint agrees with the log.
 
 A leader writes its epoch into every batch that it appends. A follower uses
-`leader-epoch-checkpoint` to find the offset at which its log diverges from the leader's; a wrong
-line in that file makes the follower truncate at a wrong offset.
+`leader-epoch-checkpoint` to find the offset at which its log diverges from the leader's. A wrong
+line in this file makes the follower truncate at a wrong offset.
 
 Source: KIP-101, KIP-279; LeaderEpochFileCache.
 Simplified: the file may or may not list an epoch in which no record was written.

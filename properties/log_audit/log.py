@@ -1,9 +1,9 @@
 """The logs of replicas as plain values: batches with their locations, and the files of metadata.
 
-Most checks compare neighbouring batches. The comparison proves nothing if data is missing in
-between: a batch with a wrong checksum, bytes without a batch, or offsets that compaction removed.
-So these checks compare within a *contiguous run*: batches of which each begins at the offset at
-which the batch before it ends.
+Most checks compare neighbouring batches. This proves nothing if data is missing in between: after a
+batch with a wrong checksum, bytes without a batch, or offsets that compaction removed. So these
+checks compare only within a *contiguous run*: batches that each begin at the offset at which the
+previous batch ends.
 
 Source: Kafka documentation, "Log", "Message Format"; LogSegment, LeaderEpochCheckpointFile,
 TransactionIndex and OffsetCheckpointFile of Kafka.
@@ -41,9 +41,9 @@ class Record:
 class Batch:
     """One record batch: its location, its header, and what was read from it.
 
-    `fault` is the reason why the content of the batch is unknown: its checksum is wrong, its
-    records cannot be read although the checksum is right, or its format is older than version 2.
-    `marker` is the result in a transaction marker; it is empty for other control batches.
+    `fault` is the reason why the content is unknown: the checksum is wrong, the records cannot be
+    read although the checksum is right, or the format is older than version 2. `marker` is `commit`
+    or `abort` for a transaction marker; it is empty for other control batches.
     """
 
     segment: str  # the file's name
@@ -126,9 +126,10 @@ class Snapshot:
 class LogMetadata:
     """The metadata of a replica's log; a field is None if its file does not exist.
 
-    `leader_epochs` are pairs of a leader epoch and its start offset. The replica was compacted
-    below `cleaned_to`. `stopped` is true after a clean shutdown. Only the newest producer snapshot
-    is kept: a broker that starts reads no other.
+    - `leader_epochs` are pairs of a leader epoch and its start offset.
+    - `cleaned_to` is the offset below which the replica was compacted.
+    - `stopped` is true after a clean shutdown.
+    - The producer snapshot is the newest one: a broker that starts reads no other.
     """
 
     replica: str

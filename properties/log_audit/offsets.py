@@ -1,14 +1,13 @@
 """Offsets of a log ascend, and none is missing without a reason.
 
 Retention deletes whole segments from the beginning, so a log may begin at any offset. Compaction
-removes records anywhere below the offset that the cleaner has reached; a batch then keeps its first
-and last offset, or is removed completely.
+removes records below the offset that the cleaner has reached. A compacted batch keeps its first and
+last offset, or is removed completely.
 
 Source: Kafka documentation, "Log", "Log Compaction"; UnifiedLog.append; LogCleanerManager, which
 keeps `cleaner-offset-checkpoint`.
-Simplified: a follower that copied a compacted leader has gaps too. If no replica shows the
-compaction, by its checkpoint or by batches that lack records, the gaps in the follower's log are
-reported as faults.
+Simplified: a follower that copied a compacted leader has gaps too. These gaps are reported as
+faults, unless some replica shows the compaction by its checkpoint or by batches that lack records.
 """
 
 from __future__ import annotations
@@ -39,8 +38,7 @@ class OffsetGap(Location):
 def offsets_back(logs: Logs) -> tuple[OffsetBack, ...]:
     """Returns one row per batch that begins below the lowest offset at which it may begin.
 
-    This lowest offset is the end of the batch before, or the base offset of the batch's segment if
-    that is higher.
+    This is the end of the previous batch or the base offset of the segment, whichever is higher.
     """
     rows: list[OffsetBack] = []
     for log in logs.replicas:
@@ -55,8 +53,8 @@ def offsets_back(logs: Logs) -> tuple[OffsetBack, ...]:
 def cleaned_to(replicas: list[ReplicaLog]) -> int:
     """Returns the offset below which compaction may have removed records from any replica.
 
-    A replica with compacted batches may be compacted up to its newest segment, which is never
-    compacted. Other replicas are compacted up to their checkpoint.
+    This is the largest checkpoint of the replicas or, if larger, the start of the newest segment of
+    a replica with compacted batches: a newest segment is never compacted.
     """
     checkpointed = max(log.metadata.cleaned_to for log in replicas)
     compacted = [log for log in replicas if any(batch.compacted for batch in log.batches)]

@@ -2,9 +2,9 @@
 
 A transaction is open until its marker is written. The coordinator ends a transaction when its
 timeout is over. But a transaction that the coordinator does not know *hangs*: nothing ends it, and
-readers at read_committed wait for it forever. Without an entry of the coordinator, a transaction
-hangs if it is older than the longest timeout. Each partition is checked on the replica with the
-highest log end.
+readers at read_committed wait for it forever. If the coordinator's log is not available, a
+transaction counts as hanging if it is older than the longest timeout. Each partition is checked on
+the replica with the highest log end.
 
 Source: KIP-664, which finds hanging transactions by the same two criteria; KIP-890.
 Simplified: the current time is that of the newest batch in any log. A `transaction.max.timeout.ms`
@@ -94,8 +94,8 @@ def hangs_because(
 ) -> tuple[bool, str]:
     """Returns whether an open transaction hangs, and the reason in words.
 
-    `known` is the coordinator's entry of the producer, or None. `idle_ms` is the age of the
-    producer's last batch, compared with the newest batch of all logs.
+    `known` is the coordinator's entry of the producer, or None. `idle_ms` is the time from the
+    producer's last batch to the newest batch of all logs.
     """
     if known is not None:
         under_way = known.state in UNDER_WAY and partition in known.partitions

@@ -6,8 +6,8 @@ transaction that has ended.
 
 Source: ProducerStateManager (`.snapshot`), KIP-98, KIP-360.
 Simplified: only the newest snapshot of each log is compared, and only if the log still has the
-batches before and after the snapshot's offset. A producer that the snapshot lacks may have expired,
-a day after its last write, and is no fault. A producer epoch begun by a marker has no sequence
+batches before and after the snapshot's offset. A producer that the snapshot lacks is no fault: it
+may have expired, a day after its last write. A producer epoch that a marker began has no sequence
 number and no offset yet.
 """
 
@@ -88,10 +88,10 @@ def _in_both(log: ReplicaLog) -> Iterator[tuple[Batch, ProducerState, ProducerSt
 
 
 def _state_in_log(batches: list[Batch], *, whole: bool) -> ProducerState:
-    """Returns the producer's state according to its batches.
+    """Returns the producer's state according to its batches; UNKNOWN for parts that they do not
+    show.
 
-    A part that the batches do not show is UNKNOWN. `whole` is true if the producer can have no
-    earlier batches in the log.
+    `whole` is true if the producer can have no earlier batches in the log.
     """
     last = batches[-1]
     data = [batch for batch in batches if not batch.control]

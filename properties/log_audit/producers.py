@@ -1,8 +1,8 @@
 """The batches of idempotent producers are in a log once, in order, with none missing.
 
 A producer numbers its records per topic partition; a broker accepts only the next sequence number.
-In a new producer epoch the numbers begin at 0. They wrap after the largest int32. An unexpected
-number counts as a gap if it is ahead of the expected one by less than half of the range, and as a
+In a new producer epoch the numbers begin at 0. After the largest int32 they begin again at 0. An
+unexpected number is a gap if it is ahead of the expected one by less than half of the range, and a
 repeat otherwise.
 
 The group coordinator appends the offsets of transactions with the producer's id, and numbers every
@@ -49,7 +49,7 @@ class ProducerEpochBack(Location):
 def sequence_gaps(logs: Logs) -> tuple[SequenceJump, ...]:
     """Returns one row per batch before which sequence numbers of its producer are missing.
 
-    A batch is compared only with batches of the same contiguous run, in which no offset is missing.
+    Only batches of one contiguous run, in which no offset is missing, are compared.
     """
     rows: list[SequenceJump] = []
     for log in _sequenced(logs):
@@ -87,11 +87,11 @@ def _next(one: Batch, two: Batch) -> int:
 
 
 def _ahead(one: Batch, two: Batch) -> int:
-    """Returns how far the first sequence number of batch `two` is above the expected number.
+    """Returns how far the first sequence number of batch `two` is above the one expected after
+    `one`.
 
-    The expected number is the one after batch `one`. Sequence numbers wrap, so the result is large
-    if batch `two` begins below the expected number. Returns 0 if batch `two` has an older producer
-    epoch.
+    Sequence numbers wrap, so a number below the expected one gives a large result. Returns 0 if
+    batch `two` has an older producer epoch.
     """
     if two.producer_epoch < one.producer_epoch:
         return 0

@@ -2,8 +2,8 @@
 
 A record below the high watermark of any replica was committed, so every in-sync replica has it at
 the same offset. Two replicas must be equal below the lower of their high watermarks; above, a
-leader that died may have had other records. A checkpointed high watermark may be behind the real
-one, so some offsets may not be compared.
+leader that died may have had other records. A checkpointed high watermark may be lower than the
+real one, so not all committed records are compared.
 
 Source: Kafka documentation, "Replication"; replication-offset-checkpoint, ReplicaManager.
 Simplified: an offset that only one replica has is no difference: each replica is compacted at its
@@ -46,10 +46,9 @@ RecordsByOffset = dict[int, tuple[Batch, Record]]  # with their batches
 
 
 def _committed(log: ReplicaLog, below: int) -> RecordsByOffset:
-    """Maps each offset below a limit to its batch and record.
+    """Maps each offset to its batch and record; only batches that end below `below` are included.
 
-    The parameter `below` is the limit; only batches that end below it count. If several records
-    have one offset, the first of them counts.
+    If several records have one offset, the first of them counts.
     """
     records: RecordsByOffset = {}
     for batch in log.sound:

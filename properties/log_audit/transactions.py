@@ -1,7 +1,7 @@
 """A transaction on a partition consists of records of one producer, closed by one marker.
 
-A marker is a control batch that the coordinator writes: commit or abort. It carries the producer's
-epoch (or the next producer epoch, since KIP-890) and the coordinator's own epoch.
+A marker is a control batch that the coordinator writes: commit or abort. It carries the
+coordinator's own epoch, and the producer's epoch (since KIP-890, the next producer epoch).
 
 Source: KIP-98, KIP-890; ProducerStateManager, TransactionMarkerChannelManager.
 Simplified: a transaction whose beginning or end was deleted is not checked. Partitions are compared
@@ -75,10 +75,10 @@ def _successive(log: ReplicaLog) -> Iterator[tuple[Batch, Batch]]:
 
 
 def unclosed(logs: Logs) -> tuple[NotClosed, ...]:
-    """Returns one row per batch that does not belong to the open transaction of its producer.
+    """Returns one row per batch that follows an open transaction of its producer without a marker.
 
-    The batch is not transactional, or has a newer producer epoch than the transaction. It follows
-    a batch of the transaction, and there is no marker in between.
+    The batch is no part of that transaction: it is not transactional, or has a newer producer
+    epoch.
     """
     return tuple(
         sorted(

@@ -7,7 +7,7 @@
     detailed transactions       ->  transactions-abstract  (`rich_transactions`)
 
 A *detailed* (rich) spec is close to Kafka's code and is explored; an *abstract* spec is small
-enough to be proved. Runs of the broker are validated event by event (`trace_validation`). The
-states of detailed specs are mapped to states of abstract specs, and every explored transition of a
-detailed spec must be mapped to actions of the abstract spec.
+enough to be proved. Runs of the broker are validated event by event (`trace_validation`). For a
+detailed spec, a mapping gives each of its states a state of the abstract spec. Every explored
+transition must then be one or more actions of the abstract spec.
 """

@@ -1,11 +1,10 @@
 """A behaviour of a spec, built action by action for trace validation.
 
 A `Behaviour` keeps the spec's current state. Trace validation chooses each action and all its
-arguments. `model.language.stepping` evaluates the guards and makes the next state, so no rule is
-written twice. The spec's actions also set variables that no run shows, such as which leader
-committed a record first.
+arguments; `model.language.stepping` evaluates the guards and makes the next state. The actions also
+set variables that no run shows, such as which leader committed a record first.
 
-Each sort has as many elements as the run needs. A sort that is the key of no variable takes no
+Each sort has as many elements as the run needs. A sort that no variable is indexed by takes no
 space, so it may have any size (`ANY`).
 """
 
@@ -28,8 +27,7 @@ ANY: Final = range(2**63)  # the size of a sort that is no key of a variable
 class Call(NamedTuple):
     """An action of the spec, with its arguments.
 
-    If `maybe` is true and the spec refuses the action, the action is skipped. Otherwise a refused
-    action is a violation.
+    An action that the spec refuses is a violation; if `maybe` is true, it is skipped instead.
     """
 
     action: str

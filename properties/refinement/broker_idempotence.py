@@ -6,11 +6,10 @@ The spec's variables get their values from the broker:
     high_watermark      the highest that any leader had
     acked               the records that were acknowledged to clients, at the acknowledged offset
 
-A stamp is the producer, epoch and sequence number of a record. The log of a new leader may contain
-records that the previous leader lacked. These records are mapped to appends after the change of
-leader, as if the new leader appended them again. The producer state of a leader must agree with its
-log. Each record without a producer id or sequence number, and each marker, is mapped to a producer
-of its own.
+A stamp is the producer, epoch and sequence number of a record. Each marker, and each record without
+a producer id or sequence number, gets a producer of its own. The log of a new leader may have
+records that the previous leader lacked: in the spec, the new leader appends them after the change
+of leader. The producer state of a leader must agree with its log.
 
 Source: KIP-98, KIP-360; `model.idempotence_abstract.versions`.
 Simplified: an acknowledgement counts when the client receives it, and only with acks=all.
@@ -48,7 +47,8 @@ class Stamp(NamedTuple):
 
 @dataclass(slots=True)
 class Stamps:
-    """Translates records to stamps, and gives each producer the number that the spec uses for it.
+    """Translates records to stamps: the spec's number for the producer, an epoch and a sequence
+    number.
 
     Each marker and each record without a sequence number counts as a producer of its own.
     """
@@ -211,7 +211,7 @@ def _leader(node: object, topic_partition: TopicPartition) -> Leader | None:
 def _produced(traced: Traced, topic_partition: TopicPartition, stamps: Stamps) -> tuple[Stamp, ...]:
     """Returns the records of a received Produce request, as producer, epoch and sequence number.
 
-    Returns an empty tuple for any other event, and for a request without acks=all.
+    Returns () for any other event, and for a request without acks=all.
     """
     match traced.event:
         case RequestReceived(request=Produce(topic_partition=written, acks=acks, batches=data)):

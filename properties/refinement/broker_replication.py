@@ -1,9 +1,9 @@
 """One topic partition of the reference broker as a behaviour of abstract replication.
 
-The broker is mapped to the abstract spec, which is proved for any number of replicas, epochs and
-offsets. The steps of the abstract spec are as small as the broker's: a fetch and its response are
-two steps, with any time in between. In the detailed specs (`replication`, `election`) both are one
-step. The spec's variables get their values from the broker:
+The abstract spec is proved for any number of replicas, epochs and offsets. Its steps are as small
+as the broker's: a fetch and its response are two steps, with any time in between. (In the detailed
+specs `replication` and `election` they are one.) The spec's variables get their values from the
+broker:
 
     replica[r]       the log, the high watermark and the role of a broker; after a restart, its disk
     led[e]           the log of the leader of an epoch, its ISR, and the fetches that it received
@@ -11,9 +11,9 @@ step. The spec's variables get their values from the broker:
                      members of the ELR have every committed record
     a consumer       a replica that is never in sync (`consumer_reads`)
 
-The spec's action for a fetch is taken when the follower sends the fetch, before the leader receives
-it. So the broker's leader may rely on fewer fetches than the abstract leader; `message_knowledge`
-checks this.
+The spec takes the action of a fetch when the follower sends the fetch, before the leader receives
+it. So the abstract leader may rely on more fetches than the broker's; `message_knowledge` checks
+that the broker's leader relies only on fetches that have arrived.
 
 Source: KIP-101, KIP-320, KIP-497, KIP-966; `model.replication_abstract.claims`.
 Simplified: records that are not in a log yet, or no longer, are not mapped. Power losses and
@@ -265,7 +265,7 @@ class BrokerReplication:
     def _moves(self, r: int, before: Replica | None, after: Replica) -> Iterator[Call]:
         """Yields the actions by which a replica moves to a newer leader epoch; none if it stays.
 
-        If a fetch of the replica is still unanswered, the action for this fetch comes first.
+        The action for an unanswered fetch of the replica comes first.
         """
         state, newer = self.behaviour.state, after.state.leader_epoch
         if newer == state["replica.leader_epoch", (r,)]:
@@ -278,9 +278,8 @@ class BrokerReplication:
     def _late_fetches(self, leader: Leader) -> Iterator[Call]:
         """Yields the spec's actions for fetches that were sent before the leader's epoch began.
 
-        Usually the spec takes the action of a fetch when the follower sends the fetch. But before
-        its epoch has begun, the leader of the spec cannot take part in a fetch. So the spec takes
-        the action after the broker's leader has received the fetch.
+        Other fetches have their action when the follower sends them. These need a leader that has
+        begun, so their action comes after the broker's leader has received the fetch.
         """
         state, e = self.behaviour.state, leader.state.leader_epoch
         for broker, remote in leader.in_sync.remotes.items():
@@ -338,10 +337,11 @@ class BrokerReplication:
         return cells
 
     def _fetched_offsets(self, after: Replica) -> dict[Cell, int]:
-        """Returns the latest fetch offset of each follower, as a value of the spec's `led.fetched`.
+        """Returns the fetch offsets on which this leader relies, as a value of the spec's
+        `led.fetched`.
 
-        These are the offsets on which the leader relies. If the replica itself is a follower, the
-        result is empty.
+        These are the latest fetch offsets of its followers. The result is empty if the replica does
+        not lead.
         """
         if isinstance(after, Follower):
             return {}

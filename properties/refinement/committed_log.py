@@ -1,12 +1,16 @@
 """Replication provides the log that the transactions spec uses: its committed records stay.
 
 The transactions spec uses an abstract *committed log*: a leader appends, a high watermark advances,
-and a new leader may lack records above the high watermark. `log_of_replication` maps a state of the
-replication spec to such a log, `log_of_partition` maps a partition of the transactions spec, and
-`actions_between` finds the abstract actions from one log to the next. Every transition of both
-specs, explored at a finite scope, must be actions of this abstract log. Then replicas that lag,
-truncate, or follow old leaders do not affect claims about transactions over one log. A record that
-a new leader has and the previous leader lacked is mapped to an append after the change of leader.
+and a new leader may lack records above the high watermark. So replicas that lag, truncate or follow
+old leaders do not matter to it. This module checks that the replication spec provides such a log:
+
+    log_of_replication   maps a state of the replication spec to a committed log
+    log_of_partition     maps a partition of the transactions spec to a committed log
+    actions_between      finds the abstract actions from one committed log to the next
+
+Every transition of both specs, explored at a finite scope, must be actions of the committed log. If
+a new leader has a record that the previous leader lacked, the record is appended after the change
+of leader.
 
 Source: Lamport, Specifying Systems, chapter 5.8; Abadi and Lamport, The Existence of Refinement
 Mappings (history variables); KIP-101; KIP-320.
@@ -45,7 +49,7 @@ class CommittedLog:
 def log_of_replication(state: State, replicas: int) -> CommittedLog | None:
     """Returns the log of the leader in the latest leader epoch of any replica.
 
-    Before this leader has begun, only the committed records are returned. Returns None if the
+    If this leader has not begun, only the committed records are returned. Returns None if the
     leader or a member of the ISR lacks a committed record.
     """
     high_watermark = as_int(state["true_high_watermark", ()])

@@ -1,9 +1,9 @@
 """The reads of consumers, mapped to abstract replication: a consumer is a replica out of sync.
 
-A consumer is never in the ISR. It enters the leader epoch in which a leader served its fetch. Its
-log consists of the records that the consumer has received, and its high watermark is the end of
-this log. So every record that a consumer read is committed in the spec, and is the same record for
-all consumers.
+A consumer is never in the ISR. It is in the leader epoch of the leader that served its fetch. Its
+log consists of the records that it has received, and its high watermark is the end of this log. So
+every record that a consumer read is committed in the spec, and is the same record for all
+consumers.
 
 Simplified: the end offset that a client receives may be an old one.
 """

@@ -1,6 +1,6 @@
 """The records of logs as abstract replication sees them: a leader epoch and a message number.
 
-Equal bytes from producers have the same message number, in any log and under any leader epoch.
+Records with equal bytes have the same message number, in any log and under any leader epoch.
 """
 
 from __future__ import annotations

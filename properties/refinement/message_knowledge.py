@@ -1,8 +1,7 @@
 """The knowledge of a broker about a topic partition: only facts that messages brought to it.
 
-In the abstract specs a node reads the state of other nodes directly. So the abstract specs alone
-would accept a leader that relies on a fetch before the fetch arrives. These rules limit a broker's
-knowledge:
+In the abstract specs a node reads the state of other nodes directly. So these specs alone would
+accept a leader that relies on a fetch before the fetch arrives. Six rules prevent this:
 
     a partition state    is one that the controller has decided
     a follower's end     is the offset of a fetch of that follower, once the fetch has arrived
@@ -49,8 +48,8 @@ class RequestsReceived:
     def violation(self, traced: Traced) -> str:
         """Returns why this event cannot happen yet; an empty text if it can.
 
-        A response cannot arrive if its sender has not received the request. For this check every
-        received request is stored. All other events can happen.
+        Only a response is impossible, if its sender has not received the request. To check this,
+        each request that arrives is remembered.
         """
         match traced.event:
             case RequestReceived(sender, correlation):
@@ -108,8 +107,8 @@ class MessageKnowledge:
     def _counted(self, traced: Traced, before: Replica | None, after: Leader) -> Iterator[str]:
         """Yields a violation for each fetch that the leader counts although it has not arrived.
 
-        A high watermark above the fetch offset of a replica that the leader awaits is a violation
-        too.
+        Another violation is a high watermark above the fetch offset of a replica that the leader
+        awaits.
         """
         before_step = _remote_ends(before, after)
         for broker, end in _ends(after).items():

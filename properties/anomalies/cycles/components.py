@@ -1,7 +1,7 @@
 """Strongly connected components of a graph, and a shortest cycle of a component.
 
-Two vertices are in one component if each reaches the other. Every cycle is in one component, and a
-component of two or more vertices has a cycle through each of its vertices.
+Two vertices are in one component if each reaches the other. So a component of two or more vertices
+has a cycle through each of them, and every cycle is inside one component.
 
 Source: Tarjan, "Depth-first search and linear graph algorithms", 1972, without the recursion.
 Simplified: in a component with more vertices than the limit `SEARCHED`, the cycle returned is a
@@ -66,8 +66,8 @@ def components(graph: Graph) -> list[tuple[int, ...]]:
 def shortest_path(graph: Graph, start: int, end: int, within: Collection[int]) -> tuple[int, ...]:
     """Returns a shortest path from `start` to `end` whose inner vertices are all in `within`.
 
-    The path includes both ends; if `start` and `end` are equal, the path is a cycle. Among equally
-    short paths the lexicographically least is returned. Returns () if there is no path.
+    The path has both ends; if they are equal, it is a cycle. Of several shortest paths, the
+    lexicographically least is returned; () if there is no path.
     """
     before: dict[int, int] = {}
     frontier = [start]  # vertices at equal distance are ordered by the least path to them
@@ -94,7 +94,7 @@ def _back(before: Mapping[int, int], start: int, vertex: int) -> tuple[int, ...]
 def shortest_cycle(graph: Graph, component: tuple[int, ...]) -> tuple[int, ...]:
     """Returns the vertices of a shortest cycle of the component, starting at its least vertex.
 
-    Among equally short cycles the lexicographically least is returned.
+    Of several shortest cycles, the lexicographically least is returned.
 
     >>> shortest_cycle({1: {2}, 2: {3}, 3: {1, 2}}, (1, 2, 3))
     (2, 3)

@@ -108,7 +108,7 @@ def dependencies(history: History, declared: Declarations) -> tuple[Dependency, 
 def cycles(history: History, form: str, declared: Declarations) -> tuple[Cycle, ...]:
     """Returns the cycles of one form, such as `G1c`: at most one for each component of the graph.
 
-    If a component has a cycle of a stronger form, that cycle may hide this form.
+    A cycle of a stronger form in the same component may hide the cycle of this form.
     """
     found = dependencies(history, declared)
     if form in FORMS:
@@ -178,12 +178,11 @@ def _with_anti_dependencies(form: str, found: tuple[Dependency, ...]) -> Iterato
 def of_anti_dependencies(
     component: tuple[int, ...], flow: Graph, missed: Iterable[tuple[int, int]]
 ) -> tuple[str, tuple[int, ...]] | None:
-    """Returns the form G-single or G2, and a cycle of this form; None if there is no cycle of
-    either form.
+    """Returns the form G-single or G2 with a cycle of this form; None if there is no such cycle.
 
-    `missed` are the rw dependencies: pairs of a reader and the sender of a record that the reader
-    missed. `flow` is the graph of all other dependencies. The cycle of a G-single begins with the
-    reader.
+    `missed` has the rw dependencies: pairs of a reader and the sender of the next record, which the
+    reader missed. `flow` is the graph of all other dependencies. A cycle of G-single begins with
+    the reader.
     """
     members, small = set(component), len(component) <= SEARCHED
     inside = [(reader, sender) for reader, sender in missed if {reader, sender} <= members]

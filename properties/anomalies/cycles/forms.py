@@ -75,9 +75,10 @@ _REASONS: Final = {
 
 
 def anomalies(declared: Declarations) -> Iterator[Anomaly]:
-    """Yields a catalogue entry for every kind of cycle, the strongest first.
+    """Yields a catalogue entry for each form of cycle, the strongest first.
 
-    G0 is searched for only with the declaration `ww_deps`; G-single and G2 only with `rw_deps`.
+    Cycles of G0 are searched for only with the declaration `ww_deps`, those of G-single and G2 only
+    with `rw_deps`.
     """
     for form in (*FORMS, G_SINGLE, G2):
         yield _anomaly(form, declared)

@@ -1,10 +1,11 @@
 """G1b: a reader received part of a transaction, then a later record, but never the last part.
 
-A poll returns a range of records that may end inside a transaction. This alone is no fault: the
-next poll continues there, unless the reader stops for good or loses the key. A read is intermediate
-if the reader polls a value of the transaction and then skips (`order.skip`) past the last value
-that the transaction sent to the same key. The reader's process must never have polled this last
-value.
+A poll returns a range of records, which may end inside a transaction. This alone is no fault: the
+next poll continues from there, unless the reader stops for good or loses the key.
+
+A read is intermediate if three things are true. The reader polled a value of the transaction. Then
+it skipped (`order.skip`) past the last value that the transaction sent to the same key. Its process
+never polled this last value.
 
 Source: Adya's G1b; jepsen.tests.kafka discusses G1b for a log but does not decide it.
 Simplified: only the last value counts; other missed values are reported as skips.
@@ -61,9 +62,9 @@ _STEPS: Final = (polls_within, polls_between)
 def intermediate_reads(
     history: History, declared: Declarations = NOTHING_DECLARED
 ) -> tuple[IntermediateRead, ...]:
-    """Returns one row per reader that skips the last value of a transaction and never polls it.
+    """Returns one row per reader that polled part of a transaction, then skipped its last value.
 
-    The reader must have polled an earlier value of the transaction.
+    Readers that polled the last value at another time are left out.
     """
     kept, located, sender = kept_from(history, declared), locations(history), sender_of(history)
     steps = chain.from_iterable(skips(history, found, declared) for found in _STEPS)

@@ -4,7 +4,7 @@ The coordinator discards the offsets of a transaction that aborts. If a fetch re
 offset, the group skips input records whose output was discarded.
 
 As in `group_offset_moved_without_commit`, a different offset must have been observed before the
-fetch, so that the fetched offset cannot be older than the history.
+fetch. So the fetched offset cannot be from the time before the history.
 """
 
 from __future__ import annotations

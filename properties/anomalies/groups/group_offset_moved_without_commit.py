@@ -1,8 +1,8 @@
 """A fetch returned a group offset that no client had committed.
 
-A fetched offset has one of two origins: a commit that did not fail and was invoked before the
-fetch completed, or a commit from before the history. The second origin is excluded if a different
-offset was observed before the fetch began. An offset that only aborted transactions committed is an
+A fetched offset may come from a commit that did not fail and was invoked before the fetch
+completed. It may also come from a commit before the history, unless a different offset was observed
+before the fetch began. An offset that only aborted transactions committed is an
 `aborted-offset-read`.
 
 Simplified: a commit that the history does not record (an automatic one, or one of another client)

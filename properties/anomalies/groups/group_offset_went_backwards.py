@@ -1,8 +1,8 @@
 """A fetch returned a lower group offset than was observed before, and no commit lowered it.
 
-An application may move its offset back: a commit of the lower offset explains the fetch if the
-commit may have taken effect after the earlier observation. Without such a commit, the group reads
-input again. If an offset was observed before, a fetch that returns no offset is also a step back.
+So the group reads input again. An application may lower its offset itself: the fetch is no fault if
+a commit of its offset may have taken effect after the earlier observation. A fetch that returns no
+offset is below every offset.
 
 Simplified: the history does not record whether the coordinator expired the offset
 (offsets.retention.minutes, for a group without members) or a client deleted it; for the group the
@@ -53,8 +53,8 @@ class GroupOffsetWentBackwards:
 def _unexplained(history: History, fetch: Fetch) -> Iterator[Commit | Fetch]:
     """Yields each earlier commit or fetch of a higher offset, if no later commit lowered it.
 
-    A commit of the fetched offset may have lowered the higher offset, if this commit may have taken
-    effect after the higher offset was committed or fetched.
+    A commit may have lowered it if the commit is of the fetched offset and may have taken effect
+    later.
     """
     back = [
         commit
@@ -70,7 +70,7 @@ def _unexplained(history: History, fetch: Fetch) -> Iterator[Commit | Fetch]:
 def went_backwards(history: History) -> tuple[GroupOffsetWentBackwards, ...]:
     """Returns one row per fetch of a lower offset than was observed before the fetch.
 
-    A fetch gives no row if a commit of the lower offset explains it.
+    Fetches that a commit of the lower offset explains are left out.
     """
     rows: list[GroupOffsetWentBackwards] = []
     for fetch in fetches(history):

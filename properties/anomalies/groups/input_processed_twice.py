@@ -1,8 +1,8 @@
 """Two committed transactions of a pipeline consumed the same input record.
 
-Each transaction committed an offset above the record, so the later transaction should have begun
-above the record. A rewind explains the repetition. A rewind is a commit of an offset that is not
-above the record. It did not fail, and it may have taken effect between the two transactions.
+Each of them committed an offset above the record, so the later one should have begun above it. This
+is no fault if the group may have been set back in between: another commit, which did not fail, of
+an offset not above the record may have taken effect between the two transactions.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _rewound(history: History, offset: int, first: Step, second: Step) -> bool:
 def inputs_processed_twice(history: History) -> tuple[InputProcessedTwice, ...]:
     """Returns one row per input offset and two consecutive transactions that both consumed it.
 
-    Two transactions give no row if a rewind may have taken effect between them.
+    Two transactions give no row if another commit may have set the group back between them.
     """
     return tuple(
         sorted(

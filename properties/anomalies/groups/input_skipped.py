@@ -4,9 +4,11 @@ Three facts show this. The record is in the log. A transaction that ended `ok` c
 offset, so the group will not read the record again. No operation of the group polled the record,
 except operations that failed.
 
-A record is not skipped in four cases: it is below every offset of the group; the application
-itself committed a higher offset outside transactions; the log may have dropped the record
-(`retention`); a transaction with an unknown outcome and no recorded polls may have consumed it.
+There is no fault in four cases:
+- The record is below every offset of the group.
+- The application itself committed a higher offset outside transactions.
+- The log may have dropped the record (`retention`).
+- A transaction with an unknown outcome and no recorded polls may have consumed the record.
 """
 
 from __future__ import annotations
@@ -98,8 +100,8 @@ def _inputs(
 ) -> dict[tuple[Register, int], tuple[Step, Observation]]:
     """Maps each input record that its group must have consumed to the two facts that prove this.
 
-    A record is a group, a key and an offset. The first fact is a transaction: the first that
-    committed a higher offset. The second fact is an observation of the record in the log.
+    A record is identified by group, key and offset. The facts are the first transaction that
+    committed a higher offset, and an observation of the record in the log.
     """
     kept = kept_from(history, declared)
     shown: dict[tuple[str, int], Observation] = {}

@@ -1,10 +1,9 @@
 """A transaction's committed offset took effect, but a record of its output is missing.
 
-Three facts together prove that a transaction committed: a fetch returned its offset, no other
-operation can have set this offset, and a different offset was observed before. When that fetch
-completes, the transaction's output is in the log. So every reader that reads beyond an output
-record must receive that record (`missing`). If the record is missing, the group has consumed input
-without its output.
+A transaction surely committed if a fetch returned its offset, no other operation can have set this
+offset, and a different offset was observed before. When the fetch completes, the transaction's
+output is in the log. So each reader that reads beyond an output record must have received it
+(`missing`). A missing record means that the group consumed input without its output.
 
 Source: ydb#52731, where a batch is dropped while offsets are committed.
 """

@@ -1,15 +1,14 @@
 """The commits and fetches of a group's offset in a history, and which commit explains a fetch.
 
-The committed offset of a group and key is one register. A commit outside a transaction sets it when
-the coordinator accepts the commit. A commit inside a transaction is pending until the transaction
-commits. The coordinator orders all commits by their arrival. A pending commit overrides the commits
-that arrived earlier. Commits that arrived later override the pending commit, even if its marker
-arrives after them.
+The committed offset of a group and key is one register. A commit outside a transaction takes effect
+when the coordinator accepts it. A commit inside a transaction is pending until the transaction
+commits. The coordinator orders all commits by arrival: a commit that arrived later wins, even if
+the earlier one is pending and takes effect only afterwards.
 
 A fetch at read_committed waits while a transaction with a pending offset is undecided (KIP-447,
 `require_stable`). A fetch at read_uncommitted may return an older offset, even if the transaction
-with the newer offset has already ended `ok`. NONE, the register without a committed offset, is
-below every offset.
+with the newer offset has already ended `ok`. NONE stands for no committed offset, and is below
+every offset.
 
 Source: KIP-98, KIP-447; OffsetMetadataManager of Apache Kafka for the order of pending commits.
 """
@@ -99,8 +98,8 @@ def facts(history: History) -> tuple[Commit | Fetch, ...]:
 def known_to(fetch: Fetch, fact: Commit | Fetch) -> bool:
     """Returns True if the offset of `fact` had surely been set before the fetch.
 
-    `fact` is a commit or a fetch of the same group and key. A commit inside a transaction counts
-    only if the fetch waits for undecided transactions (`stable`).
+    `fact` is a commit or a fetch. A commit inside a transaction counts only if the fetch waits for
+    undecided transactions (`stable`).
     """
     if fact.register != fetch.register or fact.completed_ns >= fetch.invoked_ns:
         return False
@@ -112,10 +111,9 @@ def known_to(fetch: Fetch, fact: Commit | Fetch) -> bool:
 def may_follow(commit: Commit, fact: Commit | Fetch) -> bool:
     """Returns True if the commit may have taken effect after `fact`.
 
-    `fact` is a commit or a fetch of the same group and partition. A fetch that does not wait for
-    undecided transactions may miss an offset even after the transaction with this offset has ended.
-    So a commit inside a transaction may take effect after this fetch, even if the commit completed
-    before the fetch began.
+    `fact` is a commit or a fetch of the same group and key. If it is a fetch that does not wait for
+    undecided transactions, it may miss the offset of a transaction that has ended. So a commit
+    inside a transaction may follow this fetch, even if it completed before the fetch began.
     """
     if commit.outcome == "fail" or commit.register != fact.register:
         return False

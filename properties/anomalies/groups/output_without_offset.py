@@ -1,12 +1,12 @@
 """A transaction's output was read, but a later fetch did not return the transaction's offset.
 
 Output and offset of a transaction become visible together. A fetch at read_committed waits while a
-transaction is undecided (KIP-447). So a fetch that began after a reader had received some output
-must return the transaction's offset or a later one. A lower offset makes the group consume the
-input again and produce its output twice.
+transaction is undecided (KIP-447). So a fetch that began after a reader had received output must
+return the transaction's offset or a later one. After a lower offset, the group consumes the input
+again and produces its output twice.
 
-A commit of the lower offset that may have taken effect after the transaction began explains the
-fetch.
+A lower offset is no fault if another commit of it may have taken effect after the transaction
+began.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ class _Shown:
 
 
 def _shown(history: History) -> Iterator[_Shown]:
-    """Yields each offset commit of a transaction with one record of the transaction that was read.
+    """Yields each offset commit of a transaction, with the record of the transaction that was read
+    first.
 
-    Of several records that were read, the one with the first reader is taken. Transactions that
-    failed, and transactions of which no record was read, are left out.
+    Transactions that failed, and transactions of which no record was read, are left out.
     """
     readers = first_readers(history)
     for commit in commits(history):
@@ -74,10 +74,11 @@ def _before(history: History, fetch: Fetch, shown: _Shown) -> bool:
 
 
 def _after(fetch: Fetch, commit: Commit) -> bool:
-    """Returns True if the fetch must return the commit's offset or a later one.
+    """Returns True if the fetch reads the commit's group and key, and began after the commit was
+    invoked.
 
-    The fetch must read the same group and key, wait for undecided transactions, and begin after the
-    commit was invoked.
+    The fetch must also wait for undecided transactions. Such a fetch must return the commit's
+    offset or a later one, once the transaction has committed.
     """
     same = commit.register == fetch.register
     return same and fetch.stable and commit.invoked_ns < fetch.invoked_ns
@@ -86,7 +87,7 @@ def _after(fetch: Fetch, commit: Commit) -> bool:
 def outputs_without_offset(history: History) -> tuple[OutputWithoutOffset, ...]:
     """Returns one row per fetch below the offset of a transaction whose output had been read.
 
-    A fetch gives no row if a commit of the lower offset explains it.
+    Fetches that a commit of the lower offset explains are left out.
     """
     rows: list[OutputWithoutOffset] = []
     everything, visible = commits(history), tuple(_shown(history))

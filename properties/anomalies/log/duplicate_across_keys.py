@@ -1,7 +1,7 @@
 """A value that was sent to only one partition of a topic is in another partition too.
 
-The check covers values that were sent to only one key, whatever the outcomes of the sends. Values
-that were sent to several keys are not checked, since Jepsen's values are unique per key only.
+The outcomes of the sends do not matter. A value that was sent to several keys is not checked,
+because Jepsen's values are unique per key only.
 
 Simplified: keys that name no topic partition count as keys of one nameless topic.
 """

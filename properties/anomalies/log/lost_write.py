@@ -1,10 +1,10 @@
 """A write that must have taken effect was never read, although a later record was read.
 
 The *bound* of a key is the highest offset that a reader surely reached, in a poll that ended `ok`.
-If a value has several offsets, the lowest offset counts for the bound, and the highest offset for
-the check. A value is lost if three things are true: its send must have taken effect, its offset is
-not above the bound, and no poll that ended `ok` returned the value. Values above the bound, without
-an observed offset, or legally gone (`retention`) are not checked.
+A value is lost if three things are true: its send must have taken effect, its offset is not above
+the bound, and no poll that ended `ok` returned the value. If a value has several offsets, the bound
+uses the lowest and the check the highest. Values without an observed offset, and values that may
+legally be gone (`retention`), are not checked.
 
 Source: jepsen.tests.kafka lost-write-cases.
 Simplified: Jepsen gives up on a value without a known sender; here such a value is no lost write.
@@ -47,10 +47,10 @@ class LostWrite:
 
 
 def highest_reads(history: History) -> dict[str, tuple[int, str, int]]:
-    """Maps each key to the highest offset that a reader surely reached.
+    """Maps each key to the highest offset that a reader surely reached: (offset, value, reader).
 
-    The result also has the value at this offset and the first reader of the value. A key is left
-    out if no value with an observed offset was read.
+    The reader is the first operation that read this value. A key is left out if no value with an
+    observed offset was read.
     """
     located, readers = locations(history), read_values(history)
     highest: dict[str, tuple[int, int, str]] = {}

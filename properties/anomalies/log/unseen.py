@@ -1,7 +1,7 @@
 """An acknowledged write that no poll ever returned, although the readers read every log to its end.
 
-This check is stronger than `lost-write`: it includes values above the highest read, and values
-without an observed offset. It shows a fault only if the readers read to the end.
+This check finds more than `lost-write`: values above the highest read, and values without an
+observed offset. It shows a fault only if the readers read to the end.
 
 Source: jepsen.tests.kafka unseen.
 Simplified: Jepsen counts the unseen writes after every operation; here only the end of the history

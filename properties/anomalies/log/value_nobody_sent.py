@@ -1,9 +1,10 @@
 """A poll returned a value that no operation tried to send to the key: a phantom.
 
-The outcome of the send does not matter: a value of a failed send is an aborted read, not a phantom.
+The outcome of the send does not matter: a value whose send failed is an aborted read, not a
+phantom.
 
-Simplified: if other clients also write to a topic, every record of theirs is a phantom. A history
-must be recorded on topics of its own.
+Simplified: records of clients outside the history are phantoms too, so a history must be recorded
+on topics of its own.
 """
 
 from __future__ import annotations

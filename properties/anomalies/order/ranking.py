@@ -1,10 +1,8 @@
-"""Chooses one offset for each value of a log, if one offset may have several values.
+"""Chooses one value for each offset of a log, and one offset for each value.
 
-A value *ranks* at an offset if it counts as the record there. Of several values observed at one
-offset, one ranks there. If a value ranks at several offsets, the last offset counts. The choice
-among several values is arbitrary: Jepsen takes the first value of a Clojure hash set. If all values
-are integers, the value that Jepsen takes is chosen here too, so that the verdicts agree. Otherwise
-the least value is chosen.
+A history may show several values at one offset; one of them is chosen. If all are integers, this is
+the value that Jepsen takes (the first of a Clojure hash set), so that the verdicts agree. Otherwise
+it is the least value. If a value is chosen at several offsets, the last of them is its offset.
 
 Source: jepsen.tests.kafka version-orders; Clojure: clojure.lang.PersistentHashSet and Murmur3, for
 longs.
@@ -26,7 +24,10 @@ _BITS: Final = 5  # bits of a hash that choose the branch at each level of the s
 
 
 def ranked(values: Collection[str]) -> str:
-    """Returns the value that counts as the record, of all values observed at one offset."""
+    """Returns one of the values observed at one offset: the value that counts as the record there.
+
+    It is the first of a Clojure hash set if all values are integers, otherwise the least.
+    """
     if all(map(_INTEGER.fullmatch, values)):
         return min(values, key=lambda value: _branches(int(value)))
     return min(values)
@@ -59,9 +60,9 @@ def _rotated_left(word: int, bits: int) -> int:
 
 
 def ranks(history: History) -> Mapping[KeyValue, int]:
-    """Maps each key and value to the last offset at which the value counts as the record.
+    """Maps each key and value to the last offset at which the value is the chosen one.
 
-    Values that count as the record at no offset are left out.
+    Values that are chosen nowhere are left out.
     """
     seen: defaultdict[tuple[str, int], set[str]] = defaultdict(set)
     for it in observations(history):

@@ -1,9 +1,10 @@
 """A process skipped records that are surely in the log.
 
-Two consecutive values (`steps`) are a skip if the history shows a record between their offsets. A
-gap without an observed record may be transaction markers or compacted records. Records that may
-legally be gone (`retention`) do not count. For a poll at `read_committed`, records that only polls
-at `read_uncommitted` observed do not count: their transactions may have aborted.
+Two values that a process polled or sent one after the other (`steps`) are a skip if the history
+shows a record between their offsets. A gap without an observed record may be transaction markers or
+compacted records. Records that may legally be gone (`retention`) do not count. For a poll at
+`read_committed`, a record that only polls at `read_uncommitted` returned does not count either: its
+transaction may have aborted.
 
 Source: jepsen.tests.kafka int-poll-skip, poll-skip, int-send-skip.
 """

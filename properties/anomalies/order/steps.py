@@ -1,4 +1,4 @@
-"""Steps: two values of a key that one process polled, or sent, consecutively.
+"""Steps: two values of a key that one process polled, or sent, one after the other.
 
 Within an operation, every two consecutive records that it polled from a key, or sent to a key, are
 a step. If a rebalance affected the key during the operation, its polls of the key are no steps.
@@ -6,11 +6,11 @@ a step. If a rebalance affected the key during the operation, its polls of the k
 Between operations of a process, a step of polls goes from the last record of a key in an operation
 that ended `ok` to the first record of the key in the next operation that polls the key. Operations
 with another outcome do not move the position. A step of sends goes from one operation that did not
-fail to the next operation that did not fail. An `assign` or `subscribe` drops the keys that it does
-not name.
+fail to the next operation that did not fail. An `assign` or `subscribe` ends the steps of the keys
+that it does not name.
 
-The length of a step is the distance between the offsets at which its two values rank (`ranking`). A
-step with an unknown offset proves nothing.
+The length of a step is the distance between the offsets of its two values (`ranking`). A step with
+an unknown offset proves nothing.
 
 Source: jepsen.tests.kafka, the six passes that look for skips and nonmonotonic cases.
 Simplified: in Jepsen, a poll that ended `ok` and lists a key without records makes the consumer
@@ -124,20 +124,18 @@ def sends_within(history: History) -> Iterator[Step]:
 
 
 def polls_between(history: History) -> Iterator[Step]:
-    """Yields the steps of polls that lead from one operation of a process to a later one.
+    """Yields the steps of polls between operations of one process.
 
-    The later operation is the next one of the process that polls the same key. The step goes from
-    the last record of the key in the first operation to the first record of the key in the later
-    one.
+    A step goes from the last record of a key in one operation to the first record of the key in the
+    next operation of the process that polls the key.
     """
     return _located(history, _between(history, Poll))
 
 
 def sends_between(history: History) -> Iterator[Step]:
-    """Yields the steps of sends that lead from one operation of a process to a later one.
+    """Yields the steps of sends between operations of one process.
 
-    The later operation is the next one of the process that sends to the same key. The step goes
-    from the last record sent to the key in the first operation to the first record sent to the key
-    in the later one.
+    A step goes from the last record sent to a key in one operation to the first record sent to the
+    key in the next operation of the process that sends to the key.
     """
     return _located(history, _between(history, Send))

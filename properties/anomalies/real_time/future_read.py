@@ -1,8 +1,8 @@
 """A record was polled by an operation that completed before any client began to send the record.
 
 No declaration permits this anomaly. It is the simplest G1c-realtime cycle (`cycles`). A value that
-was never sent is another anomaly (`value-nobody-sent`). A value whose only send failed is an
-aborted read, and also a future read if that send began after the poll had completed.
+was never sent is another anomaly (`value-nobody-sent`). If the only send of a value failed, its
+poll is an aborted read, and also a future read if the send began after the poll had completed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A send got an offset below a log end that had been observed before the send began.
 
-Offsets assigned to sends must agree with real time, since the end of a log only moves forward. The
-observation may come from another process, and from a send, a poll or a read of the end. Operations
-that overlap in time may get their offsets in any order.
+The end of a log only moves forward, so a later send must get an offset at or above the observed
+end. The observation may come from another process, and from a send, a poll or a read of the end.
+Operations that overlap in time may get their offsets in any order.
 
 The offset of a send is that of its acknowledgement, or else the lowest offset at which a poll that
 ended ok returned the value. Sends that failed have no offset.
@@ -76,7 +76,7 @@ def _located(history: History) -> Iterator[_Located]:
 def inversions(history: History) -> tuple[OffsetOrderInversion, ...]:
     """Returns one row per send that got an offset below a log end observed before the send began.
 
-    The row names the highest end that was observed before the send began.
+    The row names the highest of these log ends.
     """
     facts = list(reached(history))
     rows: list[OffsetOrderInversion] = []

@@ -7,13 +7,13 @@ operation that ended ok proves such a bound (a *fact*) from its completion on:
     a record polled at o        the log reaches o + 1
     an end h that was read      the log reaches h, at either isolation level
 
-Readers at `read_committed` see only the last stable offset, which open transactions and late
-markers legally hold back. Records polled, and ends read, at `read_committed` prove a lower bound of
-the last stable offset. An acknowledged send proves none. If no transaction sends to the key, every
-fact is also a lower bound of the last stable offset.
+Other operations prove no facts. An empty poll proves none either: a fetch may return before it has
+data, and a new leader's high watermark may lag (KIP-207).
 
-Operations that did not end ok prove no facts. An empty poll proves no fact either: a fetch may
-return before it has data, and a new leader's high watermark may lag (KIP-207).
+Readers at `read_committed` see only the last stable offset, which open transactions and late
+markers legally hold back. A lower bound of the last stable offset needs a poll or a read of the end
+at `read_committed`. If no transaction sends to the key, every fact is also a lower bound of the
+last stable offset.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Reached:
     def breaks(self, key: str, offset: int, invoked_ns: int) -> bool:
         """Returns True if an operation that was invoked at this time must not get `offset`.
 
-        The log of the key had then already reached a higher end.
+        The log of the key had already reached a higher end at this time.
         """
         return self.key == key and self.completed_ns < invoked_ns and self.end > offset
 

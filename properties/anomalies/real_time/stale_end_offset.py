@@ -4,9 +4,9 @@ At `read_uncommitted` the end is the high watermark, and every observation count
 `read_committed` the end is the last stable offset. If transactions send to the key, only
 observations at `read_committed` count, since an open transaction legally holds the offset back.
 
-A new leader's high watermark lags until its followers have reported. Brokers since 2.2 refuse to
-return the end meanwhile (OFFSET_NOT_AVAILABLE, KIP-207); older brokers returned the lagging value.
-With acks=1 an end below an acknowledged record is no fault, but the record may still be lost.
+A new leader's high watermark lags until its followers have reported. Brokers since 2.2 then refuse
+to return the end (OFFSET_NOT_AVAILABLE, KIP-207); older brokers returned the lagging value. With
+acks=1 an end below an acknowledged record is no fault, but the record may still be lost.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _ends(history: History) -> Iterator[tuple[int, EndOffset]]:
 def stale_end_offsets(history: History) -> tuple[StaleEndOffset, ...]:
     """Returns one row per read of a log's end that is below an end observed before the read began.
 
-    The row names the highest end that was observed before the read began.
+    The row names the highest end observed by then.
     """
     facts = list(reached(history))
     rows: list[StaleEndOffset] = []

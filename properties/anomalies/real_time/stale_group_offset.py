@@ -2,16 +2,16 @@
 
 The committed offset of a group and key is a register: a fetch returns what the last commit before
 it set. Each commit and each fetch takes effect at one instant between its invocation and its
-completion. A commit that ended `info` may take effect at any later time, or never; one that failed
-never does. The first content is unknown, and a commit may lower the offset.
+completion. A commit that ended `info` may take effect later or never; one that failed never does.
+The first content is unknown, and a commit may lower the offset.
 
-`properties.linearizability` searches for an order. It checks the fetches in the order of their
-completions. If a fetch fits no order, the search reports the fetch and continues without it.
-Fetches at `read_uncommitted` do not wait for transactions, so they are not checked if any
-transaction commits an offset of the same group and key.
+`properties.linearizability` searches for such an order. It checks the fetches in order of
+completion, reports each fetch that fits no order, and continues without this fetch. If any
+transaction commits an offset of the group and key, fetches at `read_uncommitted` are not checked:
+they do not wait for transactions.
 
 Source: Herlihy and Wing, linearizability; KIP-447.
-Simplified: a group's offsets expire after offsets.retention.minutes without members; the history
+Simplified: a group's offsets expire after offsets.retention.minutes without members. The history
 does not record this, so a fetch that then returns no offset looks like a lost offset.
 """
 
@@ -80,8 +80,9 @@ def calls(some: Collection[Commit | Fetch]) -> list[Call[RegisterAction]]:
 def registers(history: History) -> dict[Register, list[Commit | Fetch]]:
     """Maps each register to the commits and fetches that the search must order.
 
-    Three things are left out: commits that failed; commits that may never have taken effect, if no
-    fetch returned their offsets; registers without a fetch.
+    Commits that failed are left out, and so are commits of unknown outcome whose offset no fetch
+    returned, fetches that do not wait for the register's transactions, and registers without a
+    fetch.
     """
     found: dict[Register, list[Commit | Fetch]] = {}
     in_transactions = {one.register for one in commits(history) if one.in_transaction}

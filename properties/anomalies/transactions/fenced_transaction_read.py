@@ -1,12 +1,11 @@
 """A reader at read_committed received a record of a transaction that was fenced.
 
-When a newer producer registers the same transactional id, the broker aborts the transaction that an
-older producer left open. The older producer gets a fencing error, and none of its records may
-become visible. Every row here is also a row of G1a.
+When a newer producer registers the same transactional id, the broker aborts the open transaction of
+the older producer. The older producer gets a fencing error, and none of its records may become
+visible. Every row here is also a row of G1a.
 
 A transaction counts as fenced if it ended `fail` with an error that names ProducerFenced or
-InvalidProducerEpoch. A transaction that ended `info` with such an error may have been committed
-before.
+InvalidProducerEpoch. If it ended `info` with such an error, it may have been committed before.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The missing records of a committed transaction: no reader received them, but readers read beyond.
 
-A record is missing if no reader received it although a reader received a record at its offset or
-higher. Either the offset of the record was observed, or an upper bound of it is used:
+A record is missing if no reader received it, although a reader received a record at the same or a
+higher offset. The offset of the record is known exactly, or only from above:
 
     at       the offset was observed: the record was acknowledged there, or an operation polled it
     up to    no offset was observed. The record was in the log when its transaction committed. So
@@ -11,9 +11,9 @@ higher. Either the offset of the record was observed, or an upper bound of it is
 The last stable offset is no upper bound, since it waits for the marker. Records that the log may
 have dropped (`retention`) are not missing.
 
-Simplified: readers count as having read beyond a record if any reader received that offset or a
-higher one, as for `lost-write`. So if no reader of a history reads from the beginning, this check
-reports false losses.
+Simplified: readers have read beyond a record if any reader received that offset or a higher one, as
+for `lost-write`. So if no reader of a history reads from the beginning, this check reports false
+losses.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Missing:
 def missing_of(history: History, declared: Declarations) -> Callable[[int, int], Iterator[Missing]]:
     """Returns a function that yields the missing records of an operation.
 
-    The function takes the operation's number and a time at which all records of the operation were
+    Its arguments are the operation's number and a time at which all records of the operation were
     in the log.
     """
     readers, furthest = first_readers(history), furthest_readers(history)
@@ -92,8 +92,8 @@ def _location(history: History, send: Send) -> tuple[int, int] | None:
 def _bound(history: History, key: str, in_log_ns: int) -> tuple[int, int] | None:
     """Returns an upper bound of the record's offset, and the operation that proves the bound.
 
-    The record was in the log at `in_log_ns`, so later sends and high watermarks bound it from
-    above. Returns None if the history has no such operation.
+    The record was in the log at `in_log_ns`. So a send or a read of the high watermark that began
+    later proves a bound. Returns None if the history has no such operation.
     """
     bounds = [
         (micro.offset - 1, number)

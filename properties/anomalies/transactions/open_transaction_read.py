@@ -1,10 +1,10 @@
 """A reader at read_committed received a record of a transaction that was still open.
 
-Until the client requests the end of a transaction, the records of the transaction stay above the
-last stable offset. A poll that completed before this request received the records too early,
-whatever the outcome of the transaction. If the time of the request (`end_asked_ns`) is unknown, the
-invocation of the transaction counts instead. If an operation that did not fail sent the record
-again, that operation counts as the sender.
+The records of a transaction are above the last stable offset until the client requests its end. So
+a poll that completed before this request received the records too early, whatever the outcome of
+the transaction. If the time of the request (`end_asked_ns`) is unknown, the invocation of the
+transaction counts instead. If an operation that did not fail sent the record again, that operation
+counts as the sender.
 """
 
 from __future__ import annotations

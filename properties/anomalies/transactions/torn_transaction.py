@@ -1,11 +1,11 @@
-"""A transaction is visible only in part: some of its records were read, others are missing.
+"""A committed transaction is visible only in part: some records were read, others are missing.
 
-The transaction has committed: it ended `ok`, or it ended `info` and one of its records was read. So
-every reader that reads beyond a record of the transaction must receive this record (`missing`).
+A transaction has committed if it ended `ok`, or if it ended `info` and one of its records was read.
+A record is missing if readers read beyond it without receiving it (`missing`).
 
 A transaction of which no record was read is not torn: its missing records are a `lost-write`. In a
-torn transaction, a missing record with an observed offset is also a `lost-write`. A record of a
-failed transaction that was read is a G1a.
+torn transaction, a missing record with an observed offset is also a `lost-write`. If a record of a
+failed transaction was read, this is a G1a.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """The visible records of transactions: those that readers at read_committed received.
 
 A transaction is an operation `txn`. A reader is an operation that ended `ok` and polls at
-read_committed. A reader stops at the first open transaction (the last stable offset), and aborted
-records are filtered out. So a transaction has committed if a reader received one of its records.
-Then every reader that reads beyond any record of this transaction must receive this record.
+read_committed. It receives no record beyond the first open transaction (the last stable offset),
+and no aborted records. So if a reader received a record of a transaction, the transaction has
+committed. Then every reader that reads beyond a record of this transaction must receive this
+record.
 
 Source: KIP-98, the last stable offset.
 """

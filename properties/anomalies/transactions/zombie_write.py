@@ -1,13 +1,13 @@
 """A producer wrote successfully after a newer producer had replaced it.
 
 The operation `init_producer` makes its process an instance of a transactional id, and fences every
-earlier instance. An operation took effect if it ended `ok` with a send or an offset commit, or if a
-reader at read_committed received one of its records. A plain send has no end, so its invocation
-counts as the end. The operation must not take effect if a newer instance was made before the
+earlier instance. An operation must not take effect if a newer instance was made before the
 operation's end was requested:
 
     older instance made | newer instance made | end requested        -->  a zombie's write
 
+An operation took effect if it ended `ok` with a send or an offset commit, or if a reader at
+read_committed received one of its records. The end of a plain send is requested at its invocation.
 A process whose last `init_producer` is missing or did not end `ok` is not checked.
 
 Source: KIP-98, zombie fencing; KIP-360.
@@ -59,7 +59,7 @@ def _inits(history: History, transactional_id: str) -> list[int]:
 def _instances(history: History) -> Iterator[tuple[int, str, int]]:
     """Yields each operation of a producer instance, with the operation that made the instance.
 
-    An element is (number of the operation, transactional id, number of the `init_producer`).
+    The triples are (operation number, transactional id, number of the `init_producer`).
     """
     for number, operation in enumerate(history):
         name = operation.transactional_id
@@ -78,10 +78,10 @@ def _instances(history: History) -> Iterator[tuple[int, str, int]]:
 
 
 def _replaced_by(history: History, name: str, made: int, asked: int) -> int | None:
-    """Returns the first operation `init_producer` that replaced a producer; None if none did.
+    """Returns the first `init_producer` that replaced a producer of the transactional id `name`.
 
-    The parameter `made` is the number of the operation that made the producer, for the
-    transactional id `name`. The replacement must have completed before the time `asked`.
+    `made` is the operation number of the replaced producer's own `init_producer`. The replacement
+    must have completed before the time `asked`; None if there is none.
     """
     made_ns = history[made].completed_ns
     newer = [

@@ -1,9 +1,9 @@
 """Mutations of a topic partition in a run: of its logs, its leader, its partition state.
 
-Trace validation need not reject every mutation. An altered step may do a legal part of the real
-step: it advances the high watermark less far, appends fewer records, or adds or removes only some
-of the members. A step that changes only a follower's high watermark is *private*, because no other
-node learns of it; such a step may be dropped or moved.
+Some mutations need not be rejected. An altered step may do a legal part of the real step: it
+advances the high watermark less far, appends fewer records, or changes fewer members. And a step
+that changes only a follower's high watermark is *private*: no other node learns of it, so it may be
+dropped or moved.
 """
 
 from __future__ import annotations

@@ -4,15 +4,14 @@
     swapped    two consecutive events of a run are exchanged
     altered    the state after an event, or a response that a client received, is changed
 
-A mutant is *equivalent* if it is only another order of the same run; it need not be rejected. A
-mutant in which a step is dropped or done in part may be equivalent, because the next step of the
-same node may have the same effect. This mutant is not equivalent if a message that was sent in the
-step arrives before this next step. Two consecutive events of two nodes commute, unless the second
-receives a message of the first. Two consecutive events of one node commute if both orders lead to
-the same state. Brokers and the controller are values, so their steps can be run again in the other
-order, to decide without a spec whether two events commute.
+An *equivalent* mutant need not be rejected: it is only another order of the same run. If a step is
+dropped or done in part, the next step of the same node may have the same effect. The mutant is then
+equivalent, unless a message from the first step arrives before the next step.
 
-Source: the happened-before relation of Lamport, Time, Clocks and the Ordering of Events.
+Two consecutive events of two nodes commute, unless the second receives a message of the first. Two
+consecutive events of one node commute if both orders lead to the same state. This is decided
+without a spec: brokers and the controller are values, so their steps are run again in the other
+order.
 """
 
 from __future__ import annotations
