@@ -47,8 +47,7 @@ class Stamp(NamedTuple):
 
 @dataclass(slots=True)
 class Stamps:
-    """Translates records to stamps: the spec's number for the producer, an epoch and a sequence
-    number.
+    """Translates records to stamps, with a number for each producer.
 
     Each marker and each record without a sequence number counts as a producer of its own.
     """

@@ -337,11 +337,10 @@ class BrokerReplication:
         return cells
 
     def _fetched_offsets(self, after: Replica) -> dict[Cell, int]:
-        """Returns the fetch offsets on which this leader relies, as a value of the spec's
-        `led.fetched`.
+        """Returns the fetch offsets that this leader knows, as values of the spec's `led.fetched`.
 
-        These are the latest fetch offsets of its followers. The result is empty if the replica does
-        not lead.
+        The result has the latest fetch offset of each follower; it is empty if the replica does not
+        lead.
         """
         if isinstance(after, Follower):
             return {}

@@ -112,9 +112,10 @@ class Refinement:
     # ---- the check
 
     def actions_between(self, before: State, after: State) -> Actions | None:
-        """Returns the names of at most two abstract actions that lead from `before` to `after`.
+        """Returns the names of the abstract actions, at most two, that lead from `before` to
+        `after`.
 
-        Returns no names if both are the same abstract state, and None if no two actions suffice.
+        Returns () if both are the same abstract state, and None if no two actions suffice.
         """
         a, b = self.abstraction(before), self.abstraction(after)
         key = frozenset(a.items()), frozenset(b.items())

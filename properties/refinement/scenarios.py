@@ -1,9 +1,8 @@
 """Runs to be validated: producers and consumers, or transactions, under faults drawn from the seed.
 
-The faults of `replicated` may make any number of brokers unavailable at once, so that a leader
-epoch may have no leader. (The faults of `reference_impl.simulation.runs.draw_faults` do not.) If
-the ISR becomes empty and the last known leader is elected, trace validation rejects the run: the
-spec has no such step.
+In `replicated`, any number of brokers may be unavailable at once (`runs.draw_faults` avoids this),
+so a leader epoch may have no leader. If the ISR becomes empty and the last known leader is elected,
+trace validation rejects the run: the spec has no such step.
 
 Simplified: no power losses, no replaced disks and no deletion: the specs have no such actions.
 """

@@ -1,7 +1,7 @@
 """The seeded bugs of the broker: in which run an abstract spec detects each, or why none does.
 
-A row of `DETECTED` names a bug and a run that some abstract spec rejects. `NOT_DETECTED` gives the
-reason why a bug changes no state of these specs: most of these bugs affect only responses to
+`DETECTED` has, for each detected bug, a run that some abstract spec rejects. `NOT_DETECTED` gives
+the reason why a bug changes no state of these specs. Most of these bugs affect only responses to
 consumers, or only groups, or only retention.
 """
 

@@ -1,11 +1,12 @@
 """Trace validation of a run: each event must be one or more actions of a spec, or no change.
 
 For each event, a mapping returns the spec's actions that the event stands for, and the part of the
-spec's state that must follow these actions. There is no search: the change of the broker's state
-determines the actions, and the spec decides whether they are allowed. An event is a stutter only if
-nothing that the mapping covers has changed. A run is accepted when its last event was consumed.
-Otherwise the result names the first event that no actions explain, the actions tried, and the
-conjunct that was false.
+spec's state that must follow. There is no search: the change of the broker's state determines the
+actions, and the spec decides whether they are allowed. An event is a stutter only if nothing that
+the mapping covers has changed.
+
+A run is accepted if all its events are explained. Otherwise the result names the first event that
+no actions explain, the actions tried, and the conjunct that was false.
 
 Source: Cirstea, Kuppe, Loillier and Merz, Validating Traces of Distributed Programs Against TLA+
 Specifications; Smart Casual Verification (arXiv 2406.17455).
@@ -102,7 +103,7 @@ def first_unexplained(
 ) -> Unexplained | None:
     """Returns the first event that one of the specs rejects; None if no spec rejects any.
 
-    Every spec takes an event before any spec takes the next one.
+    All specs check an event before the next event is checked.
     """
     for number, traced in enumerate(islice(events, done, None), done):
         for mapping in mappings:

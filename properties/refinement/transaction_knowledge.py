@@ -1,7 +1,7 @@
 """The knowledge of a node about transactions: only facts that messages brought to the node.
 
-The abstract spec has no messages, so it would accept a node that acts on a fact before a message
-brings this fact to the node. The following rules limit the knowledge of a node:
+The abstract spec has no messages, so it would accept a node that acts on a fact too early. Five
+rules prevent this:
 
     a response           follows its request, and states only what is true when it arrives: that a
                          transaction is committed or aborted, that a topic partition was added, that
@@ -55,9 +55,9 @@ UNREQUESTED: Final = "no client requested this commit"
 
 
 class Ending(NamedTuple):
-    """The end of a transaction, as a message carried it: a producer epoch with its result.
+    """The end of a transaction as a message carries it: the producer epoch, and COMMIT or ABORT.
 
-    The result is COMMIT or ABORT. A client requests an ending, and a coordinator decides it.
+    A client requests an ending, and a coordinator decides it.
     """
 
     producer_id: ProducerId

@@ -1,9 +1,9 @@
 """Numbers that identify producers, topic partitions and transactions in abstract transactions.
 
-A transaction gets its number when it first appears in its coordinator's cache. Producer epochs
-identify the transaction. Its records carry the epoch in which the transaction began. Its markers
-carry the new epoch that the producer got when the transaction ended. In version 2 these epochs
-distinguish the transactions of a producer.
+A transaction gets its number when it first appears in its coordinator's cache. It is recognised by
+its producer epochs: its records carry the epoch in which the transaction began, its markers the new
+epoch that the producer got when it ended. In version 2 no two transactions of a producer have the
+same epochs.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class TransactionNumbers:
     def carrying(self, state: State, stamped: Stamped, carries: CarriedEpoch) -> list[int]:
         """Returns the numbers of the transactions that have the producer id and epoch of `stamped`.
 
-        The parameter `stamped` is a batch, a marker or a request. A transaction has two epochs, one
-        in its records and one in its markers; the parameter `carries` names the one to compare.
+        `stamped` is a batch, a marker or a request. A transaction has one epoch in its records and
+        another in its markers: `carries` says which one is compared.
         """
         if stamped.producer_id not in self.transactional_ids:
             return []

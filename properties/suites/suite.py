@@ -1,10 +1,11 @@
 """A suite as data: its machine, and the claims that it decides inside and outside their conditions.
 
-*Inside* a claim's condition no run may break the claim. *Outside* (in another setting, or on a
-broker with a seeded bug) some run breaks it, and the smallest such run is the counterexample. For a
-claim that something *can* happen it is the reverse: inside there is a run for each of its goals;
-outside, at least one goal is never reached. A goal that the search misses inside leaves the claim
-undecided: more runs may reach it.
+*Inside* a claim's condition no run may break the claim. *Outside*, in another setting or on a
+broker with a seeded bug, some run breaks it; the smallest such run is the counterexample.
+
+For a claim that something *can* happen it is the reverse: inside, each of its goals is reached by
+some run; outside, at least one goal is never reached. A goal that the search misses inside leaves
+the claim undecided, because more runs may reach it.
 """
 
 from __future__ import annotations

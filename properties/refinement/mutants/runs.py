@@ -84,7 +84,7 @@ def validate_mutants(
 ) -> Iterator[tuple[Mutant, Unexplained | None]]:
     """Yields each mutant with the event at which the specs reject it, or None.
 
-    A mutant equals the real run up to its mutation; this part is validated once for all mutants.
+    Up to its mutation, a mutant equals the real run, whose events are validated only once.
     """
     done = 0
     for mutant in sorted(wrong, key=lambda mutant: mutant.number):
@@ -164,7 +164,7 @@ def _is_private(events: Events, k: int, mutations: Mutations) -> bool:
 def _commute(events: Events, k: int, mutations: Mutations) -> bool:
     """True if the events number `k` and `k + 1` of the run can change places.
 
-    Neither another node nor the specs can then see a difference.
+    That is, no other node and no spec can see a difference.
     """
     first, second = events[k], events[k + 1]
     if first.node != second.node:

@@ -1,8 +1,8 @@
 """Mutations of transactions in a run: of decisions, of committed records, of responses.
 
 Trace validation sees two things of a node: the transactions that it coordinates, and the high
-watermarks of the topic partitions that they write to. If an altered step changes neither, the
-mutation has no effect yet, and the next step is altered too.
+watermarks of the topic partitions that these transactions write to. If an altered step changes
+neither, the mutation has no effect yet, and the next step is altered too.
 """
 
 from __future__ import annotations
@@ -166,8 +166,8 @@ def _with_last(
 def _marker(batch: Batch, *, is_opposite: bool = False, by: int = 0) -> Iterable[bytes] | None:
     """Returns a transaction marker with its content altered; None if the batch is no marker.
 
-    If `is_opposite` is true, COMMIT becomes ABORT and ABORT becomes COMMIT. The number `by` is
-    added to the marker's producer epoch; None is returned if that makes the epoch negative.
+    If `is_opposite` is true, COMMIT becomes ABORT and ABORT becomes COMMIT. `by` is added to the
+    marker's producer epoch; the result is None if the epoch becomes negative.
     """
     head, epoch = batch.header, batch.header.producer_epoch + by
     if not head.is_control or epoch < 0:

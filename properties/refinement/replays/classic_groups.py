@@ -3,9 +3,9 @@
     spec and variant                bug of the broker              claim
     classic-group adds-instances    static-replaced-when-stable    one_member_of_an_instance
 
-The harness is one group of a group coordinator, and the processes that join it. The harness
-recognises a member by the JoinGroup request that the group has not answered yet: during a rebalance
-every member has one. The claim depends only on the members, the joining processes and their
+The harness is one group of a group coordinator, and the processes that join it. During a rebalance,
+each member has a JoinGroup request that the group has not answered yet. The harness recognises a
+member by this request. The claim depends only on the members, the joining processes and their
 group.instance.id.
 """
 

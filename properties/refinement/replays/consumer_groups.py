@@ -5,11 +5,10 @@
     ... leaves-empty-group-open               empty-group-unsettled     an_empty_group_is_settled
     ... refuses-return                        rejoin-refused            converges
 
-The harness is one group of a group coordinator, which changes through its records, and the
-consumers that send heartbeats to it. The whole state of the spec is read from them. For the
-liveness property `converges` the goal is evaluated some rounds after the last action: in a round
-each member sends a heartbeat, receives the response, revokes, and rejoins if the coordinator
-refuses it.
+The harness is one group of a group coordinator, and the consumers that send heartbeats to it. The
+whole state of the spec is read from them. The liveness property `converges` is evaluated some
+rounds after the last action. In a round each member sends a heartbeat, receives the response,
+revokes, and rejoins if the coordinator refuses it.
 
 The model chooses which member gets the partition. In the harness this partition is the second of
 two partitions of a topic to which the first member always subscribes. The uniform assignor gives it
@@ -169,8 +168,8 @@ def _settle(harness: ConsumerGroupHarness) -> None:
 def cells(harness: ConsumerGroupHarness) -> Mapping[Cell, Value]:
     """Returns the group and its consumers as a state of the spec.
 
-    The epochs of the broker's group begin with 1, those of the model with 0. A member that has no
-    epoch yet has epoch -1 in the broker and 0 in the model.
+    The model's epochs are one lower than the broker's, which begin with 1. A member without an
+    epoch has epoch -1 in the broker and 0 in the model.
     """
     group = harness.group
     owners = (m for m, id_ in enumerate(MEMBERS) if PARTITION in group.target.get(id_, ()))

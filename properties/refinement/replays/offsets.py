@@ -3,8 +3,8 @@
     spec and variant                      bug of the broker             claim
     group-offsets expires-in-rebalance    offsets-expire-while-alive    committed_offsets_last
 
-The harness is a coordinator's data of one group: its members, and the log of its offsets with the
-cache built from it. The spec's variables of transactions are not read. The claim compares the
+The harness is what a coordinator keeps of one group: its members, the log of its offsets, and the
+cache built from this log. The spec's variables of transactions are not read. The claim compares the
 states before and after a step, so it is evaluated on the last action of the counterexample.
 
 Simplified: the rebalance lasts as long as offsets are retained, and the member stays alive.

@@ -1,8 +1,9 @@
 """A replay: the actions of a model's counterexample, carried out on the reference broker.
 
-A `Replay` has five parts: the origin of the counterexample (spec, variant, claim); the defect that
-the broker gets; a function that builds a harness; the effect of each action on the harness; a
-function that reads the harness as a state of the spec. The package docstring shows an example.
+A `Replay` has five parts: the origin of the counterexample (spec, variant, claim); the bug of the
+broker; a function that builds the harness (the part of the broker that is driven); the effect of
+each action on the harness; a function that reads the harness as a state of the spec. The package
+docstring shows an example.
 """
 
 from __future__ import annotations
@@ -59,9 +60,9 @@ class Reading(NamedTuple):
 class Replay(Generic[HarnessT]):
     """A counterexample of a spec's variant, and how to replay it on the reference broker.
 
-    `effects` maps an action to the effect of every occurrence, or to a tuple with the effects of
-    the first, second, ... occurrence. An action in `by_itself` needs no effect: the broker takes
-    this step without help.
+    `effects` maps an action to the effect of every occurrence, or to a tuple: the effects of the
+    first, second, ... occurrence. The actions in `by_itself` have no effect here: the broker takes
+    these steps without help.
     """
 
     spec: str
@@ -75,9 +76,9 @@ class Replay(Generic[HarnessT]):
     read: Callable[[HarnessT], Reading]
 
     def run(self, actions: Iterable[Action], *, defective: bool) -> HarnessT:
-        """Returns the harness after these actions; an action without an effect raises KeyError.
+        """Returns the harness (the part of the broker that is driven) after these actions.
 
-        The harness is the part of the reference broker on which the actions are carried out.
+        Raises KeyError for an action without an effect.
         """
         harness = self.start(self.defect if defective else SOUND)
         times: Counter[str] = Counter()

@@ -5,9 +5,9 @@
     idempotence-abstract any-sequence  no-dedup                      in_order_without_duplicates
     ... unclean-election               (unclean elections, allowed)  acknowledged_is_durable
 
-The harness is a cluster of three brokers with one producer. An action changes the cluster or waits
-for a change; the cluster does everything else by itself. The logs of the brokers and the ISR of the
-controller are read as the spec's state.
+The harness is a cluster of three brokers with one producer. An action changes the cluster, or waits
+until the cluster has made a change itself. The logs of the brokers and the ISR of the controller
+are read as the spec's state.
 
 Simplified: a model moves leadership at any time; in the cluster, leadership moves because the
 leader dies, or because all brokers that are in sync die.
@@ -155,8 +155,8 @@ def read_replicas(harness: ReplicationHarness) -> Reading:
 def read_leaders_log(harness: ReplicationHarness) -> Reading:
     """Returns the leader's log and the acknowledged records as a state of idempotence-abstract.
 
-    Acknowledged records are those that were committed when the producer got the response. While
-    there is no leader, the committed log stands for the leader's log.
+    A record counts as acknowledged if it was committed when the producer got the response. Without
+    a leader, the committed log is returned instead of the leader's.
     """
     cluster, stamps = harness.cluster, Stamps()
     log = cluster.log(cluster.leader()) if cluster.leader() != NO_BROKER else harness.committed

@@ -6,10 +6,10 @@
     ... answers-alone                deletion-answered-alone   deleted_stays_deleted
     ... cleans-past-hw               compacts-uncommitted      latest_values_are_kept
 
-The harness is one topic partition on two brokers, its leader and its follower, and the fetches
-between them. If a log of the broker deletes uncommitted records, its high watermark moves up with
-its log start, and the deleted records look committed. Therefore the harness uses the high watermark
-from before the deletion.
+The harness is one topic partition on two brokers, a leader and a follower, and the fetches between
+them. When the broker deletes uncommitted records, its high watermark moves up with its log start,
+so the deleted records look committed. Therefore the harness uses the high watermark from before the
+deletion.
 
 Simplified: retention deletes all records that it may delete at once; the model deletes one at a
 time. A compacted log needs one more record, since its active segment is not compacted. In one

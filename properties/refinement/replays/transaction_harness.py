@@ -1,7 +1,7 @@
 """A cluster and the client of one transactional id: the harness for replays of transactions.
 
-The client sends one request at a time, each on its own connection. No request carries the number of
-a transaction, so the client writes this number into the records. The state of each transaction is
+The client sends one request at a time, each on its own connection. The client writes the number of
+the transaction into the records, because requests do not carry it. The state of each transaction is
 read from the coordinator's log, and the fate of its records from the leader's log.
 
 Simplified: there is only one topic partition. The sequence numbers of records do not increase, so a
@@ -200,7 +200,7 @@ class TransactionHarness:
     def lose_leader(self) -> None:
         """Crashes the leader, restarts it, and waits until a broker leads the partition.
 
-        If unclean elections are allowed, the lagging replica is elected, else the old leader.
+        This is the lagging replica if unclean elections are allowed, otherwise the old leader.
         """
         leader = self.cluster.leader(WRITTEN)
         self.cluster.crash(leader)

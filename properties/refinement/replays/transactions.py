@@ -69,10 +69,10 @@ def read_abstract(harness: TransactionHarness) -> Reading:
 
 
 def read_coordinator_and_log(harness: TransactionHarness) -> Reading:
-    """Returns the cluster as a state of the spec `transactions` with transaction version 1.
+    """Returns the cluster as a state of the spec `transactions`, with transaction version 1.
 
-    The state consists of the coordinator's cache, the logs of the coordinator and of the topic
-    partition, and the client's requests.
+    The state is read from the coordinator's cache, from the logs of the coordinator and of the
+    topic partition, and from the client's requests.
     """
     entries, transactions = harness.entries(), harness.transactions()
     cells: dict[Cell, Value] = {

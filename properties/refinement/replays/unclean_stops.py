@@ -4,7 +4,7 @@
     election admits-unclean    unclean-shutdown-unnoticed    leader_completeness
 
 The harness is a cluster of two brokers that both have to be in sync. The leader loses its power,
-and with it the acknowledged record; the other broker has the record and is isolated. The claim
+and with it the acknowledged record; the other broker has the record, but is isolated. The claim
 depends only on the leader, the brokers that are up, the logs and the committed records.
 
 Simplified: the leader loses its power in the action in which the controller notices the crash, so

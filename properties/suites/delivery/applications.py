@@ -1,8 +1,8 @@
-"""The consumer applications of Kafka's documents, each a program of a few lines with a database.
+"""The consumer applications of Kafka's documents, each a few lines of code with a database.
 
-An application is a generator, and nothing interrupts it between two `yield`s. Each call of
-`at.step()` marks a point at which the rules of the suite may kill or pause the application. A
-paused application does not notice that its group removes it, and continues as a zombie.
+An application is a generator; nothing interrupts it between two `yield`s. At each call of
+`at.step()` the suite may kill or pause the application. A paused application does not notice that
+its group removes it, and continues as a zombie.
 
 Source: D0 (position and processing, the two-phase commit), D1 (the consumer's side), D2 (the
 pipeline, side effects, the idempotent consumer, a database next to Kafka); KIP-447.
@@ -115,9 +115,9 @@ def processing_first(at: Instance) -> Program:
 
 
 def rewinding(at: Instance, *, by_commit: bool = False) -> Program:
-    """Processes records, and rewinds when a rule of the suite requests it.
+    """Processes records, and rewinds when the suite requests it.
 
-    The application rewinds by a seek. If `by_commit` is true, it only commits the lower position.
+    It rewinds by a seek; if `by_commit` is true, it only commits the lower position.
     """
     while True:
         if at.rewind_to is not None and TOPIC_PARTITION in at.consumer.readers:
@@ -233,8 +233,8 @@ def two_databases(at: Instance, *, output_first: bool) -> Program:
 def two_phase_commit(at: Instance) -> Program:
     """Prepares the output in one database, stores the position in another, then commits the output.
 
-    The write of the position is the decision to commit. At its start, an instance ends all prepared
-    transactions: it commits those that the stored position covers, and rolls back the others.
+    The write of the position is the decision to commit. An instance that starts ends all prepared
+    transactions: it commits those below the stored position, and rolls back the others.
     """
     for name in at.database.prepared():
         key, _, next_offset = name.rpartition("@")
@@ -292,7 +292,7 @@ def producing_apart(at: Instance) -> Program:
 def with_side_effect(at: Instance, *, is_guarded: bool = False) -> Program:
     """Runs a pipeline whose processing has a side effect: a write to a database.
 
-    If `is_guarded` is true, a message that the database has marked as consumed is not written
+    If `is_guarded` is true, a message that is marked in the database as consumed is not written
     again.
     """
     producer = at.producer()
@@ -314,9 +314,9 @@ def with_side_effect(at: Instance, *, is_guarded: bool = False) -> Program:
 def kafka_then_database(at: Instance, *, repairs: bool = False) -> Program:
     """Commits the Kafka transaction, then the database transaction.
 
-    After a death between the two commits, the committed position is past records that the database
-    lacks. If `repairs` is true, the application starts at the position stored in the database,
-    skips the messages that the database has, and sends the results again.
+    After a death between the two commits, the database lacks records below the committed position.
+    If `repairs` is true, the application starts at the position stored in the database, skips the
+    messages that the database has, and sends all results again.
     """
     producer = at.producer()
     yield from producer.init_transactions()

@@ -2,11 +2,10 @@
 
 A producer sends to `orders-0`. An application from the module `applications` consumes in a group,
 and writes to a database that outlives its process. The rules send records, kill the application and
-start it again, or *replace* it: another instance takes over while the first one is paused, and then
-the first one continues as a zombie. Brokers crash, and responses are lost. At the end of a run,
-after all faults, the database and the output are compared with the records sent.
-
-The machine has no faults of leaders and links: the failures of interest are the application's.
+start it again, or *replace* it: the first instance is paused, another takes over, and then the
+first one continues as a zombie. Brokers crash, and responses are lost, but links and leaders have
+no other faults. After all faults have ended, the database and the output are compared with the
+records sent.
 """
 
 from __future__ import annotations

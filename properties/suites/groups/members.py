@@ -60,8 +60,8 @@ class Worker:
     ) -> None:
         """Begins to process the assigned partitions at their committed positions.
 
-        The parameter `committed` maps each partition to its position; None stands for 0. The member
-        requested the positions at the time `ns`.
+        `committed` maps each partition to its position; None stands for 0. `ns` is the time at
+        which the member requested the positions.
         """
         for place, offset in committed.items():
             self.positions[place] = offset or Offset(0)

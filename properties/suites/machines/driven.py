@@ -1,9 +1,10 @@
 """The cluster that a machine drives: simulated, or in real time with the same methods.
 
 A machine starts clients, lets time pass, injects faults, and reads what the clients observed. All
-times are virtual: on a cluster in real time, a virtual second takes longer than a second. A rule
-may need an ability that not every cluster has (`Power`). On a cluster without this ability, the
-rule is never drawn, and a claim that needs the ability is undecided.
+times are virtual: on a cluster in real time, a virtual second takes longer than a second.
+
+Some rules need an ability that not every cluster has (`Power`). Without this ability the rule is
+never drawn, and a claim that needs it is undecided.
 """
 
 from __future__ import annotations

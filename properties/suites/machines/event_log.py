@@ -4,9 +4,9 @@
     broker 2 is elected leader of orders-0 in leader epoch 1
     producer 1 gets v0, v1 acknowledged at offset 0, 1 of orders-0
 
-The events come from the state of the cluster, its trace, and the history of its clients. Clients
-are numbered in the order of their start: process 2000 of a history belongs to client 2. Events are
-grouped by kind, not ordered by time.
+The events come from the state of the cluster, its trace, and the history of its clients. They are
+grouped by kind, not ordered by time. Clients are numbered in the order of their start: process 2000
+of a history belongs to client 2.
 """
 
 from __future__ import annotations
@@ -167,10 +167,10 @@ def _effects(operations: list[Operation]) -> Iterator[str]:
 
 
 def _records(operation: Operation) -> Iterator[tuple[str, str, str, str]]:
-    """Yields four texts for each record and group offset of an operation.
+    """Yields (sentence, topic partition, value, offset) for each record and group offset of an
+    operation.
 
-    The first text is a sentence with the gaps `{key}`, `{values}` and `{offsets}`. The other three
-    texts fill the gaps: a topic partition, a value and an offset.
+    The sentence has the gaps `{key}`, `{values}` and `{offsets}` for the other three texts.
     """
     is_transaction = operation.f == "txn"
     for did in operation.did:

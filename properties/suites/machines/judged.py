@@ -1,9 +1,9 @@
 """The base of all suite machines: Hypothesis calls rules, and claims are checked when the run ends.
 
-A machine gets a setting (the conditions of its run), seeded bugs of the broker, and the names that
-it must check. A name is a claim that always holds, a goal (`claim: goal`) or an anomaly of the
-recorded history. After the last rule all faults end and the cluster recovers. Then the machine
-raises `Shown` for the first name whose claim the run breaks, or whose goal or anomaly it reaches.
+A machine gets a setting (the conditions of its run), the seeded bugs of the broker, and the names
+of what it must check: claims that always hold, goals (`claim: goal`) and anomalies of the recorded
+history. After the last rule all faults end and the cluster recovers. Then the machine raises
+`Shown` for the first name whose claim the run breaks, or whose goal or anomaly it reaches.
 """
 
 from __future__ import annotations
@@ -58,7 +58,10 @@ class Setting(Protocol):
 
 
 class JudgedMachine(RuleBasedStateMachine):
-    """A machine that checks its run at the end; subclasses add rules and their tables of claims."""
+    """A Hypothesis state machine that checks claims when its run ends.
+
+    A subclass adds the rules of a suite, and the claims in `ALWAYS` and `SOMETIMES`.
+    """
 
     ALWAYS: ClassVar[Always]
     SOMETIMES: ClassVar[Sometimes]
@@ -121,9 +124,9 @@ class JudgedMachine(RuleBasedStateMachine):
 
     @property
     def _judges_progress(self) -> bool:
-        """True if a run without progress is a result; False if the search skips such a run.
+        """True if a run without progress is a result; False if such a run is ignored.
 
-        Such a run is skipped only on a broker with seeded bugs, in a search for a single name.
+        It is ignored only on a broker with seeded bugs, in a search for a single name.
         """
         return not (self.bugs and len(self._judge) == 1)
 

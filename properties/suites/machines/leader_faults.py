@@ -1,7 +1,7 @@
 """The machine of a cluster whose leaders fail: they crash at elections, and links are cut.
 
-Some rules are *focused*: they drive the cluster straight to the moments where replication is most
-fragile, just before and at an election.
+*Focused* rules drive the cluster straight to its most fragile moments: just before and at an
+election.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class LeaderFaultsMachine(ClusterMachine):
     def _is_in_sync(self, broker: BrokerId) -> bool:
         """Returns True if the broker is up, is in the ISR, and has not died recently.
 
-        Just after a death the ISR still lists the broker, until the controller notices.
+        After a death, the controller notices late, so the ISR still lists the broker.
         """
         since_ms = self.cluster.now_ms - self._failed_ms.get(broker, -_NOTICED_MS)
         is_in_sync = broker in self.cluster.in_sync() and self.cluster.is_up(broker)

@@ -1,7 +1,7 @@
 """Extracts the states of one topic partition from the trace of a simulated cluster.
 
-The trace has the state of a node after each of its steps. A `Moment` is the state of all replicas
-of the topic partition after a change.
+The trace has each node's state after each of its steps. A `Moment` is the state of all replicas of
+the topic partition after a change.
 """
 
 from __future__ import annotations

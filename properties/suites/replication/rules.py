@@ -1,6 +1,6 @@
 """The rules of the suite `replication`: one producer session, one consumer, and three brokers.
 
-The rules send, lose responses, crash brokers, cut links and heal them; a focused rule crashes the
+The rules send, lose responses, crash brokers, cut links and heal them. A *focused* rule crashes the
 leader right after an acknowledgement. At the end of a run all faults end, the cluster must recover
 in bounded virtual time, and the log is read from its start.
 """
@@ -125,9 +125,9 @@ class ReplicationMachine(LeaderFaultsMachine):
         return self.publish()
 
     def stuck(self) -> str | None:
-        """Returns the error that ended the producer session; None if the session has not ended.
+        """Returns the error that ended the producer session.
 
-        Also returns None if the setting allows the session to end.
+        Returns None if the session has not ended, or if the setting allows it to end.
         """
         over = self.cluster.producer(self._producer).over
         if not self._setting.session_lasts or over is None:

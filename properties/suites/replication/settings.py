@@ -1,6 +1,7 @@
 """The settings of the suite `replication`: the conditions under which runs are made.
 
-Inside the condition of a claim no run may break the claim; outside, some run breaks it.
+In some settings the condition of a claim is true, and no run may break the claim. In others it is
+false, and some run breaks the claim.
 """
 
 from __future__ import annotations

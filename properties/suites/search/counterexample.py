@@ -9,8 +9,8 @@
     # 390 ms  producer 1 gets v0 acknowledged at offset 1 of orders-0
     # Broken: exactly_once_publish: v0 is at offsets 0, 1
 
-The comments come from running the program once more. Each call has the first sentence of its rule's
-docstring, and then the events that the call caused.
+To make the comments, the program is run once more. After each call comes the first sentence of its
+rule's docstring; then come the events that the call caused.
 """
 
 from __future__ import annotations

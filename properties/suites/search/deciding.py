@@ -69,7 +69,8 @@ class Search:
         return partial(self.suite.machine, setting, bugs=bugs, tally=self.tally)
 
     def found(self, setting: str, bugs: Bugs, judge: Sequence[str]) -> Found | None:
-        """Returns a run that breaks or reaches a name in `judge`, or gets stuck; None if none does.
+        """Returns a run that raises `Shown` for a name in `judge` or gets stuck; None if no run
+        does.
 
         A name is a claim that always holds, a goal or an anomaly.
         """
@@ -99,8 +100,8 @@ def run(
     """Returns the verdicts on the suite's claims inside their conditions, on a broker with `bugs`.
 
     The claims that must *always* hold are checked together on the same runs. The search ends at the
-    first run that breaks one of these claims. The other claims are then undecided, unless this run
-    breaks them too. Claims that something *can* happen are searched only on a broker without bugs.
+    first run that breaks one of them; the claims that this run does not break are then undecided.
+    Claims that something *can* happen are searched only on a broker without bugs.
     """
     started = time.process_time()
     tally = Tally(progress=progress)
@@ -172,7 +173,7 @@ def _judge_together(
 
 
 def _verdict(claim: str, ended: JudgedMachine, found: Found) -> ClaimVerdict:
-    """Returns the verdict on one claim, according to the smallest run that was found.
+    """Returns the verdict on one claim from the run at which the search ended.
 
     If this run does not break the claim, the claim is undecided.
     """
@@ -188,8 +189,8 @@ def _verdict(claim: str, ended: JudgedMachine, found: Found) -> ClaimVerdict:
 def _decide_goals(where: Search, side: Side) -> ClaimVerdict:
     """Returns the verdict on a claim that something can happen.
 
-    Inside the claim's condition a goal is searched for longer, and a missing goal leaves the claim
-    undecided. Outside, where no run should reach the goal, a missing goal violates the claim.
+    If `side` is inside the claim's condition, a goal that is not found leaves the claim undecided.
+    If it is outside, such a goal is expected: the claim is violated there.
     """
     is_inside = side.expected == "holds"
     if is_inside:

@@ -1,7 +1,7 @@
 """Draws the calls of a run one by one, from a seed, while the machine runs.
 
-Hypothesis needs machines that always behave alike, as the simulation does; a cluster in real time
-does not. So here each call is drawn from the rules that are possible at the moment.
+Hypothesis needs machines that always behave alike; on a cluster in real time they do not. So each
+call is drawn here, from the rules that are possible at the moment.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from properties.suites.search.programs import Call
 def drawn(machine: JudgedMachine, coins: Random, powers: Collection[Power]) -> Call | None:
     """Draws a call of a rule that is possible now; None if no rule is possible.
 
-    A rule is possible if its preconditions hold and the cluster has the abilities (`powers`) that
-    the rule needs.
+    The rule's preconditions must hold, and the cluster must have the abilities (`powers`) that it
+    needs.
     """
     possible = [
         rule

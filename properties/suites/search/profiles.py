@@ -1,7 +1,7 @@
-"""Search budgets of the suites; the budgets range from minutes to days.
+"""Search budgets of the suites, from minutes to days.
 
-A search ends at the first run that shows a searched name. A search without such a run takes all its
-runs, on each of its seeds.
+A search ends at the first run that shows a searched name. If there is none, it takes all its runs
+on each of its seeds.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""Programs: the rule calls of a machine, in the form in which Hypothesis prints them.
+"""Programs: the rule calls of a run, in the form in which Hypothesis prints them.
 
     state.send_and_await(count=1)
     state.crash_leader()
 
-All arguments are literals with names. So a call is data: it can be run again, compared and
-simplified.
+All arguments are literals with names. So a call can be run again, compared and simplified.
 """
 
 from __future__ import annotations

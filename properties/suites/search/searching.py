@@ -1,10 +1,9 @@
 """Searches with Hypothesis for a run that breaks a claim or reaches a goal, and shrinks the run.
 
 Hypothesis generates runs of the machine's rules from a seed, without an example database, until a
-run raises `Shown`. The run is a list of calls. It is shrunk here: one or two calls are left out, or
-an argument gets simpler, as long as the run raises `Shown` for the same name. Hypothesis shrinks
-its own random choices instead: it takes ten times as many runs and ends with longer programs
-(measured).
+run raises `Shown`. This run, a list of calls, is shrunk here: one or two calls are left out, or an
+argument gets simpler, as long as the run raises `Shown` for the same name. Hypothesis would shrink
+its own random choices: it takes ten times as many runs and ends with longer programs (measured).
 """
 
 from __future__ import annotations
@@ -46,8 +45,8 @@ def search(
 ) -> Found | None:
     """Returns a run that raises `Shown`, shrunk if `shrinks` is true; None if no run raises it.
 
-    `simpler` lists the values of each argument, the simplest first. Equal arguments give equal
-    results. Any other exception of a run is raised to the caller.
+    `simpler` lists the values of each argument, the simplest first. The result depends only on the
+    arguments. Any other exception of a run is raised to the caller.
     """
     test = get_state_machine_test(
         machine,  # type: ignore[arg-type]  # any factory works; the annotation wants a class
@@ -78,8 +77,7 @@ def shrink(
 ) -> Found:
     """Returns a smaller run that raises `Shown` for the same name.
 
-    The run returned cannot shrink further: of the runs that are one step smaller (`_neighbours`),
-    none raises `Shown` for this name.
+    No run that is one step smaller (`_neighbours`) raises it.
     """
     neighbours = _neighbours(found.calls, simpler)
     while (calls := next(neighbours, None)) is not None:
@@ -95,8 +93,8 @@ def _neighbours(
 ) -> Iterator[tuple[Call, ...]]:
     """Yields the programs that are one step smaller than `calls`.
 
-    First come the programs without one of the calls, beginning with the last call. Then come those
-    with one simpler argument, and then those without two of the calls.
+    First come the programs without one of the calls, from the last call to the first. Then come
+    those with one simpler argument, and then, for short programs, those without two of the calls.
     """
     for at in reversed(range(len(calls))):
         yield calls[:at] + calls[at + 1 :]

@@ -1,7 +1,7 @@
 """The clients of the suite `transactions`: instances of a transactional id, readers, and checks.
 
 An instance is one application with one transactional producer. It runs the actions that the rules
-queue. When its producer is fenced or has failed, the instance ends, and the rules start another.
+queue. It ends when its producer is fenced or has failed; then the rules start another instance.
 """
 
 from __future__ import annotations
@@ -153,10 +153,9 @@ def sends_without_transaction(place: TopicPartition, value: str) -> ProgramFacto
 
 
 def fetches_offset(place: TopicPartition, isolation: Isolation) -> ProgramFactory:
-    """Returns a program that fetches the committed offset of the group.
+    """Returns a client program that fetches the committed offset of the group.
 
-    At read_committed the fetch waits while a transaction that commits an offset of the group is
-    open.
+    At read_committed the fetch waits for open transactions that commit an offset of the group.
     """
 
     def program(app: Application) -> Program:

@@ -1,6 +1,7 @@
 """The settings of the suite `transactions`: the conditions under which runs are made.
 
-Inside the condition of a claim no run may break the claim; outside, some run breaks it.
+In some settings the condition of a claim is true, and no run may break the claim. In others it is
+false, and some run breaks the claim.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ V1, V2 = TransactionVersion.V1, TransactionVersion.V2
 class Setting:
     """The configuration of producers, readers and cluster, and which requests may be late.
 
-    A late request times out at its sender, is sent again, and arrives after later requests.
+    A late request times out at its sender, which sends it again. The first copy arrives after later
+    requests.
     """
 
     condition: str

@@ -62,7 +62,7 @@ class Store(Protocol):
 def transaction(store: Store, prepare_as: str | None = None) -> Generator[None]:
     """Commits the statements of the block together; an exception rolls all of them back.
 
-    If the parameter `prepare_as` is a name, the transaction is prepared under that name instead.
+    If `prepare_as` is a name, the transaction is only prepared, under this name.
     """
     store.execute("BEGIN")
     try:
