@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: verify test lint docs bench bench-kafka trial hunt requirements clean
+.PHONY: verify test lint docs bench bench-kafka hostile trial hunt requirements clean
 
 verify: $(READY)
 	$(BIN)/urteil verify
@@ -31,6 +31,12 @@ bench: $(READY)
 # Apache Kafka itself under faults: needs Maven, a network once, and ten minutes.
 bench-kafka: $(READY)
 	$(BIN)/python -m benchmarks.apache_kafka --out runs/apache-kafka-$$(date +%Y-%m-%dT%H%M%S)
+
+# The served broker under hostile frames: a million beside a healthy client, then an hour of atheris. Two to three hours.
+hostile: $(READY)
+	$(BIN)/python -m benchmarks.hostile_frames
+	$(BIN)/python -m pip install --quiet atheris==3.0.0
+	$(BIN)/python -m tools.fuzz_frames --seconds 3600
 
 # Real systems on trial: every reproduction, suite and 10,000 pairs of answers. Needs Maven, a network once, and hours.
 # A reproduction exits with 1 where it shows its defect; a suite with 1 where a claim is broken that has a finding, else

@@ -3,7 +3,7 @@
     python -m benchmarks.hostile_frames                    a million frames
     python -m benchmarks.hostile_frames --frames 100000    fewer
 
-A million frames take about an hour on two cores. The target is a p99 of the healthy client below
+A million frames take about two hours on two cores. The target is a p99 of the healthy client below
 100 ms. The result is in benchmarks/results/hostile_frames.json.
 """
 

@@ -6,7 +6,7 @@
 
 The frames are damaged copies of valid requests, noise behind a valid header, valid requests, and
 some of the largest requests that are permitted. A frame that is refused ends its connection. The
-hostile process has the lowest priority, because its own work is not what is measured.
+hostile process has a low priority, because its own work is not what is measured.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from reference_impl.wire.versions import VERSIONS
 
 VALID_EACH: Final = 4  # valid requests of each API and version, from which the others are made
 ANSWER_S: Final = 0.2  # how long a hostile client waits for a response
-LOWEST_PRIORITY: Final = 19
+LOW_PRIORITY: Final = 10
 QUIET_S: Final = 10.0
 IDLE: Final = 2_000
 IDLE_S: Final = 5.0
@@ -174,7 +174,7 @@ async def attack(server: Server, frames: int, connections: int, seed: int) -> Co
         for version in versions(api)
         for _ in range(VALID_EACH)
     ]
-    os.nice(LOWEST_PRIORITY)
+    os.nice(LOW_PRIORITY)
     counts: Counter[str] = Counter()
     share = [frames // connections + (n < frames % connections) for n in range(connections)]
     places = server.servers.split(",")

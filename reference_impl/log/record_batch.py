@@ -241,7 +241,7 @@ def with_create_time(batch: bytes, max_timestamp_ms: int) -> bytes:
     changed = bytearray(batch)
     _ATTRIBUTES.pack_into(changed, _SIGNED_FROM, head.attributes & ~_LOG_APPEND_TIME)
     _TIMESTAMP.pack_into(changed, _MAX_TIMESTAMP_AT, max_timestamp_ms)
-    return _sealed(bytes(changed))
+    return sealed(bytes(changed))
 
 
 def renumbered(batch: bytes) -> bytes:
@@ -299,7 +299,7 @@ def encode(
         base_sequence,
         len(records),
     )
-    return _sealed(head + packed)
+    return sealed(head + packed)
 
 
 def filter_records(
@@ -321,7 +321,7 @@ def filter_records(
         delta = offset - head.base_offset
         write_record(body, record, delta, record.timestamp_ms - base_timestamp_ms)
     packed = compress(head.compression, bytes(body))
-    return _sealed(
+    return sealed(
         _HEADER.pack(
             head.base_offset,
             _HEADER.size - _PREFIX.size + len(packed),
@@ -341,7 +341,8 @@ def filter_records(
     )
 
 
-def _sealed(data: bytes) -> bytes:
+def sealed(data: bytes) -> bytes:
+    """Returns the bytes of a batch with the checksum that they should have."""
     batch = bytearray(data)
     _CRC.pack_into(batch, _CRC_AT, google_crc32c.value(data[_SIGNED_FROM:]))
     return bytes(batch)
