@@ -70,6 +70,13 @@ def test_the_wheel_holds_our_packages_and_nothing_else(installed: Path) -> None:
     assert found == {"model", "reference_impl", "properties", "checkers"}
 
 
+def test_the_wheel_publishes_the_pytest_plugin(installed: Path) -> None:
+    (points,) = installed.parent.parent.glob(
+        "lib/python*/site-packages/urteil-*.dist-info/entry_points.txt"
+    )
+    assert "[pytest11]\nurteil = checkers.testing.plugin" in points.read_text()
+
+
 def test_check(installed: Path, hostile: Path) -> None:
     words = ["check", "replication", "--variant", "truncate-to-hw", "--set", "replicas=2", "--json"]
     done = run(str(installed), *words, cwd=hostile)

@@ -1,0 +1,242 @@
+"""Starts the reference broker for a test, injects faults into it, and stops it.
+
+    with Broker(topics={"orders": 3}) as broker:
+        producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+        lost = broker.fault("disconnect", when={"api": "Produce", "applied": True, "nth": 1})
+        ...
+        lost.await_acted()
+        (first, again) = broker.requests(api="Produce", topic="orders")
+
+The broker is a process of its own: no client library is needed here, and any can be tested. The
+process ends with the block, or with this process. Faults are those of
+docs/how-to/faults-in-your-tests.md.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import select
+import subprocess
+import sys
+import tempfile
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.client import HTTPConnection
+from types import TracebackType
+from typing import IO, Any, Final, Self
+from urllib.parse import urlencode, urlsplit
+
+from model.faults import InputFault
+
+STARTS_WITHIN_S: Final = 30.0
+STOPS_WITHIN_S: Final = 10.0
+WAITS_S: Final = 10.0  # for a fault to act
+PROGRAM: Final = "from checkers.cli.main import main; main()"
+
+
+class NotStarted(RuntimeError):
+    """The error if the process has not become ready; the message has its last output."""
+
+
+class Refused(InputFault):
+    """The error if the control port refuses a request; `at` is the place of the mistake."""
+
+    def __init__(self, status: int, at: str, error: str) -> None:
+        super().__init__(f"{at}: {error}")
+        self.status = status
+        self.at = at
+
+
+@dataclass(frozen=True, slots=True)
+class InjectedFault:
+    """A fault in force."""
+
+    id: int
+    _broker: Broker
+
+    @property
+    def acted(self) -> int:
+        """The number of requests that it has acted on."""
+        return int(self._broker.call("GET", f"/faults/{self.id}")["acted"])
+
+    def await_acted(self, times: int = 1, within_s: float = WAITS_S) -> None:
+        """Waits until it has acted so often; raises TimeoutError."""
+        query = urlencode({"acted": times, "wait_ms": int(within_s * 1000)})
+        found = self._broker.call("GET", f"/faults/{self.id}?{query}")
+        if found["acted"] < times:
+            raise TimeoutError(f"after {within_s} s the fault has acted {found['acted']} times")
+
+    def end(self) -> None:
+        """Ends the fault; connections that it keeps silent are closed."""
+        self._broker.call("DELETE", f"/faults/{self.id}")
+
+
+@dataclass(slots=True, kw_only=True)
+class Broker:
+    """A cluster of the reference broker in a process of its own; brokers are numbered from 1.
+
+    `topics` are created with so many partitions each. `faults` are JSON objects as dictionaries.
+    `options` are further options of `urteil broker`.
+    """
+
+    brokers: int = 3
+    topics: Mapping[str, int] = field(default_factory=dict[str, int])
+    faults: Sequence[Mapping[str, Any]] = ()
+    options: Sequence[str] = ()
+    bootstrap_servers: str = field(default="", init=False)
+    control_url: str = field(default="", init=False)
+    _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
+    _log: IO[bytes] | None = field(default=None, init=False)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Starts the process and waits until every broker is ready; raises NotStarted."""
+        words = ["broker", "--json", "--control", "0", "--brokers", str(self.brokers)]
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed in `stop`
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-c", PROGRAM, *words, *self.options],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            start_new_session=True,  # Ctrl-C ends the test, and the test ends the broker
+        )
+        atexit.register(self.stop)
+        try:
+            ready = self._ready(self._process)
+            self.bootstrap_servers, self.control_url = ready["bootstrap_servers"], ready["control"]
+            for name, partitions in self.topics.items():
+                self.create_topic(name, partitions)
+            for fault in self.faults:
+                self.call("POST", "/faults", dict(fault))
+        except BaseException:
+            self.stop()
+            raise
+
+    def _ready(self, process: subprocess.Popen[bytes]) -> dict[str, Any]:
+        assert process.stdout is not None, "the process has a pipe"
+        readable, _, _ = select.select([process.stdout], [], [], STARTS_WITHIN_S)
+        line = process.stdout.readline() if readable else b""
+        event = json.loads(line) if line.startswith(b"{") else {}
+        if event.get("event") != "ready":
+            raise NotStarted(f"urteil broker is not ready: {self.log.strip() or 'no output'}")
+        found: dict[str, Any] = event
+        return found
+
+    @property
+    def log(self) -> str:
+        """What the process has written to its standard error so far."""
+        if self._log is None:
+            return ""
+        size = os.fstat(self._log.fileno()).st_size
+        return os.pread(self._log.fileno(), size, 0).decode(errors="replace")
+
+    @property
+    def pid(self) -> int | None:
+        """The process id; None while it does not run."""
+        return None if self._process is None else self._process.pid
+
+    def stop(self) -> None:
+        """Stops the process if it runs; a second stop does nothing."""
+        process, self._process = self._process, None
+        atexit.unregister(self.stop)
+        if process is not None:
+            process.terminate()
+            try:
+                process.wait(STOPS_WITHIN_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            if process.stdout is not None:
+                process.stdout.close()
+        if self._log is not None:
+            self._log.close()
+            self._log = None
+
+    # ------------------------------------------------------------ the control port
+
+    def call(self, method: str, path: str, document: Mapping[str, Any] | None = None) -> Any:
+        """Returns the JSON answer of the control port; raises Refused."""
+        host = urlsplit(self.control_url)
+        connection = HTTPConnection(host.hostname or "", host.port, timeout=120)
+        try:
+            connection.request(method, path, None if document is None else json.dumps(document))
+            response = connection.getresponse()
+            answer = json.loads(response.read())
+        finally:
+            connection.close()
+        if response.status >= 400:
+            raise Refused(response.status, answer["at"], answer["error"])
+        return answer
+
+    def fault(self, do: str, *, when: Mapping[str, Any], **fields: Any) -> InjectedFault:
+        """Adds a fault of the requests that `when` selects; an empty `when` selects all."""
+        answer = self.call("POST", "/faults", {"do": do, "when": when, **fields})
+        return InjectedFault(answer["id"], self)
+
+    @contextmanager
+    def during(
+        self, do: str, *, when: Mapping[str, Any], **fields: Any
+    ) -> Generator[InjectedFault]:
+        """Keeps a fault in force while the block runs."""
+        injected = self.fault(do, when=when, **fields)
+        try:
+            yield injected
+        finally:
+            injected.end()
+
+    def happen(self, do: str, **fields: Any) -> None:
+        """Lets a fault of the cluster happen now, such as `crash` or `elect`."""
+        self.call("POST", "/faults", {"do": do, **fields})
+
+    def clear_faults(self) -> None:
+        self.call("DELETE", "/faults")
+
+    def requests(
+        self, *, count: int = 0, within_s: float = WAITS_S, since: int = 0, **selection: Any
+    ) -> list[dict[str, Any]]:
+        """Returns the logged requests of this `api`, `topic`, `partition`, `client_id`, `broker`.
+
+        Waits until there are `count` of them; raises TimeoutError.
+        """
+        query = {**selection, "since": since, "count": count, "wait_ms": int(within_s * 1000)}
+        found: list[dict[str, Any]] = self.call("GET", f"/requests?{urlencode(query)}")["requests"]
+        if len(found) < count:
+            raise TimeoutError(f"after {within_s} s there are {len(found)} of {count} requests")
+        return found
+
+    def clear_requests(self) -> None:
+        self.call("DELETE", "/requests")
+
+    def create_topic(self, name: str, partitions: int = 1, replicas: int | None = None) -> None:
+        counts = {"partitions": partitions, "replicas": replicas or min(3, self.brokers)}
+        self.call("POST", "/topics", {"name": name, **counts})
+
+    def partitions(self, topic: str) -> list[dict[str, Any]]:
+        """Returns the leader, leader epoch, replicas and ISR of each partition of the topic."""
+        for found in self.call("GET", "/topics")["topics"]:
+            if found["name"] == topic:
+                partitions: list[dict[str, Any]] = found["partitions"]
+                return partitions
+        raise InputFault(f"there is no topic {topic!r}: create it with create_topic")
+
+    def leader(self, topic: str, partition: int = 0) -> int:
+        """Returns the id of the partition's leader, -1 without one."""
+        return int(self.partitions(topic)[partition]["leader"])
+
+    def reset(self) -> None:
+        """Ends all faults, starts and resumes every broker, and clears the log of requests."""
+        self.call("POST", "/reset")

@@ -1,0 +1,86 @@
+"""A pytest plugin: the fixture `urteil_broker` is a running reference broker.
+
+    @pytest.mark.urteil_broker(brokers=3, topics=["orders"], partitions=3, faults=[...])
+    def test_orders(urteil_broker):
+        producer = Producer({"bootstrap.servers": urteil_broker.bootstrap_servers})
+
+Each test has a broker of its own. With `urteil_scope = module` or `session` in the configuration,
+tests share one: after each test all faults end and every broker runs again, but topics stay.
+
+pytest loads this module in every run of a project that has Urteil installed, so it imports nothing
+until a test uses the fixture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Literal
+
+import pytest
+
+if TYPE_CHECKING:
+    from checkers.testing.broker import Broker
+
+Scope = Literal["function", "class", "module", "package", "session"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addini("urteil_scope", "Tests of this scope share a broker (function).", default="")
+    parser.addini(
+        "urteil_brokers", "Number of brokers of the fixture urteil_broker (3).", default=""
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        "urteil_broker(brokers=3, topics=(), partitions=1, faults=()): settings of the fixture "
+        "urteil_broker; topics are names, or a dictionary from names to numbers of partitions.",
+    )
+
+
+def _scope(fixture_name: str, config: pytest.Config) -> Scope:
+    del fixture_name
+    return config.getini("urteil_scope") or "function"
+
+
+def _settings(node: Any) -> dict[str, Any]:
+    known = ("brokers", "topics", "partitions", "faults")
+    marker = node.get_closest_marker("urteil_broker")
+    settings: dict[str, Any] = {} if marker is None else dict(marker.kwargs)
+    if marker is not None and (marker.args or not settings.keys() <= set(known)):
+        raise pytest.UsageError(f"@pytest.mark.urteil_broker takes only {', '.join(known)} by name")
+    return settings
+
+
+@pytest.fixture(scope=_scope)
+def _urteil_process(request: pytest.FixtureRequest) -> Iterator[Broker]:
+    from checkers.testing.broker import Broker
+
+    default = request.config.getini("urteil_brokers") or "3"
+    brokers = _settings(request.node).get("brokers", int(default))
+    with Broker(brokers=brokers) as broker:
+        yield broker
+
+
+@pytest.fixture
+def urteil_broker(request: pytest.FixtureRequest, _urteil_process: Broker) -> Iterator[Broker]:
+    """A running reference broker with the topics and faults of the marker `urteil_broker`."""
+    broker, settings = _urteil_process, _settings(request.node)
+    wanted = settings.get("brokers", broker.brokers)
+    if wanted != broker.brokers:
+        raise pytest.UsageError(
+            f"{request.node.nodeid} needs {wanted} brokers, but shares {broker.brokers} with other "
+            "tests: set urteil_scope = function, or mark the module instead"
+        )
+    topics: Any = settings.get("topics", ())
+    partitions: int = settings.get("partitions", 1)
+    each: dict[str, int] = dict.fromkeys(topics, partitions)
+    named = topics if isinstance(topics, dict) else each
+    for name, count in named.items():
+        broker.create_topic(name, count)
+    for fault in settings.get("faults", ()):
+        broker.call("POST", "/faults", fault)
+    yield broker
+    if _scope("", request.config) != "function" and broker.pid is not None:
+        broker.reset()
