@@ -138,7 +138,7 @@ class Rebalanced:
 class CommitOffset:
     """An offset that an operation commits for its consumer group.
 
-    Inside a transaction, the offset is committed only when the transaction commits.
+    If the operation is a transaction, the offset is committed only when the transaction commits.
     """
 
     key: str

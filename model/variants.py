@@ -31,10 +31,7 @@ LATEST: Final = "4.3"  # the newest Kafka release whose source the specs were co
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InForce:
-    """The first and the last Kafka release that has a rule or a bug.
-
-    A release is None if it is unknown.
-    """
+    """The first and the last Kafka release with a rule or a bug; None if a release is unknown."""
 
     since: str | None = None
     until: str | None = None

@@ -154,7 +154,7 @@ class Append:
 class ReadRecord:
     """An action on a log: it reads a record at the offset.
 
-    `sent` is True if the history has a send of this record.
+    `sent` is True if the history has a send of the record.
     """
 
     offset: int

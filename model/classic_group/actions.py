@@ -64,9 +64,9 @@ class ClassicGroupActions(ClassicGroupState):
         s.consumer[m].owns = false
 
     def gives_way(s, other: Member, m: Member) -> Bool:
-        """True if the joining process `m` replaces the member `other`.
+        """True if the member `other` is replaced by the joining process `m`.
 
-        This is so if both have the same group.instance.id.
+        Both have the same group.instance.id.
         """
         return s.shares_instance(m, other)
 

@@ -115,9 +115,9 @@ class Kip966(Election):
     """
 
     def is_tolerable(s) -> Bool:
-        """True if the number of logs that lost records is below min.insync.replicas.
+        """True if fewer than min.insync.replicas logs have lost records.
 
-        A broker that stopped uncleanly and kept its log does not count.
+        A broker that stopped uncleanly but kept its log has lost none.
         """
         return s.losses < min(s.min_isr, s.replicas)
 

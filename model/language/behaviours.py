@@ -22,7 +22,7 @@ from model.language.spec import Spec
 
 @dataclass(frozen=True, slots=True)
 class Lasso:
-    """An infinite behaviour: its states, and the index of the state that follows the last state."""
+    """An infinite behaviour: its states, and the index of the state to which the last returns."""
 
     states: Sequence[State]
     loop: int

@@ -25,7 +25,7 @@ Free = frozenset[int]  # uids of parameters: their values may be outside of thei
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A bound of a variable: the variable is at least, or less than, a term plus a number."""
+    """A bound of a variable x: `x >= term + offset`, or `x < term + offset`."""
 
     is_lower: bool
     term: t.Node
@@ -95,7 +95,7 @@ def is_defined(n: t.Node, free: Free) -> bool:
 def _has_value(n: t.Node, free: Free) -> bool:
     """Returns True if the evaluation of the term never raises Undefined.
 
-    Unlike in `is_defined`, the value may be outside the term's sort.
+    The value may be outside the term's sort; `is_defined` excludes this.
     """
     match n:
         case t.Const() | t.Local():
@@ -133,7 +133,7 @@ def _of_conjuncts(conjuncts: Sequence[t.Node], binder: t.Local, free: Free) -> l
 def _bound(conjunct: t.Node, binder: t.Local) -> Bound | None:
     """Returns the bound that the conjunct sets for the quantifier's variable.
 
-    Returns None if the conjunct does not compare the variable with another term.
+    Returns None if it does not compare the variable with a term that is free of the variable.
     """
     match conjunct:
         case t.Lt(left=left, right=right) if right is binder and _without(left, binder):
@@ -153,7 +153,7 @@ def _bound(conjunct: t.Node, binder: t.Local) -> Bound | None:
 
 
 def _row_above(conjunct: t.Node, binder: t.Local) -> tuple[t.Get, t.Node] | None:
-    """For a conjunct `number < row[x]` with the bound variable x, returns the row and the number.
+    """Returns the row and the number of a conjunct `number < row[x]`, with the bound variable x.
 
     Returns None for any other conjunct.
     """

@@ -17,7 +17,7 @@ _checked: set[type] = set()
 
 
 def check(cls: type) -> None:
-    """Raises SpecError if a comparison in the class has an operand with `&` or `|` without ()."""
+    """Raises SpecError if an operand of a comparison contains `&` or `|` outside parentheses."""
     if cls in _checked:
         return
     try:

@@ -101,7 +101,7 @@ def _greatest(block: tuple[Held, ...]) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowState(Mapping[Cell, Value]):
-    """A state as a tree of rows; it reads like any other `State`."""
+    """A state as a tree of rows; it is used like any other `State`."""
 
     held: Mapping[str, Held]
     starts: Mapping[str, tuple[int, ...]]  # of each variable: the least element of each key's sort

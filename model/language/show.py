@@ -41,8 +41,9 @@ def show(n: t.Node, names: Names | None = None) -> str:
 
 
 def expanded(n: t.Node, names: Names | None = None) -> str:  # noqa: C901 - one case for each word
-    """Returns the term as text, even if the spec has a name for the term; its parts appear by their
-    names.
+    """Returns the term as text, even if the spec has a name for the term.
+
+    Its parts appear by their names.
     """
 
     def text(x: t.Node) -> str:

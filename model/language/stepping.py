@@ -205,10 +205,9 @@ class Stepper:
     def _loops_of(
         self, binders: Sequence[t.Local], formula: t.Node, free: Free
     ) -> list[tuple[int, Elements]]:
-        """Returns, for each bound variable, its uid and a function that lists the elements to
-        visit.
+        """Returns, for each bound variable, its uid and a function that lists its elements.
 
-        Only the last list leaves out elements: those for which the formula cannot be true.
+        Only the last function leaves out elements: those for which the formula cannot be true.
         """
         loops = [(b.uid, self._all(b)) for b in binders[:-1]]
         if binders:

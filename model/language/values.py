@@ -18,7 +18,7 @@ from model.language.state_variables import LeafShape, MapShape, RecordShape, Sha
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """A part of a state that is printed as one value: a field of a record, or a state variable."""
+    """A field of a record, or a state variable outside records, with its value as text."""
 
     owner: str
     field: str
@@ -89,7 +89,10 @@ class Writer:
     # ---- states
 
     def items(self, state: State) -> list[Item]:
-        """Returns each part of the state that is printed as one value, in the spec's order."""
+        """Returns the fields and variables of the state with their values as text, in order.
+
+        A set is one value.
+        """
         out: list[Item] = []
         for name, shape in self.spec.shapes.items():
             out += self._items(shape, name, (), "", name, state)

@@ -294,8 +294,7 @@ class ReplicationWithLosses(AbstractReplication):
         s.replica[r].is_leader = false
 
     def forget_proposals(s, r: Replica) -> None:
-        """Drops all ISR proposals about a replica that restarted: its old broker epoch is in them
-        (KIP-903).
+        """Drops the ISR proposals with the old broker epoch of a restarted replica (KIP-903).
 
         These are the proposals to add the replica, and its own proposals as leader. Without this
         rule, the variant `old-broker-epoch` breaks the claim `isr_has_what_is_committed`.

@@ -44,7 +44,7 @@ class Declarations:
     jepsen: bool = False
 
     def conditions(self) -> frozenset[str]:
-        """Returns the names of the declared conditions, by which anomalies refer to them."""
+        """Returns the names of the declared conditions, as in the field `permits` of an anomaly."""
         conditions = {
             ALWAYS: True,
             SUBSCRIBE: "subscribe" in self.sub_via,

@@ -22,7 +22,10 @@ NS_PER_MS: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Absence:
-    """The time between two consecutive moments at which a reader had read to the end of the log."""
+    """The time between two moments at which a reader had read to the end of the log.
+
+    The reader was away in between.
+    """
 
     process: int
     left_ns: int

@@ -18,7 +18,8 @@ from properties.log_audit.log import Batch, Logs, ReplicaLog
 class Location:
     """The location of a fault: replica, topic partition, segment, byte and offset.
 
-    `offset` is the offset that the first record there has, or would have.
+    `offset` is that of the first record at this byte; if there is no record, the offset that is
+    due.
     """
 
     partition: str

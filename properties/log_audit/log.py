@@ -171,9 +171,9 @@ class ReplicaLog:
         return tuple(batch for batch in self.batches if batch.sound)
 
     def neighbours(self) -> Iterator[tuple[Batch, Batch]]:
-        """Yields each two adjacent sound batches without other bytes between them.
+        """Yields pairs of adjacent batches that can be trusted, with no other bytes in between.
 
-        The offsets of the two batches may overlap, or leave a gap.
+        Their offsets may overlap, or leave a gap.
         """
         for one, two in pairwise(self.batches):
             between = any(one.segment <= f.segment < two.segment for f in self.fragments)

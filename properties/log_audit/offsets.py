@@ -65,7 +65,7 @@ def cleaned_to(replicas: list[ReplicaLog]) -> int:
 def offset_gaps(logs: Logs) -> tuple[OffsetGap, ...]:
     """Returns one row per batch before which offsets are missing.
 
-    Offsets below `cleaned_to` do not count, since compaction may have removed their records.
+    Offsets below `cleaned_to` may be missing, since compaction may have removed their records.
     """
     rows: list[OffsetGap] = []
     for replicas in logs.partitions().values():

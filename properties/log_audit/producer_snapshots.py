@@ -88,8 +88,7 @@ def _in_both(log: ReplicaLog) -> Iterator[tuple[Batch, ProducerState, ProducerSt
 
 
 def _state_in_log(batches: list[Batch], *, whole: bool) -> ProducerState:
-    """Returns the producer's state according to its batches; UNKNOWN for parts that they do not
-    show.
+    """Returns the producer's state according to its batches; unknown parts are UNKNOWN.
 
     `whole` is true if the producer can have no earlier batches in the log.
     """

@@ -87,8 +87,7 @@ def _next(one: Batch, two: Batch) -> int:
 
 
 def _ahead(one: Batch, two: Batch) -> int:
-    """Returns how far the first sequence number of batch `two` is above the one expected after
-    `one`.
+    """Returns how far the sequence number of batch `two` is above the one expected after `one`.
 
     Sequence numbers wrap, so a number below the expected one gives a large result. Returns 0 if
     batch `two` has an older producer epoch.

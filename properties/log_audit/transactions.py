@@ -145,7 +145,7 @@ def _closings(logs: Logs) -> Iterator[tuple[ReplicaLog, Batch]]:
 def split_transactions(logs: Logs) -> tuple[SplitTransaction, ...]:
     """Returns one row per transaction that was committed on one partition and aborted on another.
 
-    The row names the first marker of each kind.
+    The row names the first commit marker and the first abort marker.
     """
     first: dict[tuple[int, int, str], tuple[tuple[str, int, str], ReplicaLog, Batch]] = {}
     for log, marker in _closings(logs):

@@ -64,7 +64,7 @@ class Behaviour:
     ) -> Self:
         """Returns a behaviour in an initial state, with sorts of these sizes.
 
-        `chosen` are the arguments of the spec's initial action.
+        `chosen` has the arguments of the spec's initial action.
         """
         ranges = {n: s if isinstance(s, range) else range(s) for n, s in sorts.items()}
         stepper = Stepper.of(spec, {"Bool": range(2), **ranges})
@@ -73,9 +73,9 @@ class Behaviour:
         return cls(spec, stepper, state)
 
     def take(self, call: Call) -> Refusal | None:
-        """Takes the action if the spec allows it, and returns None.
+        """Takes the action and returns None; if the spec refuses it, returns the refusal.
 
-        Otherwise the state does not change, and the refusal is returned.
+        A refused action does not change the state.
         """
         action = self.stepper.actions[call.action]
         try:

@@ -151,7 +151,7 @@ class BrokerIdempotence:
     def _writes(self, leader: Leader, log: dict[int, Stamp]) -> Iterator[Call]:
         """Yields one action of the spec for each new record of the leader's log.
 
-        If the leader is new, the action `change_leader` comes first.
+        For a new leader, the action `change_leader` comes first.
         """
         end = as_int(self.behaviour.state["end_offset", ()])
         if leader.state.leader_epoch > self._leader_epoch >= 0:

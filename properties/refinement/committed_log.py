@@ -100,7 +100,7 @@ def actions_between(
 def coverage(
     steps: Iterable[tuple[CommittedLog | None, CommittedLog | None]],
 ) -> Counter[str]:
-    """Counts the steps that take each abstract action.
+    """Returns, for each abstract action, the number of steps that take it.
 
     Steps without an action count as `none`, steps that no actions explain as `UNEXPLAINED`.
     """

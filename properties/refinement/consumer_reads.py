@@ -49,7 +49,7 @@ class ConsumerReads:
     def note_request(self, traced: Traced, replica: Leader | Follower | None) -> None:
         """Stores the leader epoch in which a leader received a consumer's request.
 
-        The response to the request needs this leader epoch. Other events store nothing.
+        `expected_step` needs it when the consumer receives the response. Other events are ignored.
         """
         match traced.event:
             case RequestReceived(

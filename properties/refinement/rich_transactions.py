@@ -112,8 +112,7 @@ class Refinement:
     # ---- the check
 
     def actions_between(self, before: State, after: State) -> Actions | None:
-        """Returns the names of the abstract actions, at most two, that lead from `before` to
-        `after`.
+        """Returns the names of at most two abstract actions that lead from `before` to `after`.
 
         Returns () if both are the same abstract state, and None if no two actions suffice.
         """

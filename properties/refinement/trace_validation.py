@@ -122,7 +122,7 @@ def _unexplained(
 
 
 def explain(behaviour: Behaviour, step: ExpectedStep) -> tuple[str, ...]:
-    """Returns why the behaviour cannot take the actions of the step; empty if it has taken them."""
+    """Takes the actions of the step; returns the reasons if this is impossible, otherwise ()."""
     tried: list[str] = []
     for call in step.calls:
         if step.allowed_actions is not None and call.action not in step.allowed_actions:

@@ -191,7 +191,7 @@ class TransactionKnowledge:
     ) -> str:
         """Describes a change of the coordinator's cache that no newly committed record explains.
 
-        Returns an empty text if there is no such change.
+        Returns an empty text if there is none.
         """
         topic_partition = after.topic_partition
         was = self._high_watermarks.get((traced.node, topic_partition))

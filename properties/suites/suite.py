@@ -22,7 +22,7 @@ Outcome = Literal["holds", "violated", "undecided"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """One expected verdict of a suite on a claim, inside or outside the claim's condition."""
+    """A claim with the verdict that a suite must reach, in one setting and with these bugs."""
 
     claim: str
     setting: str
@@ -36,15 +36,12 @@ class Side:
 
 
 def inside(claim: str, setting: str, because: str) -> Side:
-    """Returns the side on which the claim must hold: inside its condition, in this setting."""
+    """Returns the expectation that the claim holds in this setting, inside its condition."""
     return Side(claim=claim, setting=setting, expected="holds", because=because)
 
 
 def outside(claim: str, setting: str, because: str, *bugs: Bug) -> Side:
-    """Returns the side on which the claim breaks: outside its condition.
-
-    The setting or the bugs violate the condition.
-    """
+    """Returns the expectation that the claim breaks: setting or bugs violate its condition."""
     return Side(
         claim=claim, setting=setting, bugs=frozenset(bugs), expected="violated", because=because
     )

@@ -141,7 +141,7 @@ class Brokers(ElectedPartition):
     ) -> None:
         """The leader proposes another ISR (AlterPartition), and waits for the controller's answer.
 
-        Changes nothing if the parameter `test` is false.
+        If `test` is false, nothing changes.
         """
         log = s.broker[leader]
         s.broker[leader].is_pending = log.is_pending | test
@@ -181,7 +181,7 @@ class Brokers(ElectedPartition):
     def may_join(s, leader: Replica, follower: Replica, end: Offset) -> Bool:
         """True if the leader should propose to add the follower to the ISR.
 
-        The parameter `end` is the offset at which the follower fetches.
+        `end` is the offset at which the follower fetches.
         """
         log = s.broker[leader]
         return all_of(

@@ -128,7 +128,7 @@ def graph_of(found: Iterable[Dependency], kinds: Iterable[str]) -> Graph:
 def between(found: Iterable[Dependency], kinds: Iterable[str]) -> Between:
     """Maps each pair (first, second) of operations to its dependencies of the given kinds.
 
-    Each list of dependencies begins with the strongest kind.
+    The strongest kind comes first.
     """
     pairs: dict[tuple[int, int], list[Dependency]] = {}
     for one in sorted(found, key=lambda d: (KINDS.index(d.kind), d)):

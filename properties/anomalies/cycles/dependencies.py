@@ -63,7 +63,7 @@ def sender_of(history: History) -> dict[KeyValue, int]:
 def next_values(history: History) -> Iterator[tuple[str, int, str, str]]:
     """Yields (key, offset, value, next value) for every two neighbouring records of a log.
 
-    The offset is that of the first record.
+    The offset is that of the value, not of the next value.
     """
     log: defaultdict[str, defaultdict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
     located = locations(history)

@@ -50,10 +50,7 @@ class GroupOffsetMovedWithoutCommit:
 
 
 def first_different(history: History, fetch: Fetch) -> Commit | Fetch | None:
-    """Returns the first earlier commit or fetch with another offset than the fetched one.
-
-    Returns None if there is none.
-    """
+    """Returns the first earlier commit or fetch of a different offset; None if there is none."""
     others = [
         fact for fact in facts(history) if known_to(fetch, fact) and fact.offset != fetch.offset
     ]
@@ -63,7 +60,7 @@ def first_different(history: History, fetch: Fetch) -> Commit | Fetch | None:
 def commits_of(history: History, fetch: Fetch) -> list[Commit]:
     """Returns the commits of the fetched offset that were invoked before the fetch completed.
 
-    Failed commits are included.
+    Commits that failed are included.
     """
     return [
         commit

@@ -30,7 +30,7 @@ from properties.anomalies.transactions.visible import sent_by
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class OffsetWithoutOutput:
-    """A missing output record, and a fetch that returned its transaction's committed offset."""
+    """A missing output record of a transaction, and a fetch of the transaction's offset."""
 
     key: str
     value: str
@@ -55,9 +55,9 @@ class OffsetWithoutOutput:
 
 
 def _proofs(history: History) -> Iterator[tuple[Fetch, Commit]]:
-    """Yields each fetch whose offset proves that a transaction with output committed.
+    """Yields pairs: a fetch that proves a transaction committed, and its commit of the offset.
 
-    The second element of each pair is the transaction's commit of that offset.
+    Only transactions with output are included.
     """
     for fetch in fetches(history):
         possible = [c for c in commits_of(history, fetch) if c.outcome != "fail"]

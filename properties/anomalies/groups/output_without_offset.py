@@ -54,7 +54,7 @@ class _Shown:
 
 
 def _shown(history: History) -> Iterator[_Shown]:
-    """Yields each offset commit of a transaction, with the record of the transaction that was read
+    """Yields each offset commit of a transaction, with the transaction's record that was read
     first.
 
     Transactions that failed, and transactions of which no record was read, are left out.
@@ -74,11 +74,10 @@ def _before(history: History, fetch: Fetch, shown: _Shown) -> bool:
 
 
 def _after(fetch: Fetch, commit: Commit) -> bool:
-    """Returns True if the fetch reads the commit's group and key, and began after the commit was
-    invoked.
+    """Returns True if the fetch can be required to return the commit's offset or a later one.
 
-    The fetch must also wait for undecided transactions. Such a fetch must return the commit's
-    offset or a later one, once the transaction has committed.
+    It must be of the same group and key, wait for undecided transactions, and begin after the
+    commit was invoked.
     """
     same = commit.register == fetch.register
     return same and fetch.stable and commit.invoked_ns < fetch.invoked_ns

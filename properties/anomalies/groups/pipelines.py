@@ -43,7 +43,7 @@ def steps(history: History) -> Iterator[Step]:
 
 
 def rewinds(history: History, register: Register, offset: int) -> list[Commit]:
-    """Returns the commits that may have moved the group's offset to `offset` or below it."""
+    """Returns the commits that may have set the group's offset to `offset` or lower."""
     return [
         commit
         for commit in commits(history)

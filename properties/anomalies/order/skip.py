@@ -29,10 +29,7 @@ from properties.anomalies.retention import kept_from
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Skip(Step):
-    """Two consecutive values of a process, and the records skipped between them.
-
-    The row contains the number of skipped records, and the first of them.
-    """
+    """Two consecutive values of a process, and the number and the first of the skipped records."""
 
     skipped: int
     skipped_offset: int

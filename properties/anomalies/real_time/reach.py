@@ -82,10 +82,7 @@ def reached(history: History) -> Iterator[Reached]:
 
 
 def transactional_keys(history: History) -> frozenset[str]:
-    """Returns the keys to which at least one transaction sends.
-
-    It does not matter how the transaction ends.
-    """
+    """Returns the keys to which at least one transaction sends, whatever its outcome."""
     return frozenset(
         micro.key
         for operation in history

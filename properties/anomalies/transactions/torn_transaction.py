@@ -57,9 +57,9 @@ class _Shown:
 
 
 def _shown(history: History) -> Iterator[_Shown]:
-    """Yields each transaction of several records, with the record that was read first.
+    """Yields each transaction that sent several records, with the record that was read first.
 
-    Transactions of which no record was read are left out.
+    Transactions that failed, and transactions of which no record was read, are left out.
     """
     readers = first_readers(history)
     for number, operation in enumerate(history):

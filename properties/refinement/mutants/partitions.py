@@ -180,7 +180,7 @@ def _epoch_on(leader: Leader) -> Leader:
 
 
 def _fetched_beyond_end(leader: Leader) -> Leader | None:
-    """Returns the leader with one follower's fetch offset set to one above the leader's log end.
+    """Returns the leader with one follower's fetch offset raised to one above the leader's log end.
 
     Returns None if the leader has no followers.
     """

@@ -83,7 +83,7 @@ class OffsetHarness:
 
 
 def _with_copy(effect: Effect) -> Effect:
-    """Returns the effect of an action, extended: first the harness keeps a copy of itself."""
+    """Returns an effect that first stores a copy of the harness in `before`."""
 
     def effect_with_copy(harness: OffsetHarness, *arguments: Any) -> None:
         harness.before = replace(harness, before=None)

@@ -48,7 +48,7 @@ def _start(defect: Defect, version: TransactionVersion) -> TransactionHarness:
 def read_abstract(harness: TransactionHarness) -> Reading:
     """Returns the decisions and the outcomes of records as a state of abstract transactions.
 
-    A marker closes all open records before it.
+    A marker decides all records before it that are still open.
     """
     entries = harness.entries()
     closed = {

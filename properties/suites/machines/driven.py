@@ -26,7 +26,7 @@ from reference_impl.simulation.programs import ProgramFactory
 
 
 class Power(StrEnum):
-    """An ability that not every cluster has: to have a fault, use a setting, or show its state."""
+    """An ability that not every cluster has, such as a fault that can be injected."""
 
     KILL = "kill brokers and start them again"
     WIPE = "start a broker with an empty disk"

@@ -167,8 +167,7 @@ def _effects(operations: list[Operation]) -> Iterator[str]:
 
 
 def _records(operation: Operation) -> Iterator[tuple[str, str, str, str]]:
-    """Yields (sentence, topic partition, value, offset) for each record and group offset of an
-    operation.
+    """Yields (sentence, topic partition, value, offset) for each record or group offset.
 
     The sentence has the gaps `{key}`, `{values}` and `{offsets}` for the other three texts.
     """

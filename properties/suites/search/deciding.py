@@ -24,7 +24,7 @@ RUNS_FOR_A_GOAL: Final = 10  # times the runs: the search ends at the first run 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimVerdict:
-    """The verdict of a search on one claim, with programs that show the verdict."""
+    """The verdict of a search on one claim, with the programs of runs that show it."""
 
     claim: str
     outcome: Outcome
@@ -69,7 +69,7 @@ class Search:
         return partial(self.suite.machine, setting, bugs=bugs, tally=self.tally)
 
     def found(self, setting: str, bugs: Bugs, judge: Sequence[str]) -> Found | None:
-        """Returns a run that raises `Shown` for a name in `judge` or gets stuck; None if no run
+        """Returns a run that raises `Shown` for a name in `judge`, or gets stuck; None if none
         does.
 
         A name is a claim that always holds, a goal or an anomaly.
@@ -143,9 +143,9 @@ def decide(
     shrinks: bool = True,
     progress: Callable[[Tally], None] | None = None,
 ) -> ClaimVerdict:
-    """Returns the verdict on the claim of `side`, which is inside or outside its condition.
+    """Returns the verdict on the claim of `side`: one claim, inside or outside its condition.
 
-    The program found is shrunk only if `shrinks` is true.
+    The run found is shrunk only if `shrinks` is true.
     """
     tally = Tally(progress=progress)
     where = Search(suite=suite, seed=seed, runs=runs, rules=rules, tally=tally, shrinks=shrinks)

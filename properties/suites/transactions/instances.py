@@ -91,7 +91,7 @@ class Instance:
 def reads_until_killed(place: TopicPartition, isolation: Isolation) -> ProgramFactory:
     """Returns a program that polls a topic partition from offset 0 until it is killed.
 
-    After each poll it lists the end offset.
+    The program also lists the end offset after each poll.
     """
 
     def program(app: Application) -> Program:
