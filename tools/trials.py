@@ -50,6 +50,8 @@ def main() -> None:
     parser.add_argument("--rules", type=int, default=Effort().rules)
     parser.add_argument("--beside", type=int, default=5, help="trials at the same time")
     parser.add_argument("--share", type=float, default=0.7, help="of the time, for them")
+    parser.add_argument("--tries", type=int, default=Effort().tries, help="of each known program")
+    parser.add_argument("--repeats", type=int, default=Effort().repeats)
     parser.add_argument("--fragile", type=int, default=Effort().fragile)
     parser.add_argument("--side", choices=("inside", "outside"))
     parser.add_argument("--claim", action="append", default=[])
@@ -80,6 +82,8 @@ def run(options: argparse.Namespace) -> None:
         drawn=options.drawn,
         rules=options.rules,
         fragile=options.fragile,
+        tries=options.tries,
+        repeats=options.repeats,
         together=options.together if isinstance(name, KafkaSystem) else 1,
     )
     settings = dict(text.split("=", 1) for text in options.broker_config)
@@ -152,8 +156,8 @@ def open_sides(suite: Suite, system: str, options: argparse.Namespace) -> list[t
     together: dict[tuple[str, ...], list[Side]] = {}
     for side in chosen:
         is_shared = side.expected == "holds" and side.claim in suite.always
-        kills = str(side.claim in suite.machine.CLAIM_NEEDS)
-        key = (side.setting, kills) if is_shared else (side.setting, side.claim, side.expected)
+        kills = str(suite.name in KILLS or side.claim in suite.machine.CLAIM_NEEDS)
+        key = (side.setting, str(is_shared), kills)
         together.setdefault(key, []).append(side)
     return [tuple(sides) for sides in together.values()]
 

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Final
 
 from checkers.trials.record import Decided, Place
+from checkers.trials.unbroken import BECAUSE, SUBJECT
 from properties.claims.catalogue import CLAIMS
+from properties.suites.machines.driven import Power
 from properties.suites.registry import SUITES
 from properties.suites.suite import Suite
 
@@ -62,12 +64,56 @@ def _lines(rows: Sequence[Decided]) -> Iterator[str]:
             for claim in suite.claims
         ),
     )
+    yield from _outside([row for row in rows if row.system == SUBJECT])
     for system, ours in by_system.items():
         yield f"## {system}"
         yield ""
         yield from _undecided(ours)
         for suite in SUITES:
             yield from _evidence(suite, [row for row in ours if row.suite == suite])
+
+
+def _outside(rows: Sequence[Decided]) -> Iterator[str]:
+    """Yields the table of how each claim breaks outside its condition, or why it does not."""
+    yield f"## Outside their conditions on {SUBJECT}"
+    yield ""
+    yield "The setting in which a trial broke the claim, and what it showed. A claim without such a"
+    yield "setting has the reason instead. To repeat a row:"
+    yield ""
+    yield f"    python -m tools.trials --on {SUBJECT} --side outside --again SUITE --claim CLAIM"
+    yield ""
+    yield "with the options of the row."
+    yield ""
+    yield from _table(
+        ("Suite", "Claim", "Setting", "What a trial showed, or why none does", "Again", "Options"),
+        (
+            (name, claim, *_broken(name, claim, rows))
+            for name, suite in SUITES.items()
+            for claim in suite.claims
+        ),
+    )
+
+
+def _broken(suite: str, claim: str, rows: Sequence[Decided]) -> tuple[str, str, str, str]:
+    """Returns the setting, what its trial showed, the repetitions, and the options of a trial."""
+    found = (
+        row
+        for row in rows
+        if (row.suite, row.claim, row.side) == (suite, claim, "outside")
+        and row.verdict == "violated"
+    )
+    row = next(found, None)
+    if row is None:
+        return "", BECAUSE.get((suite, claim), "not tried yet"), "", ""
+    why = row.why if row.program else f"{row.why} ({row.trials} trials)"
+    return row.setting, why, row.again, f"`{options}`" if (options := _options(row)) else ""
+
+
+def _options(row: Decided) -> str:
+    """Returns the options that give a system the faults and settings of the row's trials."""
+    proxied = {Power.CUT.value, Power.DELAY.value}.intersection(row.tried)
+    settings = (f"--broker-config {setting}" for setting in row.settings)
+    return " ".join((*(("--proxied",) if proxied else ()), *settings))
 
 
 def _counts(rows: Sequence[Decided]) -> tuple[str, ...]:

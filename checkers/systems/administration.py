@@ -129,7 +129,7 @@ def accept(answer: Mapping[str, Any], *errors: str) -> None:
 
 def prefer(system: System, broker: int) -> None:
     """Makes the broker the first replica of every partition; keeps each replication factor."""
-    administration = _of(system)
+    administration = administration_of(system)
     moved = {
         place: (broker, *(one for one in brokers if one != broker))[: len(brokers)]
         for place, brokers in administration.replicas().items()
@@ -142,7 +142,7 @@ def prefer(system: System, broker: int) -> None:
 def elect_preferred(system: System, broker: int) -> None:
     """Makes the first replica of every partition its leader, where it is in sync."""
     del broker  # any broker passes the request on to the controller
-    _of(system).elect()
+    administration_of(system).elect()
 
 
 # The abilities that are requests, as actions on a broker; the others are actions of the system.
@@ -160,6 +160,8 @@ def perform(system: System, action: Ability, broker: int) -> None:
         system.do(action, broker)
 
 
-def _of(system: System) -> Administration:
-    port = system.bootstrap_servers.partition(",")[0].rpartition(":")[2]
+def administration_of(system: System, broker: int = 1) -> Administration:
+    """Returns the administration through one broker of a cluster on this machine."""
+    address = system.bootstrap_servers.split(",")[broker - 1]
+    port = address.rpartition(":")[2]
     return Administration(partial(call, (HOST, int(port))))

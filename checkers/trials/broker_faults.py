@@ -33,13 +33,14 @@ class Inflicted:
 
 @dataclass(slots=True)
 class BrokerFaults:
-    """Kills and starts the brokers of a system, and keeps which ones are up."""
+    """Kills, starts and pauses the brokers of a system, and keeps which ones are up."""
 
     system: System
     inflicted: list[Inflicted] = field(default_factory=list[Inflicted])
     lives: list[Life] = field(default_factory=list[Life])
     opening: int = 0  # trials that still create their topics, which needs every broker
     _down: set[BrokerId] = field(default_factory=set[BrokerId])
+    _paused: set[BrokerId] = field(default_factory=set[BrokerId])
     _restless: set[str] = field(default_factory=set[str])
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -75,8 +76,18 @@ class BrokerFaults:
         with self._lock:
             if broker not in self._down:
                 self._down.add(broker)
+                self._paused.discard(broker)
                 self._note(broker, "is killed")
                 self.system.do(Ability.KILL, broker)
+                self.lives.append(Life(at_ns=time.monotonic_ns(), broker=broker, is_up=False))
+
+    def stop(self, broker: BrokerId) -> None:
+        """Stops the broker cleanly unless it is down or paused; waits until its process ends."""
+        with self._lock:
+            if broker not in self._down | self._paused:
+                self._note(broker, "is stopped")
+                self.system.do(Ability.STOP, broker)
+                self._down.add(broker)
                 self.lives.append(Life(at_ns=time.monotonic_ns(), broker=broker, is_up=False))
 
     def start(self, broker: BrokerId) -> None:
@@ -84,6 +95,22 @@ class BrokerFaults:
         with self._lock:
             if broker in self._down:
                 self._start(broker)
+
+    def pause(self, broker: BrokerId) -> None:
+        """Pauses the broker's process unless it is down or paused."""
+        with self._lock:
+            if broker not in self._down | self._paused:
+                self._paused.add(broker)
+                self._note(broker, "is paused")
+                self.system.do(Ability.PAUSE, broker)
+
+    def resume(self, broker: BrokerId) -> None:
+        """Resumes the broker's process if it is paused."""
+        with self._lock:
+            if broker in self._paused:
+                self._paused.discard(broker)
+                self._note(broker, "is resumed")
+                self.system.do(Ability.RESUME, broker)
 
     def wipe(self, broker: BrokerId) -> None:
         """Kills the broker unless it is down, and deletes all its replicas."""

@@ -8,14 +8,22 @@ trial, and `watched` its topics.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from typing import Final
 
+from checkers.systems.administration import (
+    TOPIC_RESOURCE,
+    Administration,
+    Place,
+    Refused,
+    administration_of,
+)
 from checkers.systems.proxies.active_rules import ActiveRule
 from checkers.systems.proxies.rules import Cut
 from checkers.systems.system import Ability
 from checkers.trials.broker_faults import BrokerFaults, Inflicted
+from checkers.trials.clients import INTERNAL_TOPICS
 from checkers.trials.connections import Addresses
 from checkers.trials.inside import inside_of
 from checkers.trials.links import is_between_brokers, node, proxied
@@ -105,6 +113,8 @@ class RealTimeCluster(WatchedTopics):
         match fault:
             case faults.Crash(broker):
                 self.crash(broker)
+            case faults.ShutDown(broker):
+                self.shut_down(broker)
             case faults.PowerLoss(broker):  # nothing is left of what was not flushed
                 self.lose_power(broker)
             case faults.Restart(broker):
@@ -142,12 +152,68 @@ class RealTimeCluster(WatchedTopics):
             self._brokers.kill(broker)
             self._look_inside()
 
+    def shut_down(self, broker: BrokerId) -> None:
+        """Stops the broker cleanly; it is up until its process has ended."""
+        if self.is_up(broker):
+            self._await_move(broker)
+            self._move(broker, partial(self._brokers.stop, broker))
+
     def restart(self, broker: BrokerId) -> None:
         if broker in self.broker_ids and not self.is_up(broker):
             self._look_inside()
             self._move(broker, partial(self._brokers.start, broker))
             if self._has_processes:
                 self._starting[broker] = self._runtime.in_background(partial(self._ready, broker))
+
+    def pause(self, broker: BrokerId) -> None:
+        if self.is_up(broker):
+            self._await_move(broker)
+            self._brokers.pause(broker)
+
+    def resume(self, broker: BrokerId) -> None:
+        self._brokers.resume(broker)
+
+    def move_away(self, broker: BrokerId) -> None:
+        self._note(f"all replicas leave broker {broker}")
+        self._reassign(broker, ())
+
+    def move_back(self, broker: BrokerId) -> None:
+        self._note(f"broker {broker} gets its replicas back, as the last ones")
+        self._reassign(broker, (broker,))
+
+    def elect_preferred(self) -> None:
+        self._note("the preferred leaders are elected")
+        self._administer(lambda admin: admin.elect([*self._places()]))
+
+    def roll_segments(self) -> None:
+        self._note("almost every append begins a new segment")
+        for topic in {topic for topic, _ in self._places()}:
+            self._administer(
+                partial(
+                    Administration.configure,
+                    kind=TOPIC_RESOURCE,
+                    resource=topic,
+                    name="segment.ms",
+                    value="1",
+                )
+            )
+
+    def _reassign(self, broker: BrokerId, last: tuple[BrokerId, ...]) -> None:
+        replicas = (*(other for other in self.broker_ids if other != broker), *last)
+        self._administer(lambda admin: admin.reassign(dict.fromkeys(self._places(), replicas)))
+
+    def _places(self) -> Iterator[Place]:
+        """Yields the partitions of the trial's topics, with the names that the system has."""
+        for place in self.topic_partitions():
+            if place.topic not in INTERNAL_TOPICS:
+                yield f"{self._trial}{place.topic}", place.index
+
+    def _administer(self, request: Callable[[Administration], None]) -> None:
+        """Sends an administrator's request through a broker that is up; notes a refusal."""
+        try:
+            request(administration_of(self._system, next(filter(self.is_up, self.broker_ids))))
+        except (OSError, Refused) as fault:
+            self._note(f"the request is refused: {fault}")
 
     def replace_disk(self, broker: BrokerId) -> None:
         if broker in self.broker_ids:
@@ -235,6 +301,7 @@ class RealTimeCluster(WatchedTopics):
             self._system.proxies.lift(*self._armed)
             self._armed.clear()
         for broker in self.broker_ids:
+            self.resume(broker)
             self.restart(broker)
 
     def _ready(self, broker: BrokerId) -> None:

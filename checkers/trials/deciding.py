@@ -11,7 +11,8 @@ with random calls follow.
 A trial that breaks a claim or reaches a goal is repeated. `again` counts the repetitions with the
 same result. A trial with random calls is first shortened: the other trials at the same time are
 left out, then single calls. Each shorter trial is run at most twice. It replaces the longer one if
-one of these runs has the same result. The programs of the simulation are short already.
+one of these runs has the same result. The programs of the simulation are short already. Claims in
+the same setting share trials and repetitions (`shared`).
 """
 
 from __future__ import annotations
@@ -24,13 +25,12 @@ from typing import Final
 from checkers.trials import known
 from checkers.trials.known import Program
 from checkers.trials.powers import WEAKENED, how_to_get, impossible
+from checkers.trials.shared import SharedTrials, Trial
 from checkers.trials.trial import ONE_AT_A_TIME, RULES, Ran, Trials
 from checkers.verdicts import Verdict
 from properties.suites.machines.driven import Power
 from properties.suites.machines.judged import PROGRESS
 from properties.suites.suite import Side, Suite
-
-Trial = tuple[Program, ...]  # the calls of a trial, then those of the trials beside it
 
 DRAWN: Final = 3  # trials of each side
 FRAGILE: Final = 4  # programs of seeded bugs, tried inside
@@ -128,7 +128,8 @@ def decide(
 
     Claims inside their conditions share trials if they have the same setting.
     """
-    trying = Trying(trials, suite, seed, effort, progress)
+    shared = SharedTrials(trials, suite, effort.rules)
+    trying = Trying(trials, suite, seed, effort, progress, shared)
     together: dict[str, list[Side]] = {}
     alone: list[Side] = []
     for side in sides:
@@ -140,8 +141,8 @@ def decide(
             together.setdefault(side.setting, []).append(side)
         else:
             alone.append(side)
-    for shared in together.values():
-        for judged in trying.inside(shared):
+    for sides_together in together.values():
+        for judged in trying.inside(sides_together):
             yield trying.with_faults(judged)
     for side in alone:
         yield trying.with_faults(trying.show(side))
@@ -156,6 +157,7 @@ class Trying:
     seed: int
     effort: Effort
     progress: Callable[[str], None]
+    shared: SharedTrials
 
     def inside(self, sides: list[Side]) -> list[Judged]:
         """Returns the verdicts on several claims inside their conditions, from the same trials."""
@@ -201,8 +203,7 @@ class Trying:
 
     def _drawn(self, setting: str) -> Iterator[Ran]:
         for number in range(self.effort.drawn):
-            seed = self._seed(setting, number)
-            yield self.trials.draw(self.suite, setting, seed, self.effort.rules)
+            yield self.shared.ran(setting, self._seed(setting, number))
 
     def _inside(self, side: Side, tally: _Tally, broken: dict[str, Ran]) -> Judged:
         judged = Judged(
@@ -254,7 +255,9 @@ class Trying:
 
     def _shows_one(self, side: Side, name: str) -> Judged:
         tally = _Tally(self.progress)
-        for ran in chain(self._known_trials(side), self._drawn(side.setting)):
+        for ran in _each_once(
+            self.shared.earlier(side.setting), self._known_trials(side), self._drawn(side.setting)
+        ):
             tally.add(ran, f"{side}")
             if name in ran.shown:
                 found, again = self._reduced(side, name, ran)
@@ -283,8 +286,8 @@ class Trying:
     def _known_trials(self, side: Side) -> Iterator[Ran]:
         for program in known.recorded(self.suite.name, side.claim, side.setting):
             if self.trials.can_run(self.suite, program):
-                for _ in range(self.effort.tries):
-                    yield self.trials.replay(self.suite, side.setting, program)
+                for number in range(self.effort.tries):
+                    yield self.shared.ran(side.setting, program, number)
 
     def with_faults(self, judged: Judged) -> Judged:
         """Returns the verdict together with the kinds of faults that its trials could have."""
@@ -321,6 +324,9 @@ class Trying:
                     smallest = ran
                     break
         runs = self._repeated(side.setting, (smallest.calls, *smallest.beside))
+        self.progress(
+            f"{side}: repeated {len(runs)} times, {sum(ran.seconds for ran in runs):.0f} s"
+        )
         return smallest, Again(shown=sum(name in ran.shown for ran in runs), runs=len(runs))
 
     def _repeated(self, setting: str, trial: Trial) -> list[Ran]:
@@ -328,10 +334,19 @@ class Trying:
         is_calm = not any(call.rule in self.suite.machine.NEEDS for call in trial[0])
         if is_calm and len(trial) == 1:
             return self.trials.together(self.suite, setting, list(trial) * self.effort.repeats)
-        return [self._again(setting, trial) for _ in range(self.effort.repeats)]
+        return self.shared.repeated(setting, trial, self.effort.repeats)
 
     def _again(self, setting: str, trial: Trial) -> Ran:
         return self.trials.together(self.suite, setting, trial)[0]
+
+
+def _each_once(*trials: Iterator[Ran]) -> Iterator[Ran]:
+    """Yields each trial when it is needed, and only once."""
+    seen: set[int] = set()
+    for ran in chain(*trials):
+        if id(ran) not in seen:
+            seen.add(id(ran))
+            yield ran
 
 
 def _smaller(ran: Ran) -> Iterator[Trial]:

@@ -26,34 +26,104 @@ _UNCLEAN: Final = """
         state.send_and_await(count=1)
         state.take_turns(count=1)
     """
-# Where the simulation's program needs a power that few systems have, one that needs none.
+# A leader that is cut off acknowledges a record with acks=1, and loses it to the next leader.
+_ISOLATED: Final = """
+        state.isolate_leader()
+        state.send_and_await(count=1)
+        state.await_election()
+    """
+# The next leader assigns the same offset to another record.
+_REASSIGNED: Final = f"""{_ISOLATED}
+        state.heal()
+        state.pass_time(pause_ms=400)
+        state.send_and_await(count=1)
+        state.send_and_await(count=1)
+    """
+# Kafka keeps the offsets of an empty group for a minute at least: about 7,000 virtual ms.
+_LONG: Final = "        state.pass_time(pause_ms=500)\n" * 13
+# Where the simulation's program needs a power that few systems have, or depends on its timing.
 DIRECTED: Final = {
     ("elections", "isr_shrinks", "min.insync.replicas=1"): """
         state.leave_alone()
         state.send_and_await(count=1)
     """,
+    # Where a goal is out of reach, the program that reaches it elsewhere is tried.
+    ("elections", "isr_shrinks", "clean"): """
+        state.leave_alone()
+        state.send_and_await(count=1)
+    """,
+    ("elections", "unclean_election", "min.insync.replicas=1"): _UNCLEAN,
     **dict.fromkeys(
         (
             ("elections", claim, "unclean")
             for claim in (
                 "unclean_election",
                 "clean_election",
+                "committed_definition",
+                "identical_replicas",
                 "wait_for_last_leader",
                 "writes_to_leader",
             )
         ),
         _UNCLEAN,
     ),
+    ("elections", "min_isr_refuses", "acks=1"): _ISOLATED,
+    ("replication", "acks_levels", "acks=1"): _ISOLATED,
+    ("replication", "committed_survives", "acks=1"): _ISOLATED,
+    ("replication", "reads_are_committed", "unclean"): """
+        state.split_one_way(sender=0, receiver=1)
+        state.split_one_way(sender=0, receiver=2)
+        state.split_one_way(sender=1, receiver=0)
+        state.split_one_way(sender=1, receiver=2)
+        state.split_one_way(sender=2, receiver=0)
+        state.split_one_way(sender=2, receiver=1)
+        state.pass_time(pause_ms=900)
+        state.send_and_await(count=1)
+        state.pass_time(pause_ms=400)
+        state.crash_leader()
+        state.await_election()
+    """,
+    ("replication", "offset_identifies", "acks=1, no retries"): _REASSIGNED,
+    ("replication", "linearizable_offsets", "acks=1, no retries"): _REASSIGNED,
+    ("replication", "linearizable_offsets", "idempotent"): """
+        state.isolate_leader()
+        state.send(count=1)
+        state.await_election()
+        state.pass_time(pause_ms=900)
+    """,
     ("retention", "retention_loses", "by size"): """
         state.leave(away_ms=700)
         state.send(count=3)
         state.send(count=3)
         state.pass_time(pause_ms=400)
     """,
+    ("groups", "position_resumes", "KIP-848, soon forgotten"): f"""
+        state.join()
+        state.stand_empty()
+        {_LONG}
+    """,
     ("log", "order_is_per_partition", "two partitions"): """
         state.send(count=1, place=1, writer=0)
         state.pass_time(pause_ms=400)
         state.read_from(offset=0, place=1)
+    """,
+    ("transactions", "coordinator_log_is_replicated", "one replica"): """
+        state.send(count=1)
+        state.lose_coordinator()
+        state.commit()
+    """,
+    ("transactions", "offsets_in_transaction", "one replica"): """
+        state.lose_group_coordinator()
+        state.ask_offset(stable=1)
+    """,
+    ("transactions", "retry_resumes", "one replica"): """
+        state.lose_newest_instance()
+        state.zombie_commits(count=1)
+    """,
+    ("transactions", "read_committed_waits", "read_uncommitted"): """
+        state.send(count=1)
+        state.pass_time(pause_ms=150)
+        state.abort()
     """,
     ("transactions", "writes_may_repeat_before_commit", "V2"): """
         state.send(count=1)

@@ -33,6 +33,7 @@ KAFKA: Final = Layout(
         "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
         "offsets.topic.num.partitions": "1",
         "transaction.state.log.num.partitions": "1",
+        "offsets.retention.check.interval.ms": "1000",
         RETENTION_CHECK: "500",  # only the suite `retention` has topics that expire
     }
 )

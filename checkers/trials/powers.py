@@ -10,20 +10,27 @@ from collections.abc import Mapping
 from typing import Final
 
 from checkers.systems.apache_kafka.cluster import Cluster
-from checkers.systems.system import Ability, System
+from checkers.systems.system import Ability, Settings, System
 from checkers.trials.inside import inside_of
 from properties.suites.machines.driven import Power
 
 NEEDED: Final[Mapping[Power, frozenset[Ability]]] = {
     Power.KILL: frozenset({Ability.KILL, Ability.START}),
+    Power.PAUSE: frozenset({Ability.PAUSE, Ability.RESUME}),
+    Power.ADMINISTER: frozenset({Ability.REASSIGN, Ability.ELECT, Ability.CONFIGURE}),
     Power.WIPE: frozenset({Ability.KILL, Ability.START, Ability.WIPE}),
     Power.LOSE_POWER: frozenset({Ability.KILL, Ability.START, Ability.LOSE_POWER}),
 }
-WEAKENING: Final = {  # a setting of brokers -> what it makes of the cluster
-    ("transaction.partition.verification.enable", "false"): Power.UNVERIFIED,
-    ("transaction.state.log.replication.factor", "1"): Power.ONE_REPLICA,
+WEAKENING: Final[Mapping[Power, Settings]] = {  # the settings of brokers that give a power
+    Power.UNVERIFIED: {"transaction.partition.verification.enable": "false"},
+    Power.ONE_REPLICA: {
+        "transaction.state.log.replication.factor": "1",
+        "transaction.state.log.min.isr": "1",
+        "offsets.topic.replication.factor": "1",
+    },
+    Power.EXPIRE: {"offsets.retention.minutes": "1"},
 }
-WEAKENED: Final = frozenset(WEAKENING.values())
+WEAKENED: Final = frozenset(WEAKENING)
 # (system, suite, beginning of a setting) -> why no trial is possible
 IMPOSSIBLE: Final = {
     ("librdkafka-mock", "groups", "KIP-848"): (
@@ -48,7 +55,7 @@ def powers_of(system: System) -> frozenset[Power]:
         found.add(Power.INSIDE)
     if isinstance(system, Cluster):
         settings = system.layout.settings
-        found |= {WEAKENING[one] for one in settings.items() if one in WEAKENING}
+        found |= {power for power, weak in WEAKENING.items() if weak.items() <= settings.items()}
         if int(settings.get(RETENTION_CHECK, OFTEN_MS + 1)) <= OFTEN_MS:
             found.add(Power.RETAIN)
     return frozenset(found)
@@ -63,11 +70,10 @@ def impossible(system: str, suite: str, setting: str) -> str:
 
 
 def how_to_get(power: Power) -> str:
-    """Returns the command-line option that gives a system this power; empty if there is none.
+    """Returns the command-line options that give a system this power; empty if there are none.
 
     A power is a fault, a setting or a view of the inner state that a system offers to suites.
     """
-    for (name, value), given in WEAKENING.items():
-        if given is power:
-            return f"--broker-config {name}={value}"
+    if settings := WEAKENING.get(power):
+        return " ".join(f"--broker-config {name}={value}" for name, value in settings.items())
     return "--proxied" if power in {Power.CUT, Power.DELAY} else ""

@@ -34,6 +34,8 @@ SUITE: Final = Suite(
         inside("unclean_election", "unclean", "a replica that lacks the end of the log leads"),
     ),
     outside=(
+        outside("committed_definition", "unclean", "the next leader is in sync without them"),
+        outside("min_isr_refuses", "acks=1", "a send with acks=1 waits for no follower"),
         outside("clean_election", "unclean", "the last in-sync replica is down, and another leads"),
         outside("wait_for_last_leader", "unclean", "the election does not wait"),
         outside(

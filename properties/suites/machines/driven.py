@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
 from model.histories import History
 from model.vocabulary import BrokerId, LeaderEpoch, Offset, TopicPartition
@@ -29,14 +29,16 @@ class Power(StrEnum):
     """An ability that not every cluster has, such as a fault that can be injected."""
 
     KILL = "kill brokers and start them again"
+    PAUSE = "pause brokers"
+    ADMINISTER = "reassign replicas, elect preferred leaders and configure topics"
     WIPE = "start a broker with an empty disk"
     LOSE_POWER = "lose what was written and not flushed"
     CUT = "cut links between brokers"
     DELAY = "delay and drop requests between brokers"
     INSIDE = "see the state of every replica"
     UNVERIFIED = "accept transactional records without verification"
-    ONE_REPLICA = "keep a single replica of `__transaction_state`"
-    EXPIRE = "expire the offsets of an empty group within a second"
+    ONE_REPLICA = "keep a single replica of `__transaction_state` and `__consumer_offsets`"
+    EXPIRE = "expire the offsets of an empty group within a minute"
     RETAIN = "delete old segments within a second"
 
 
@@ -89,6 +91,24 @@ class DrivenCluster(Protocol):
     def recover(self, within_ms: int = ..., *, programs: Collection[NodeId] = ()) -> None: ...
 
 
+@runtime_checkable
+class PausesBrokers(Protocol):
+    """A cluster in real time that pauses processes: a paused broker does not notice it."""
+
+    def pause(self, broker: BrokerId) -> None: ...
+    def resume(self, broker: BrokerId) -> None: ...
+
+
+@runtime_checkable
+class Administers(Protocol):
+    """A cluster in real time whose topics an administrator changes; internal topics stay."""
+
+    def move_away(self, broker: BrokerId) -> None: ...
+    def move_back(self, broker: BrokerId) -> None: ...
+    def elect_preferred(self) -> None: ...
+    def roll_segments(self) -> None: ...
+
+
 class OpensCluster(Protocol):
     """A function that starts a cluster; for the simulation, it is the class `Cluster`."""
 
@@ -105,4 +125,12 @@ class OpensCluster(Protocol):
 
 SIMULATED: Final[OpensCluster] = Cluster
 
-__all__ = ["SIMULATED", "TOPIC_PARTITION", "DrivenCluster", "OpensCluster", "Power"]
+__all__ = [
+    "SIMULATED",
+    "TOPIC_PARTITION",
+    "Administers",
+    "DrivenCluster",
+    "OpensCluster",
+    "PausesBrokers",
+    "Power",
+]

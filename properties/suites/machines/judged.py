@@ -68,6 +68,9 @@ class JudgedMachine(RuleBasedStateMachine):
     SETTINGS: ClassVar[Mapping[str, Setting]]
     SIMPLER: ClassVar[Mapping[str, tuple[int, ...]]]  # values of each rule argument, simplest first
     NEEDS: ClassVar[Mapping[str, Power]] = {}  # what a rule needs of the cluster; default: nothing
+    TRIAL_RULES: ClassVar[
+        Mapping[str, Callable[[Any], bool]]
+    ] = {}  # only of trials: name, condition
     CLAIM_NEEDS: ClassVar[Mapping[str, Power]] = {}  # without it, a run says nothing about a claim
     SETTING_NEEDS: ClassVar[Mapping[str, Power]] = {}  # what every run in a setting needs
 

@@ -6,21 +6,22 @@ election.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import ClassVar, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Final
 
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from model.vocabulary import BrokerId
 from properties.suites.machines.cluster import BROKERS, ClusterMachine
-from properties.suites.machines.driven import DrivenCluster, Power
+from properties.suites.machines.driven import Administers, DrivenCluster, PausesBrokers, Power
 from properties.suites.machines.judged import Tally
 from reference_impl.node.bugs import NO_BUGS, Bugs
 from reference_impl.protocol.messages import NO_BROKER, NodeId
 from reference_impl.simulation.faults import Crash, PowerLoss
 
 _PAUSES_MS: Final = (5, 40, 150, 400, 900)
+_PAUSED_MS: Final = 600  # until another broker leads
 _NOTICED_MS: Final = 800  # the time in which a dead broker leaves the ISR, or returns to it
 
 
@@ -39,6 +40,17 @@ class LeaderFaultsMachine(ClusterMachine):
         "crash_leader_at_election": Power.KILL,
         "isolate_leader": Power.CUT,
         "split_one_way": Power.CUT,
+        "pause_leader": Power.PAUSE,
+        "move_leader": Power.ADMINISTER,
+        "elect_preferred": Power.ADMINISTER,
+        "roll_segments": Power.ADMINISTER,
+    }
+    # A leader that is paused or replaced may answer before it learns of the next one.
+    TRIAL_RULES: ClassVar[Mapping[str, Callable[[Any], bool]]] = {
+        "pause_leader": lambda self: self.isolates_leaders and self.leader_is_up(),
+        "move_leader": lambda self: self.isolates_leaders and self.leads_well(),
+        "elect_preferred": lambda self: self.isolates_leaders and self.leads_well(),
+        "roll_segments": lambda self: self.leads_well(),
     }
 
     def __init__(
@@ -116,6 +128,15 @@ class LeaderFaultsMachine(ClusterMachine):
         """Heals all links."""
         self.cluster.heal()
 
+    def pause_leader(self) -> None:
+        """Pauses the process of the leader for 600 ms; clients may reach it again after that."""
+        assert isinstance(self.cluster, PausesBrokers), "no broker of this cluster can be paused"
+        leader = self.cluster.leader()
+        self._failed_ms[leader] = self.cluster.now_ms + _PAUSED_MS
+        self.cluster.pause(leader)
+        self.cluster.run_for(_PAUSED_MS)
+        self.cluster.resume(leader)
+
     def fail(self, fault: Crash | PowerLoss) -> None:
         """Applies the fault, unless more than `failures` brokers would be down or out of sync."""
         broker = fault.broker
@@ -132,6 +153,28 @@ class LeaderFaultsMachine(ClusterMachine):
         since_ms = self.cluster.now_ms - self._failed_ms.get(broker, -_NOTICED_MS)
         is_in_sync = broker in self.cluster.in_sync() and self.cluster.is_up(broker)
         return is_in_sync and since_ms >= _NOTICED_MS
+
+    # ------------------------------------------------------------ an administrator
+
+    def move_leader(self) -> None:
+        """Takes all replicas away from the leader's broker, and puts them back as the last ones."""
+        cluster = self._administered()
+        leader = self.cluster.leader()
+        cluster.move_away(leader)
+        self.cluster.run_until(lambda: self.cluster.leader() not in {leader, NO_BROKER}, 600)
+        cluster.move_back(leader)
+
+    def elect_preferred(self) -> None:
+        """Makes the first replica of each partition its leader, if it is in sync."""
+        self._administered().elect_preferred()
+
+    def roll_segments(self) -> None:
+        """Configures all topics so that almost every append begins a new segment."""
+        self._administered().roll_segments()
+
+    def _administered(self) -> Administers:
+        assert isinstance(self.cluster, Administers), "no topic of this cluster can be changed"
+        return self.cluster
 
     # ------------------------------------------------------------ the state of the cluster
 

@@ -75,4 +75,10 @@ SETTINGS: Final = {
         condition="no idempotence, acks=1, no retries, five requests in flight",
         producer=ProducerConfig(acks=ACKS_LEADER, idempotent=False, retries=False),
     ),
+    "unclean": Setting(
+        condition="no idempotence, acks=all, no retries, unclean elections, min.insync.replicas=1",
+        producer=ProducerConfig(idempotent=False, retries=False),
+        min_insync_replicas=1,
+        unclean_leader_election=True,
+    ),
 }

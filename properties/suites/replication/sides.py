@@ -36,6 +36,9 @@ SUITE: Final = Suite(
         outside(
             "offset_identifies", "acks=1, no retries", "an offset that was lost is assigned again"
         ),
+        outside(
+            "reads_are_committed", "unclean", "the next leader lacks a record that was read before"
+        ),
         outside("linearizable_offsets", "acks=1, no retries", "the log loses its last records"),
         outside("linearizable_offsets", "idempotent", "a stale leader still returns end offsets"),
         outside("ambiguous_send", "idempotent", "retries until acknowledged reveal the outcome"),

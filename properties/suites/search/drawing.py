@@ -1,7 +1,8 @@
 """Draws the calls of a run one by one, from a seed, while the machine runs.
 
 Hypothesis needs machines that always behave alike; on a cluster in real time they do not. So each
-call is drawn here, from the rules that are possible at the moment.
+call is drawn here, from the rules that are possible at the moment. Some rules are drawn
+here alone: the simulation does not have their faults (`TRIAL_RULES`).
 """
 
 from __future__ import annotations
@@ -21,16 +22,20 @@ def drawn(machine: JudgedMachine, coins: Random, powers: Collection[Power]) -> C
     needs.
     """
     possible = [
-        rule
+        (rule.function.__name__, tuple(rule.arguments_strategies))
         for rule in machine.rules
         if not needs(machine, rule.function.__name__).difference(powers)
         and all(condition(machine) for condition in rule.preconditions)
     ]
+    possible += [
+        (rule, ())
+        for rule, condition in machine.TRIAL_RULES.items()
+        if not needs(machine, rule).difference(powers) and condition(machine)
+    ]
     if not possible:
         return None
-    rule = coins.choice(possible)
-    arguments = ((name, coins.choice(machine.SIMPLER[name])) for name in rule.arguments_strategies)
-    return Call(rule.function.__name__, tuple(arguments))
+    rule, names = coins.choice(possible)
+    return Call(rule, tuple((name, coins.choice(machine.SIMPLER[name])) for name in names))
 
 
 def undrawn(machine: type[JudgedMachine], powers: Collection[Power]) -> dict[str, Power]:

@@ -42,7 +42,7 @@ from reference_impl.protocol.controller import CreateTopic
 from reference_impl.protocol.coordinators import CONSUMER_OFFSETS, TRANSACTION_STATE
 from reference_impl.protocol.messages import NO_BROKER, NodeId
 from reference_impl.simulation.cluster import QUICK, TOPIC_PARTITION
-from reference_impl.simulation.faults import Hold, Lose, On
+from reference_impl.simulation.faults import Hold, Lose, On, PowerLoss, ShutDown
 from reference_impl.simulation.programs import ProgramFactory
 
 ID: Final = "t"
@@ -79,6 +79,8 @@ class TransactionsMachine(LeaderFaultsMachine):
         "commit_and_crash_leader_of_marker": Power.DELAY,
         "commit_and_crash_coordinator": Power.KILL,
         "lose_coordinator": Power.WIPE,
+        "lose_group_coordinator": Power.WIPE,
+        "lose_newest_instance": Power.LOSE_POWER,
     }
 
     def __init__(
@@ -109,7 +111,8 @@ class TransactionsMachine(LeaderFaultsMachine):
                 topic="output", topic_partitions=2, replication_factor=3, min_insync_replicas=2
             )
         )
-        for topic, replicas in ((TRANSACTION_STATE, self.setting.replicas), (CONSUMER_OFFSETS, 3)):
+        replicas = self.setting.replicas
+        for topic in (TRANSACTION_STATE, CONSUMER_OFFSETS):
             self.cluster.create_topic(
                 CreateTopic(
                     topic=topic,
@@ -259,6 +262,27 @@ class TransactionsMachine(LeaderFaultsMachine):
         self.send(2)
         self.cluster.run_for(200)
 
+    @precondition(lambda self: self.setting.replicas == 1)
+    @rule()
+    def lose_newest_instance(self) -> None:
+        """Makes the coordinator forget the newest instance, and remember the one before it.
+
+        The coordinator's broker stops cleanly, which flushes its log, and starts again. Then a new
+        instance starts, and the broker loses power.
+        """
+        self.calm_down()
+        broker = self._coordinator()
+        self.cluster.apply(ShutDown(broker))
+        self.cluster.run_until(lambda: not self.cluster.is_up(broker), 3_000)
+        self.cluster.restart(broker)
+        self.cluster.run_for(600)
+        self.calm_down()
+        self.replace()
+        self.cluster.run_until(lambda: not self.newest.is_busy, 1_000)
+        self.cluster.apply(PowerLoss(broker))
+        self.cluster.run_for(600)  # until the controller has noticed
+        self.calm_down()
+
     @rule(count=st.integers(1, 2))
     def lose_marker_answers(self, count: int) -> None:
         """Loses the responses to the next markers: the coordinator does not learn of them."""
@@ -275,10 +299,16 @@ class TransactionsMachine(LeaderFaultsMachine):
     @rule()
     def lose_coordinator(self) -> None:
         """Restarts the broker of the coordinator with an empty disk."""
-        broker = self._coordinator()
-        self.cluster.replace_disk(broker)
-        if broker != NO_BROKER:
-            self.cluster.restart(broker)
+        self._empty_disk(self._coordinator())
+
+    @precondition(lambda self: self.setting.replicas == 1)
+    @rule()
+    def lose_group_coordinator(self) -> None:
+        """Commits a group offset, and restarts its coordinator's broker with an empty disk."""
+        self.calm_down()
+        self.send_offset()
+        self.commit()
+        self._empty_disk(self.cluster.leader(self.cluster.topic_partitions(CONSUMER_OFFSETS)[0]))
 
     @rule()
     def commit_and_crash_leader_of_marker(self) -> None:
@@ -395,6 +425,11 @@ class TransactionsMachine(LeaderFaultsMachine):
 
     def _coordinator(self) -> BrokerId:
         return self.cluster.leader(self.cluster.topic_partitions(TRANSACTION_STATE)[0])
+
+    def _empty_disk(self, broker: BrokerId) -> None:
+        self.cluster.replace_disk(broker)
+        if broker != NO_BROKER:
+            self.cluster.restart(broker)
 
     def _log(self, place: TopicPartition) -> tuple[Entry, ...]:
         found: list[Entry] = []

@@ -28,7 +28,7 @@ class Setting:
     isolation: Isolation = "read_committed"  # of the judged readers
     late: tuple[str, ...] = ("records", "verifications", "ends", "markers")
     verifies: bool = True  # transaction.partition.verification.enable
-    replicas: int = 3  # of `__transaction_state`
+    replicas: int = 3  # of `__transaction_state` and `__consumer_offsets`
     isolates_leaders: bool = True
 
 
@@ -57,5 +57,8 @@ SETTINGS: Final = {
         late=("records",),
         verifies=False,
     ),
-    "one replica": Setting(condition="as V2; `__transaction_state` has one replica", replicas=1),
+    "one replica": Setting(
+        condition="as V2; `__transaction_state` and `__consumer_offsets` have one replica",
+        replicas=1,
+    ),
 }

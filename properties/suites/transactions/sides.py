@@ -37,6 +37,8 @@ SUITE: Final = Suite(
             "read_committed_waits", "read_uncommitted", "records of open transactions are read"
         ),
         outside("coordinator_log_is_replicated", "one replica", "no other broker has the log"),
+        outside("offsets_in_transaction", "one replica", "the committed offset is lost"),
+        outside("retry_resumes", "one replica", "the coordinator forgets the newer instance"),
         outside(
             "timeout_aborts",
             "V1, not verified",

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import pytest
+
+from checkers.systems.administration import Refused
 from checkers.systems.proxies.proxies import Proxies
 from checkers.systems.served import ServedCluster, running
 from checkers.systems.system import Ability
+from checkers.trials import cluster as cluster_of_trials
 from checkers.trials.broker_faults import BrokerFaults
 from checkers.trials.cluster import RealTimeCluster
 from checkers.trials.connections import discovered
@@ -70,6 +74,41 @@ def test_an_isolated_broker_loses_its_links_to_all_nodes_until_they_are_healed()
         cluster.heal()
         assert not cluster.is_split()
         assert cluster.inflicted[-1].fault == "all links are restored"
+        cluster.close()
+
+
+def test_an_administrator_changes_the_topics_of_the_trial_and_a_refusal_is_noted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    requests: list[tuple[str, object]] = []
+
+    class Recorded:
+        def reassign(self, replicas: object) -> None:
+            requests.append(("reassign", replicas))
+
+        def elect(self, places: object) -> None:
+            requests.append(("elect", places))
+            raise Refused("NOT_CONTROLLER", "")
+
+    monkeypatch.setattr(cluster_of_trials, "administration_of", lambda _system, _broker: Recorded())
+    with running(REFERENCE) as served:
+        cluster = RealTimeCluster(
+            BrokerFaults(served), discovered(served.bootstrap_servers), pace=Pace(3), prefix="t-"
+        )
+        cluster.move_away(BrokerId(2))
+        cluster.move_back(BrokerId(2))
+        cluster.elect_preferred()
+        assert requests == [
+            ("reassign", {("t-orders", 0): (1, 3)}),
+            ("reassign", {("t-orders", 0): (1, 3, 2)}),
+            ("elect", [("t-orders", 0)]),
+        ]
+        assert [one.fault for one in cluster.inflicted] == [
+            "all replicas leave broker 2",
+            "broker 2 gets its replicas back, as the last ones",
+            "the preferred leaders are elected",
+            "the request is refused: NOT_CONTROLLER",
+        ]
         cluster.close()
 
 

@@ -38,7 +38,7 @@ from reference_impl.simulation import faults
 from reference_impl.wire.apis import Api
 
 TRACE = Path(__file__).parents[2] / "data" / "kafka_trace"
-ALWAYS = {Power.KILL, Power.WIPE}
+ALWAYS = {Power.KILL, Power.PAUSE, Power.ADMINISTER, Power.WIPE}
 
 
 def cluster(folder: Path, layout: Layout, proxies: Proxies | None = None) -> Cluster:
@@ -61,10 +61,18 @@ def test_a_cluster_that_logs_its_flushes_can_lose_power(tmp_path: Path) -> None:
         (Layout(), set[Power]()),
         (KAFKA, {Power.RETAIN}),
         (Layout(traced=True), {Power.INSIDE}),
+        (Layout(settings={"transaction.state.log.replication.factor": "1"}), set[Power]()),
         (
-            Layout(settings={"transaction.state.log.replication.factor": "1"}),
+            Layout(
+                settings={
+                    "transaction.state.log.replication.factor": "1",
+                    "transaction.state.log.min.isr": "1",
+                    "offsets.topic.replication.factor": "1",
+                }
+            ),
             {Power.ONE_REPLICA},
         ),
+        (Layout(settings={"offsets.retention.minutes": "1"}), {Power.EXPIRE}),
         (
             Layout(settings={"transaction.partition.verification.enable": "false"}),
             {Power.UNVERIFIED},

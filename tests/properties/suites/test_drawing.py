@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from random import Random
 
+import pytest
+
+from properties.suites.elections.rules import ElectionsMachine
 from properties.suites.log.rules import LogMachine
 from properties.suites.machines.driven import Power
 from properties.suites.registry import SUITES
 from properties.suites.search.drawing import drawn, needs, undrawn
+from properties.suites.transactions.rules import TransactionsMachine
 
 
 def test_the_seed_and_the_machine_determine_the_calls() -> None:
@@ -15,7 +19,7 @@ def test_the_seed_and_the_machine_determine_the_calls() -> None:
         machine, coins = LogMachine("several"), Random(5)
         found: list[str] = []
         for _ in range(8):
-            call = drawn(machine, coins, {*Power})
+            call = drawn(machine, coins, {*Power} - {Power.PAUSE, Power.ADMINISTER})
             assert call is not None
             call.run(machine)
             found.append(str(call))
@@ -30,6 +34,30 @@ def test_no_rule_is_drawn_whose_power_is_lacking_or_whose_precondition_is_false(
     assert not found.intersection(undrawn(LogMachine, set()))
     assert "delete_records" not in found  # only in the setting `deletion`
     assert {"send", "read_from", "pass_time"} <= found
+
+
+def test_a_rule_of_trials_is_drawn_if_its_condition_is_true_and_never_by_the_simulation() -> None:
+    def found(setting: str) -> set[str]:
+        machine, coins = TransactionsMachine(setting), Random(2)
+        powers = {Power.PAUSE, Power.ADMINISTER}
+        return {call.rule for _ in range(400) if (call := drawn(machine, coins, powers))}
+
+    rules = {*TransactionsMachine.TRIAL_RULES}
+    assert rules == {"pause_leader", "move_leader", "elect_preferred", "roll_segments"}
+    assert rules <= found("V2")
+    assert rules & found("read at the leader") == {"roll_segments"}
+    assert "move_leader" not in ElectionsMachine.TRIAL_RULES
+    simulated = {rule.function.__name__ for rule in TransactionsMachine("V2").rules}
+    assert not simulated & TransactionsMachine.TRIAL_RULES.keys()
+
+
+def test_the_simulation_refuses_a_rule_of_trials() -> None:
+    machine = LogMachine("several")
+    with pytest.raises(AssertionError, match="no broker of this cluster can be paused"):
+        machine.pause_leader()
+    for rule in (machine.move_leader, machine.elect_preferred, machine.roll_segments):
+        with pytest.raises(AssertionError, match="no topic of this cluster can be changed"):
+            rule()
 
 
 def test_each_rule_that_needs_a_power_exists() -> None:

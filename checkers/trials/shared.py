@@ -1,0 +1,52 @@
+"""Trials that several claims share: a trial is run once, and every claim in its setting uses it.
+
+A trial takes half a minute on a real cluster, and one trial often breaks several claims.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from checkers.trials.known import Program
+from checkers.trials.trial import Ran, Trials
+from properties.suites.suite import Suite
+
+Trial = tuple[Program, ...]  # the calls of a trial, then those of the trials at the same time
+Plan = Program | str  # calls to replay, or a seed to draw them from
+
+
+@dataclass(slots=True)
+class SharedTrials:
+    """The trials of one suite that ran alone, and the repetitions of programs, by setting."""
+
+    trials: Trials
+    suite: Suite
+    rules: int
+    _ran: dict[tuple[str, Plan, int], Ran] = field(default_factory=dict[tuple[str, Plan, int], Ran])
+    _repeated: dict[tuple[str, Trial, int], Ran] = field(
+        default_factory=dict[tuple[str, Trial, int], Ran]
+    )
+
+    def ran(self, setting: str, plan: Plan, number: int = 0) -> Ran:
+        """Returns the trial of a plan with this number; runs the trial unless it has run before."""
+        key = setting, plan, number
+        if key not in self._ran:
+            self._ran[key] = (
+                self.trials.draw(self.suite, setting, plan, self.rules)
+                if isinstance(plan, str)
+                else self.trials.replay(self.suite, setting, plan)
+            )
+        return self._ran[key]
+
+    def earlier(self, setting: str) -> Iterator[Ran]:
+        """Yields the trials that have run in the setting; repetitions are none of them."""
+        yield from [ran for (where, _, _), ran in self._ran.items() if where == setting]
+
+    def repeated(self, setting: str, trial: Trial, times: int) -> list[Ran]:
+        """Returns this many repetitions of a trial, which all claims share."""
+        for number in range(times):
+            if (setting, trial, number) not in self._repeated:
+                (ran, *_) = self.trials.together(self.suite, setting, trial)
+                self._repeated[setting, trial, number] = ran
+        return [self._repeated[setting, trial, number] for number in range(times)]
