@@ -22,6 +22,5 @@ BECAUSE: Final[Mapping[tuple[str, str], str]] = {  # (suite, claim) -> the reaso
     ),
     ("elections", "unclean_election"): f"{OPEN} the trial is still to be made.",
     ("transactions", "retry_resumes"): f"{OPEN} three trials showed no violation.",
-    ("transactions", "read_committed_waits"): f"{OPEN} one trial showed no violation.",
     ("groups", "position_resumes"): f"{OPEN} the trial is still to be made.",
 }
