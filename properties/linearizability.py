@@ -92,7 +92,7 @@ def _reachable(
 ) -> set[_Configuration[StateT, ActionT]]:
     """Returns all configurations that can follow when open calls take effect one after another.
 
-    `until` is the call that completes now: once it has taken effect, no further call does.
+    No call takes effect after the call `until`, which completes now.
     """
     seen = set(configurations)
     rest = list(seen)

@@ -48,7 +48,7 @@ class Recorder:
         return t.Get(variable, keys)
 
     def write(self, variable: t.Variable, keys: tuple[t.Node, ...], value: t.Node) -> None:
-        """Records an assignment; inside a `for` loop it stands for all elements of the loop."""
+        """Records an assignment; one inside a `for` loop stands for all elements of the loop."""
         if self.action is None:
             raise SpecError(
                 f"a predicate assigns {variable.name}\n  only actions and init may assign"

@@ -105,7 +105,7 @@ def _read(
 
 
 def consumer_of(traced: Traced, topic_partition: TopicPartition) -> NodeId | None:
-    """Returns the consumer whose fetch of the topic partition a broker receives, or None."""
+    """Returns the consumer whose fetch of the topic partition arrives; None for any other event."""
     match traced.event:
         case RequestReceived(
             sender, request=Fetch(topic_partition=fetched, replica_id=replica)

@@ -6,10 +6,10 @@ partitions. It has no log, no failover, no client, and its producer epochs do no
 abstract state. Every transition of the rich spec, explored at a finite scope, must be one or two
 abstract actions, or no change.
 
-When the epochs of a producer id run out, the producer gets a new id. All its ids are one abstract
-producer, whose epochs are counted through all ids. A transaction begins when the coordinator first
-learns of it: by its first partition, or by an abort without a transaction. The abstract spec takes
-two steps for this: the begin, and the added partition or the abort.
+When the epochs of a producer id run out, the producer gets a new id; in the abstract spec its
+epochs just continue. A transaction begins when the coordinator first learns of it: by its first
+partition, or by an abort without a transaction. The abstract spec takes two steps for this: the
+begin, and the added partition or the abort.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 Simplified: transactional ids do not expire and no log is truncated, as in the abstract spec.

@@ -207,7 +207,7 @@ class ScenarioKind:
     transactions: bool = False
 
     def mappings(self, events: Events) -> dict[str, Refinement]:
-        """Returns a mapping of the events for each spec that covers runs of this kind, by name."""
+        """Returns a mapping for each spec that covers runs of this kind, by the spec's name."""
         found: dict[str, Refinement] = {}
         for topic_partition in self.topic_partitions:
             of = f" of {topic_partition}" if len(self.topic_partitions) > 1 else ""

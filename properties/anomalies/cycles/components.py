@@ -20,7 +20,7 @@ SEARCHED: Final = 256
 
 
 def components(graph: Graph) -> list[tuple[int, ...]]:
-    """Returns the components of two or more vertices, sorted, each with ascending vertices.
+    """Returns the strongly connected components of two or more vertices, in ascending order.
 
     >>> components({1: {2}, 2: {3}, 3: {2}})
     [(2, 3)]

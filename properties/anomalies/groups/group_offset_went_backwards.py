@@ -51,10 +51,10 @@ class GroupOffsetWentBackwards:
 
 
 def _unexplained(history: History, fetch: Fetch) -> Iterator[Commit | Fetch]:
-    """Yields each earlier commit or fetch of a higher offset, if no later commit lowered it.
+    """Yields the earlier commits and fetches of a higher offset that no commit explains.
 
-    A commit may have lowered it if the commit is of the fetched offset and may have taken effect
-    later.
+    A commit explains a higher offset if it is of the fetched, lower offset and may have taken
+    effect later.
     """
     back = [
         commit

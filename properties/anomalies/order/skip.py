@@ -48,7 +48,7 @@ class Skip(Step):
 def skips(
     history: History, found: Steps, declared: Declarations = NOTHING_DECLARED
 ) -> tuple[Skip, ...]:
-    """Returns one row per pair of consecutive values with a skipped record in between."""
+    """Returns one row per pair of consecutive values if the log has a record between them."""
     kept, log = kept_from(history, declared), _by_key(history)
     rows: list[Skip] = []
     for step in found(history):

@@ -200,7 +200,7 @@ class TransactionHarness:
     def lose_leader(self) -> None:
         """Crashes the leader, restarts it, and waits until a broker leads the partition.
 
-        This is the lagging replica if unclean elections are allowed, otherwise the old leader.
+        If unclean elections are allowed, the lagging replica then leads, otherwise the old leader.
         """
         leader = self.cluster.leader(WRITTEN)
         self.cluster.crash(leader)

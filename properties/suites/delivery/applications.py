@@ -346,9 +346,9 @@ def database_then_kafka(
 ) -> Program:
     """Commits the database transaction, then the Kafka transaction.
 
-    After a death between the two commits, the database has the effect, and the message is delivered
-    again. If `is_idempotent` is true, the effect is stored only once, but the result is sent again.
-    If `drops_known` is true too, the result of a message that the database has is not sent.
+    After a death between the two commits, the message is delivered again, although the database has
+    its effect. If `is_idempotent` is true, the effect is not stored again, but the result is sent
+    again. If `drops_known` is true too, the result is not sent either.
     """
     producer = at.producer()
     yield from producer.init_transactions()

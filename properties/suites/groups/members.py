@@ -24,7 +24,7 @@ Positions = dict[TopicPartition, Offset]
 
 @dataclass(slots=True, kw_only=True)
 class Worker:
-    """A group member: the partitions that it began to process, its commits, and flags for rules."""
+    """A group member: the partitions that it began to process, its commits, and flags of rules."""
 
     app: Application
     began: list[Began] = field(default_factory=list[Began])

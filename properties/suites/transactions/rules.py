@@ -1,10 +1,11 @@
 """The rules of the suite `transactions`: instances of one transactional id, readers, and faults.
 
-An instance sends to two topic partitions and to the offsets of a group, and commits, aborts or
-leaves the transaction open; it is replaced, dies, or is too slow. Messages are lost or overtaken.
-Brokers crash, transaction coordinators among them. *Focused* rules calm the cluster down and then
-drive it to a fragile moment. At the end of a run all faults end, every transaction must end, one
-more is committed, and all records are read.
+An instance sends records to two topic partitions, and adds offsets of a group to its transactions.
+It commits, aborts, leaves a transaction open, is replaced, dies, or is too slow. Messages are lost
+or overtaken by later ones. Brokers crash, transaction coordinators among them.
+
+*Focused* rules calm the cluster down and then drive it to a fragile moment. At the end of a run all
+faults end, every transaction must end, one more is committed, and all records are read.
 """
 
 from __future__ import annotations
