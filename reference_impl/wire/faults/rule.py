@@ -41,6 +41,7 @@ from reference_impl.wire.apis import Api
 
 Node = BrokerId | str  # the text "controller", or a broker
 CONTROLLER_NAME: Final = "controller"
+LONGEST_ADVANCE_MS: Final = 3_600_000
 
 
 class BadFault(InputFault):
@@ -135,9 +136,13 @@ class Elect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdvanceClock:
-    """Lets time pass for the cluster, not for its clients."""
+    """Lets time pass for the cluster, not for its clients; at most an hour."""
 
     ms: int
+
+    def __post_init__(self) -> None:
+        if self.ms > LONGEST_ADVANCE_MS:
+            raise BadFault("ms", f"{self.ms} is more than an hour; advance the clock several times")
 
 
 OfRequest = Drop | Disconnect | Delay | Error

@@ -80,6 +80,21 @@ def test_a_crashed_broker_starts_again(control: Control) -> None:
     assert read(control, topic) == [b"a", b"b"]
 
 
+@pytest.mark.parametrize(("fault", "values"), [("crash", [b"a"]), ("lose-power", [])])
+def test_only_a_power_loss_loses_records_that_were_not_flushed(
+    control: Control, fault: str, values: list[bytes]
+) -> None:
+    topic = f"alone-{fault}"
+    control.post("/topics", {"name": topic, "replicas": 1})
+    assert sent(producer(control), topic, b"a") == [""]
+    leader = control.leader(topic)
+    control.fault(do=fault, broker=leader)
+    control.fault(do="advance-clock", ms=SESSION_MS)
+    control.fault(do="start", broker=leader)
+    await_until(lambda: control.leader(topic) == leader)
+    assert read(control, topic) == values
+
+
 @pytest.mark.parametrize(
     ("name", "applied", "loses_response"),
     [("before", False, False), ("after", True, False), ("unanswered", True, True)],

@@ -134,6 +134,7 @@ def test_apis_and_errors_have_kafkas_names() -> None:
         ({"do": "error", "error": "NOT_LEADER", "when": {}}, "error", "NOT_LEADER_OR_FOLLOWER"),
         ({"do": "error", "error": "NONE", "when": {}}, "error", "no Kafka error"),
         ({"do": "heal", "broker": 1}, "broker", "no such field; here are when, then"),
+        ({"do": "advance-clock", "ms": 3_600_001}, "ms", "advance the clock several times"),
         ({"do": "split", "brokers": 1}, "brokers", "write a list of brokers"),
         ({"do": "split", "brokers": ["controller"]}, "brokers[0]", "write a whole number"),
         ({"do": "heal", "then": {"do": "heal"}}, "then", 'needs "when" beside it'),

@@ -1,0 +1,45 @@
+"""The examples of the page on faults: the Python test passes, and each fault is valid."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from reference_impl.wire.control.routes import ROUTES
+from reference_impl.wire.faults.reading import rule_of
+from reference_impl.wire.faults.rule import FAULTS, When, field_names
+
+pytest_plugins = ["pytester"]
+PAGE: Final = (Path(__file__).parents[3] / "docs/how-to/faults-in-your-tests.md").read_text()
+FAULT: Final = re.compile(r'\{"do": "[a-z-]+"(?:[^{}]|\{[^{}]*\}|\{(?:[^{}]|\{[^{}]*\})*\})*\}')
+
+
+def faults() -> list[str]:
+    return [found.replace("\n", " ") for found in FAULT.findall(PAGE)]
+
+
+def test_the_page_shows_every_fault_and_each_is_valid() -> None:
+    documents = [json.loads(text) for text in faults()]
+    assert all(rule_of(document) for document in documents)
+    in_tables = set(re.findall(r"^\| `(?:\{\"do\": \")?([a-z-]+)", PAGE, re.MULTILINE))
+    assert {*FAULTS} <= in_tables
+
+
+def test_the_page_lists_every_field_and_every_request() -> None:
+    assert all(f"`{name}`" in PAGE for name in field_names(When))
+    for path, method in ROUTES:
+        assert f"`{method} /{path}" in PAGE, (method, path)
+
+
+def test_the_python_example_passes(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
+    example, *_ = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    pytester.makepyfile(example)
+    pytester.runpytest_subprocess("-p", "checkers.testing.plugin").assert_outcomes(passed=1)
