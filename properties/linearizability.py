@@ -41,7 +41,7 @@ class Call(Generic[ActionT]):
 
 @dataclass(frozen=True, slots=True)
 class Stuck(Generic[StateT, ActionT]):
-    """A call that fits no order of the calls before it, and the possible states at that time."""
+    """A call that fits no order of the calls before it, and the possible states at its end."""
 
     call: Call[ActionT]
     states: frozenset[StateT]
@@ -56,8 +56,8 @@ def stuck(
 ) -> Iterator[Stuck[StateT, ActionT]]:
     """Yields the calls that fit no legal order, in order of completion.
 
-    After each such call the search continues without it. Nothing is yielded if and only if the
-    calls are linearizable.
+    The search leaves each of them out and continues. Nothing is yielded if and only if the calls
+    are linearizable.
     """
     configurations: set[_Configuration[StateT, ActionT]] = {(initial, frozenset())}
     opened: set[Call[ActionT]] = set()

@@ -2,8 +2,9 @@
 
 Every word of the language has a counterpart in TLA+. An unordered sort is a constant: the
 configuration makes it a set of model values. `Nothing` is one model value. Other sorts are ranges
-of integers. A map of two keys is a function to functions. The assignments of an action are EXCEPTs;
-assignments in a `for` are a function that selects the last assignment to each element.
+of integers. A map of two keys is a function whose values are functions. The assignments of an
+action are EXCEPTs. Assignments in a `for` are one function: for each element it takes the last
+assignment.
 
 Simplified: TLC detects an undefined term only where it applies a function outside its domain. A
 value that is assigned outside its sort violates `TypeOK`.

@@ -28,7 +28,7 @@ class ReplicationLemmas(SharedHistory):
     def is_blocked(s, e: LeaderEpoch, o: Offset) -> Bool:
         """True if the epoch's leader can never commit the offset.
 
-        An ISR member that had not fetched the offset has left for a newer epoch.
+        The reason is an ISR member that left for a newer epoch before it had fetched the offset.
         """
         return s.departure[e].happened & (s.departure[e].bound <= o)
 

@@ -9,14 +9,14 @@ The spec's coordinator and partitions get their values from the cluster:
 
 A transaction begins when it first appears in its coordinator's cache (`transaction_numbers`). It
 ends at the latest when the next transaction of its producer begins. An abort while no transaction
-is open counts as a transaction that begins and ends at once. `transaction_knowledge` checks that
-nodes know of each other's steps only by messages.
+is open is a transaction that begins and ends at once. `transaction_knowledge` checks that a node
+knows the steps of other nodes only by messages.
 
 Source: KIP-98, KIP-890; `model.transactions_abstract.versions`.
-Simplified: only transaction version 2 is mapped, and no producer id whose epochs run out; every
-topic partition has more than one replica, so that a decision takes effect only in a later step;
-the offsets of a group are records like others; the lists of aborted transactions that consumers
-get are not mapped.
+Simplified: only transaction version 2 is mapped, and no producer id whose epochs run out. Every
+topic partition has more than one replica, so that a decision takes effect only in a later step. The
+offsets of a group are records like others. The lists of aborted transactions that consumers get are
+not mapped.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from properties.anomalies.rendering import render
 
 
 def backward_steps(history: History, found: Steps) -> tuple[Step, ...]:
-    """Returns the pairs of consecutive values whose second value is not at a higher offset."""
+    """Returns the steps (two consecutive values) that do not lead to a higher offset."""
     return tuple(sorted(step for step in found(history) if step.size >= 0))
 
 

@@ -104,7 +104,7 @@ def _relevant(some: Collection[Commit | Fetch]) -> list[Commit | Fetch]:
 def row_of(
     where: Register, some: Collection[Call[RegisterAction]], found: Stuck[int, RegisterAction]
 ) -> StaleGroupOffset:
-    """Returns the row of a fetch that fits no order of the register's calls."""
+    """Returns the row of a fetch that fits no order of the commits and fetches."""
     before = [
         (call.completed_ns, call.op)
         for call in some

@@ -373,8 +373,8 @@ def send_offsets(
 ) -> Steps:
     """Adds the consumer's positions to the transaction.
 
-    If `sends_generation` is true, the member's generation is sent too, so that a zombie is fenced
-    (KIP-447).
+    If `sends_generation` is true, the request has the member's generation, so that a zombie is
+    fenced (KIP-447).
     """
     if at.consumer.empty_polls:
         return
