@@ -16,11 +16,15 @@ from checkers.systems.administration import BROKER_RESOURCE, accept
 from checkers.systems.proxies.rules import Rule
 from checkers.systems.requests import connected
 from checkers.systems.system import Ability
+from reference_impl.log.record_batch import decode, header, whole_batches
 from reference_impl.wire.apis import Api
 
 Do = Callable[[Stage], None]
 ALL = -1  # acks=all
 READ_UNCOMMITTED = 0
+READ_COMMITTED = 1
+TRANSACTION_STATE = "__transaction_state"
+A_LOT = 1_048_576  # bytes
 TIMEOUT_MS = 5_000
 
 
@@ -169,6 +173,18 @@ def reassign(*replicas: int, partition: int | None = None) -> Do:
     return do
 
 
+def coordinate_at(broker: int) -> Do:
+    """Connects the transactional producer, and moves all its coordinators to one broker."""
+
+    def do(stage: Stage) -> None:
+        assert stage.client is not None  # the first access connects it and creates the topic
+        administration = stage.administration()
+        internal = [it for it in administration.replicas() if it[0] == TRANSACTION_STATE]
+        administration.reassign(dict.fromkeys(internal, (broker,)))
+
+    return do
+
+
 def set_config(kind: int, resource: str, name: str, value: str) -> Do:
     """Sets one configuration of a topic or of a broker.
 
@@ -265,6 +281,37 @@ def list_offsets(timestamp: int, at: int) -> Do:
         answer = stage.call(Api.LIST_OFFSETS, 5, body, at)["topics"][0]["partitions"][0]
         accept(answer)
         stage.noted = f"offset {answer['offset']}"
+
+    return do
+
+
+def fetch_committed(at: int) -> Do:
+    """Fetches the partition from its start at read_committed, and keeps the leader's answer.
+
+    The request goes to the leader, the broker `at`. The check of the step reads the answer.
+    """
+
+    def do(stage: Stage) -> None:
+        partition = {"partition": stage.index, "fetch_offset": 0, "partition_max_bytes": A_LOT}
+        body = {
+            "replica_id": -1,
+            "max_wait": 0,
+            "min_bytes": 0,
+            "max_bytes": A_LOT,
+            "isolation_level": READ_COMMITTED,
+            "topics": [{"topic": stage.topic.name, "partitions": [partition]}],
+        }
+        answer = stage.call(Api.FETCH, 4, body, at)["responses"][0]["partitions"][0]
+        accept(answer)
+        values = [
+            (record.value or b"").decode()
+            for batch in whole_batches(answer["records"] or b"")
+            if not header(batch).is_control
+            for _, record in decode(batch)
+        ]
+        stage.noted = (
+            f"last stable offset {answer['last_stable_offset']}, records [{' '.join(values)}]"
+        )
 
     return do
 

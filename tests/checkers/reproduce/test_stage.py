@@ -13,9 +13,11 @@ from checkers.record.processes import Topic
 from checkers.reproduce import conducting
 from checkers.reproduce.actions import (
     begin_send,
+    coordinate_at,
     delete_all,
     delete_records,
     end_transaction,
+    fetch_committed,
     list_offsets,
     nothing,
     read,
@@ -40,7 +42,7 @@ from checkers.reproduce.checks import (
 )
 from checkers.reproduce.reproduction import Seen, Step
 from checkers.reproduce.stage import Stage
-from checkers.systems.administration import Refused, accept
+from checkers.systems.administration import Administration, Refused, accept
 from checkers.systems.system import Ability
 from reference_impl.wire.apis import Api
 
@@ -159,6 +161,26 @@ def test_offsets_and_records_that_were_deleted_are_noted(stage: Stage) -> None:
     assert take(stage, list_offsets(-2, at=1), is_noted("offset 0")).reached
     assert take(stage, delete_all(2, at=1), is_noted("NONE, low watermark 2")).reached
     assert take(stage, list_offsets(-2, at=1), is_noted("offset 2")).reached
+
+
+def test_a_fetch_at_read_committed_notes_the_last_stable_offset(stage: Stage) -> None:
+    take(stage, create(2), partition(leader=1))
+    take(stage, send("a", "b"), acknowledged("a", "b"))
+
+    noted = is_noted("last stable offset 2, records [a b]")
+    assert take(stage, fetch_committed(at=1), noted).reached
+
+
+def test_the_partitions_of_coordinators_are_moved_together(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moved: list[Any] = []
+    found = {("__transaction_state", 0): (1,), ("t", 0): (1,), ("__transaction_state", 1): (2,)}
+    monkeypatch.setattr(Stage, "client", object())
+    monkeypatch.setattr(Administration, "replicas", lambda _: found)
+    monkeypatch.setattr(Administration, "reassign", lambda _, replicas: moved.append(replicas))
+    coordinate_at(3)(stage)
+    assert moved == [{("__transaction_state", 0): (3,), ("__transaction_state", 1): (3,)}]
 
 
 def test_epochs_are_used_up_and_a_lost_answer_is_repeated(stage: Stage) -> None:
