@@ -8,7 +8,7 @@
         (first, again) = broker.requests(api="Produce", topic="orders")
 
 The broker is a process of its own: no client library is needed here, and any can be tested. The
-process ends with the block, or with this process. Faults are those of
+process ends with the block, and with this process however that ends. Faults are those of
 docs/how-to/faults-in-your-tests.md.
 """
 
@@ -34,7 +34,7 @@ from model.faults import InputFault
 STARTS_WITHIN_S: Final = 30.0
 STOPS_WITHIN_S: Final = 10.0
 WAITS_S: Final = 10.0  # for a fault to act
-PROGRAM: Final = "from checkers.cli.main import main; main()"
+PROGRAM: Final = "from checkers.testing.process import main; main()"
 
 
 class NotStarted(RuntimeError):
@@ -109,7 +109,7 @@ class Broker:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed in `stop`
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-c", PROGRAM, *words, *self.options],
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,  # when it closes, the process ends
             stdout=subprocess.PIPE,
             stderr=self._log,
             start_new_session=True,  # Ctrl-C ends the test, and the test ends the broker
@@ -160,8 +160,9 @@ class Broker:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-            if process.stdout is not None:
-                process.stdout.close()
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    pipe.close()
         if self._log is not None:
             self._log.close()
             self._log = None

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -75,6 +77,30 @@ def test_the_process_ends_with_the_block() -> None:
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
     started.stop()
+
+
+def test_the_process_ends_with_a_killed_test() -> None:
+    program = (
+        "import time\nfrom checkers.testing.broker import Broker\n"
+        "with Broker(brokers=1) as broker:\n    print(broker.pid, flush=True)\n    time.sleep(60)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as test:
+        assert test.stdout is not None
+        pid = int(test.stdout.readline())
+        test.kill()
+    until_s = time.monotonic() + 20
+    while is_running(pid):
+        assert time.monotonic() < until_s, "the broker outlives the test that started it"
+        time.sleep(0.02)
+
+
+def is_running(pid: int) -> bool:
+    """Returns whether the process runs; a dead process that nobody waits for does not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
 
 
 def test_a_process_that_does_not_start_says_why() -> None:
