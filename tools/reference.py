@@ -2,8 +2,9 @@
 
     python -m tools.reference docs/reference
 
-There is a page for each kind of name that `urteil list` knows. Four more pages have the commands,
-the events, the columns of a history, and the differences from Apache Kafka. Git ignores the pages.
+There is a page for each kind of name that `urteil list` knows. Five more pages have the commands,
+the events, the columns of a history, the differences from Apache Kafka, and the requests that the
+served broker answers. Git ignores the pages.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ from checkers.report import track_record
 from checkers.report.spec_page import spec_page
 from checkers.verdicts import EXIT_CODES
 from model.histories import COLUMNS, SCHEMA_VERSION
+from reference_impl.wire.unserved import UNSERVED
+from reference_impl.wire.versions import VERSIONS
 
 # page -> (title, kinds of `urteil list`, first paragraph)
 PAGES: Final[Mapping[str, tuple[str, Sequence[str], str]]] = {
@@ -76,6 +79,7 @@ def main(folder: Path) -> None:
         "events": "\n".join(event_page()),
         "history-format": "\n".join(history_format()),
         "differences": "\n".join(differences()),
+        "served-requests": "\n".join(served_requests()),
         "track-record": "\n".join(("# Track record", "", TRACK_RECORD, "", track_record.table())),
     }
     for name, text in pages.items():
@@ -181,6 +185,23 @@ def plain(value: object) -> str:
     if text.startswith("urteil "):
         return f"`{text}`"
     return text if "\n" in text else escaped(text)
+
+
+def served_requests() -> Iterator[str]:
+    """Yields the lines of the page of requests: those that the served broker answers, and not."""
+    yield from (
+        "# Requests of the served broker",
+        "",
+        f"`urteil broker` answers {len(VERSIONS)} of the {len(VERSIONS) + len(UNSERVED)} requests "
+        "of the broker listener of Apache Kafka 4.3.",
+        "",
+        "| Key | Request | Versions |",
+        "|---|---|---|",
+    )
+    for api, versions in sorted(VERSIONS.items()):
+        yield f"| {int(api)} | {escaped(api.name)} | {versions.first_answered} to {versions.last} |"
+    yield from ("", "## Not served", "", "| Key | Request | Why |", "|---|---|---|")
+    yield from (f"| {int(api)} | {escaped(api.name)} | {why} |" for api, why in UNSERVED.items())
 
 
 def commands() -> Iterator[str]:

@@ -34,6 +34,10 @@ NOT_COMPARED: Final[Mapping[str, str]] = {
     "cluster_authorized_operations": "access control is off",
     "authorized_operations": "access control is off",
     "client_host": "an address",
+    "transaction_start_time": "when the transaction began",
+    "log_dir": "a folder of the broker",
+    "total_bytes": "the size of a disk",
+    "usable_bytes": "the size of a disk",
 }
 
 _BROKERS: Final = frozenset({"node_id", "controller_id", "leader_id", "preferred_read_replica"})
@@ -65,7 +69,7 @@ _IDENTITY: Final = (
     "member_id",
     "metadata",
 )
-_LISTED: Final = ("group_id", "resource_name")  # of ListGroups and ListConfigResources
+_LISTED: Final = ("group_id", "resource_name")  # of ListGroups, ListConfigResources
 _TOPIC: Final = 2  # a type of resources
 _MEMBERS: Final = frozenset({"member_id", "leader"})
 _OLDEST_TIME_MS: Final = 10**12  # larger numbers in a time field are clock times
@@ -122,6 +126,8 @@ class Normal:
         if not isinstance(item, Mapping) or "error_code" in item:
             return False
         names = [item[name] for name in _LISTED if name in item]
+        if "transaction_state" in item:
+            names.append(item["transactional_id"])
         if item.get("resource_type", _TOPIC) != _TOPIC:
             names = []
         return any(not self.session.symbolic_name(str(name)).startswith("~") for name in names)

@@ -40,6 +40,11 @@ READS: Final = frozenset(
         Api.LIST_CONFIG_RESOURCES,
         Api.DESCRIBE_GROUPS,
         Api.LIST_GROUPS,
+        Api.DESCRIBE_PRODUCERS,
+        Api.DESCRIBE_TRANSACTIONS,
+        Api.LIST_TRANSACTIONS,
+        Api.DESCRIBE_LOG_DIRS,
+        Api.DESCRIBE_QUORUM,
         Api.HEARTBEAT,  # of a classic member; it changes nothing
     }
 )

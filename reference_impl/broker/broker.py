@@ -31,7 +31,7 @@ from typing import Any
 
 from model.vocabulary import BrokerEpoch, BrokerId, ProducerEpoch, TopicPartition
 from reference_impl.broker import coordinators as coordinators_of
-from reference_impl.broker import deleted_topics
+from reference_impl.broker import deleted_topics, inspection
 from reference_impl.broker.controller_channel import ControllerChannel
 from reference_impl.broker.coordinators import LocalCoordinators
 from reference_impl.log.partition_log import PartitionLog
@@ -69,16 +69,10 @@ from reference_impl.partition.roles import (
 )
 from reference_impl.protocol.controller import (
     NO_METADATA,
-    AlterConfigs,
-    AlteredConfigs,
+    AdministrationRequest,
+    AdministrationResponse,
     BrokerHeartbeated,
     BrokerState,
-    CreatedPartitions,
-    CreatedTopic,
-    CreatePartitions,
-    CreateTopic,
-    DeletedTopic,
-    DeleteTopic,
     DescribedMetadata,
     Metadata,
     MetadataImage,
@@ -88,6 +82,7 @@ from reference_impl.protocol.controller import (
 from reference_impl.protocol.coordinators import NO_COORDINATORS, Coordinators
 from reference_impl.protocol.group_administration import ListGroups
 from reference_impl.protocol.groups import GroupRequest
+from reference_impl.protocol.inspection import InspectionRequest
 from reference_impl.protocol.messages import (
     DEBUGGING_CONSUMER,
     UNKNOWN_BROKER_EPOCH,
@@ -267,7 +262,13 @@ class Broker:
                 return self, coordinators_of.find_coordinator(
                     self._context(now_ms), requester, request, count
                 )
-            case CreateTopic() | DeleteTopic() | CreatePartitions() | AlterConfigs() as request:
+            case request if isinstance(request, InspectionRequest):
+                context = self._context(now_ms)
+                response = inspection.answer(
+                    request, context, self.replicas, self.local_coordinators
+                )
+                return self, (requester.reply(response),)
+            case request if isinstance(request, AdministrationRequest):
                 channel, effects = self.channel.forward(self.correlation, requester, request)
                 return replace(self, channel=channel), effects
             case UpdateMetadata(image=image):
@@ -351,7 +352,7 @@ class Broker:
                 return self._checkpoint(now_ms)[0], (Stopped(),)
             case BrokerHeartbeated(error=ErrorCode.STALE_BROKER_EPOCH):
                 return self, ()  # a newer incarnation is registered; this one is a zombie
-            case CreatedTopic() | DeletedTopic() | CreatedPartitions() | AlteredConfigs() as answer:
+            case answer if isinstance(answer, AdministrationResponse):
                 channel, effects = self.channel.on_response(answered.correlation, answer)
                 return replace(self, channel=channel), effects
             case _:

@@ -11,8 +11,8 @@ shutdown may have lost the end of its logs, so it is removed from each ELR.
 
 Source: KIP-497, KIP-500, KIP-631, KIP-903, KIP-966; docs/kafka-rules.md B1 to B6.
 Simplified: one controller that neither crashes nor loses state; a broker that wants to shut down is
-fenced at once, whereas Kafka waits until the broker leads nothing any more; no reassignment, no
-preferred leader election.
+fenced at once, whereas Kafka waits until the broker leads nothing any more; no reassignment; a
+preferred leader is elected only on request, not at an interval.
 """
 
 from __future__ import annotations
@@ -40,14 +40,11 @@ from reference_impl.node.timeouts import KAFKA_TIMEOUTS, Timeouts
 from reference_impl.protocol.controller import (
     NO_METADATA,
     AdministrationRequest,
-    AlterConfigs,
     AlteredPartition,
     AlterPartition,
     BrokerHeartbeat,
     BrokerHeartbeated,
     BrokerState,
-    CreatePartitions,
-    CreateTopic,
     DeleteTopic,
     ElectedLeader,
     ElectLeader,
@@ -127,7 +124,7 @@ class Controller:
                         after, answer = self._heartbeat(now_ms, request)
                     case AlterPartition():
                         after, answer = self._alter(request)
-                    case CreateTopic() | DeleteTopic() | CreatePartitions() | AlterConfigs():
+                    case request if isinstance(request, AdministrationRequest):
                         after, answer = self._administer(request)
                     case ElectLeader():
                         after, answer = self._elect(request)

@@ -4,6 +4,7 @@
     DeleteTopic        removes all partitions of a topic
     CreatePartitions   adds partitions up to the new count; none is ever removed
     AlterConfigs       changes the given settings in each partition registration of the topic
+    HoldElection        makes the first replica leader; if unclean, any live one
 
 Each function returns the changed partition registrations, none if the request is rejected or only
 validated. A registration that is None is removed. A
@@ -39,6 +40,8 @@ from reference_impl.protocol.controller import (
     CreateTopic,
     DeletedTopic,
     DeleteTopic,
+    HeldElection,
+    HoldElection,
     PartitionState,
 )
 from reference_impl.protocol.coordinators import INTERNAL_TOPICS
@@ -205,11 +208,46 @@ def alter_configs(cluster: ClusterState, request: AlterConfigs) -> tuple[States,
     }, AlteredConfigs()
 
 
+def hold_election(cluster: ClusterState, request: HoldElection) -> tuple[States, HeldElection]:
+    """Returns the partition's registration with the requested leader, and the response.
+
+    Kafka: ReplicationControlManager.electLeader.
+    """
+    place = request.topic_partition
+    state = cluster.states.get(place)
+    if state is None:
+        error, why = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {place}"
+        return {}, HeldElection(error=error, message=why)
+    preferred = state.replicas[0]
+    is_led = state.leader != NO_BROKER if request.is_unclean else state.leader == preferred
+    if is_led:
+        return {}, HeldElection(error=ErrorCode.ELECTION_NOT_NEEDED)
+    if request.is_unclean:
+        allowed = replace(state, unclean_leader_election=True)
+        elected = elections.partition_change(
+            allowed, state.isr, cluster.alive.__contains__, elr=cluster.elr, bugs=cluster.bugs
+        )
+        if elected.leader == NO_BROKER:
+            return {}, HeldElection(error=ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE)
+        kept = replace(elected, unclean_leader_election=state.unclean_leader_election)
+        return {place: kept}, HeldElection()
+    if preferred not in state.isr or preferred not in cluster.alive:
+        return {}, HeldElection(error=ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE)
+    after = replace(
+        state,
+        leader=preferred,
+        leader_epoch=LeaderEpoch(state.leader_epoch + 1),
+        partition_epoch=PartitionEpoch(state.partition_epoch + 1),
+    )
+    return {place: after}, HeldElection()
+
+
 HANDLERS: Final[Mapping[type, Callable[[ClusterState, Any], tuple[Changes, Any]]]] = {
     CreateTopic: create_topic,
     DeleteTopic: delete_topic,
     CreatePartitions: create_partitions,
     AlterConfigs: alter_configs,
+    HoldElection: hold_election,
 }
 
 

@@ -3,7 +3,8 @@
     broker -> controller            RegisterBroker, BrokerHeartbeat
     leader -> controller            AlterPartition
     control port -> controller      ElectLeader
-    client -> broker -> controller  CreateTopic, DeleteTopic, CreatePartitions, AlterConfigs
+    client -> broker -> controller  CreateTopic, DeleteTopic, CreatePartitions, AlterConfigs,
+                                    HoldElection
     controller -> brokers           UpdateMetadata: the whole image, after each change
     client -> broker                Metadata: the image that the broker has applied
 
@@ -203,6 +204,25 @@ class ElectedLeader:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HoldElection:
+    """Request: make the first replica leader; a broker forwards it to the controller.
+
+    An unclean election instead makes any live replica leader of a partition without a leader.
+    """
+
+    topic_partition: TopicPartition
+    is_unclean: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldElection:
+    """Response: the controller has elected the leader; brokers apply the change later."""
+
+    error: ErrorCode = ErrorCode.NONE
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RegisterBroker:
     """Request: register a broker after its start, with a new incarnation number.
 
@@ -277,8 +297,10 @@ class AlteredPartition:
     state: PartitionState | None = None
 
 
-AdministrationRequest = CreateTopic | DeleteTopic | CreatePartitions | AlterConfigs
-AdministrationResponse = CreatedTopic | DeletedTopic | CreatedPartitions | AlteredConfigs
+AdministrationRequest = CreateTopic | DeleteTopic | CreatePartitions | AlterConfigs | HoldElection
+AdministrationResponse = (
+    CreatedTopic | DeletedTopic | CreatedPartitions | AlteredConfigs | HeldElection
+)
 ControllerRequest = (
     Metadata
     | AdministrationRequest

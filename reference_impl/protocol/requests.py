@@ -6,6 +6,7 @@ from reference_impl.protocol.controller import ControllerRequest, ControllerResp
 from reference_impl.protocol.deletion import DeletedRecords, DeleteRecords
 from reference_impl.protocol.group_administration import ListedGroups, ListGroups
 from reference_impl.protocol.groups import GroupRequest, GroupResponse
+from reference_impl.protocol.inspection import InspectionRequest, InspectionResponse
 from reference_impl.protocol.messages import PartitionRequest, PartitionResponse
 from reference_impl.protocol.transactions import TransactionRequest, TransactionResponse
 
@@ -16,6 +17,7 @@ Request = (
     | TransactionRequest
     | GroupRequest
     | ListGroups
+    | InspectionRequest
 )
 Response = (
     PartitionResponse
@@ -24,4 +26,5 @@ Response = (
     | TransactionResponse
     | GroupResponse
     | ListedGroups
+    | InspectionResponse
 )

@@ -12,8 +12,10 @@ from checkers.conform.families.classic_groups import classic_groups, group_edges
 from checkers.conform.families.consumer_groups import consumer_groups
 from checkers.conform.families.draw import Draw
 from checkers.conform.families.group_administration import group_administration
+from checkers.conform.families.inspection import inspection
 from checkers.conform.families.metadata import metadata
 from checkers.conform.families.reads import deletions, fetches, offsets
+from checkers.conform.families.switched_off import switched_off
 from checkers.conform.families.topics import topics
 from checkers.conform.families.transactions import transactions
 from checkers.conform.steps import Steps, Topic
@@ -44,6 +46,10 @@ FAMILIES: Final[Mapping[str, Family]] = {
     "topics": Family(1, "topics: replicas, deletion, descriptions", topics),
     "group-administration": Family(
         1, "groups: descriptions, lists, deletion of groups and offsets", group_administration
+    ),
+    "switched-off": Family(1, "access control, tokens and quotas", switched_off),
+    "inspection": Family(
+        1, "producers, markers, transactions, log sizes, the quorum, elections", inspection
     ),
 }
 

@@ -90,14 +90,12 @@ class _Groups:
         self.draw.add(describe("describe consumers", GROUP, version=self.draw.one((0, 1))))
 
     def list(self) -> None:
-        states = self.draw.one(([], [], ["Stable"], ["empty", "Assigning"], ["nonsense"]))
-        types = self.draw.one(([], [], ["classic"], ["Consumer"]))
-        body = {"states_filter": states, "types_filter": types}
         version = self.draw.version(Api.LIST_GROUPS)
-        if states:
-            version = max(version, 4)
-        if types:
-            version = max(version, 5)
+        states = self.draw.one(([], ["Stable"], ["empty", "Assigning"], ["nonsense"]))
+        types = self.draw.one(([], ["classic"], ["Consumer"]))
+        states = states if version >= 4 else []
+        types = types if version >= 5 else []
+        body = {"states_filter": states, "types_filter": types}
         note = f"list {states} {types}"
         to = f"group {GROUP}"
         self.draw.add(Send(api=Api.LIST_GROUPS, version=version, body=body, to=to, note=note))

@@ -1,0 +1,105 @@
+"""The requests by which administrators inspect a broker: producers, log sizes and transactions.
+
+Source: KIP-113 (DescribeLogDirs), KIP-664 (producers and transactions), KIP-994, KIP-1152; Kafka
+message schemas.
+Simplified: as in `messages`; a request is about one topic partition or one transactional id, except
+those that list everything of the broker.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from model.vocabulary import NO_PRODUCER_ID, Offset, ProducerEpoch, ProducerId, TopicPartition
+from reference_impl.protocol.messages import NO_PRODUCER_EPOCH, UNKNOWN_OFFSET, ErrorCode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeProducers:
+    """Request: describe the producer state of a topic partition, on any of its replicas."""
+
+    topic_partition: TopicPartition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducerDescription:
+    """The state of one producer; a number is -1 if there is no such value yet."""
+
+    producer_id: ProducerId
+    producer_epoch: ProducerEpoch
+    last_sequence: int = -1
+    last_timestamp_ms: int = -1
+    coordinator_epoch: int = -1  # of its last marker
+    transaction_start: Offset = UNKNOWN_OFFSET  # the first offset of its open transaction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribedProducers:
+    """Response: the producers of the topic partition that have not expired."""
+
+    error: ErrorCode = ErrorCode.NONE
+    producers: tuple[ProducerDescription, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeLogs:
+    """Request: return the size of each log on this broker."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribedLogs:
+    """Response: each log's topic partition, its size in bytes, and its lag.
+
+    The lag is how many offsets the log end is below the high watermark.
+    """
+
+    logs: tuple[tuple[TopicPartition, int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeTransaction:
+    """Request: describe a transactional id; only its coordinator can."""
+
+    transactional_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionDescription:
+    """The newest transaction of a transactional id; `started_ms` is -1 if none is open."""
+
+    transactional_id: str
+    state: str
+    producer_id: ProducerId = NO_PRODUCER_ID
+    producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
+    timeout_ms: int = 0
+    started_ms: int = -1
+    topic_partitions: tuple[TopicPartition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribedTransaction:
+    """Response: the newest transaction of the transactional id."""
+
+    error: ErrorCode = ErrorCode.NONE
+    transaction: TransactionDescription | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListTransactions:
+    """Request: list the transactional ids whose coordinator is this broker."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedTransactions:
+    """Response: the transactional ids of all coordinators on this broker, at the time `now_ms`."""
+
+    now_ms: int
+    transactions: tuple[TransactionDescription, ...] = ()
+
+
+InspectionRequest = (
+    DescribeProducers | DescribeLogs | DescribeTransaction | ListTransactions
+)  # fmt: skip
+InspectionResponse = (
+    DescribedProducers | DescribedLogs | DescribedTransaction | ListedTransactions
+)  # fmt: skip

@@ -1,0 +1,71 @@
+"""Access control, delegation tokens and quotas are switched off, and the broker says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._acl import AclBinding, AclOperation, AclPermissionType
+from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
+
+from reference_impl.protocol.messages import ErrorCode
+from reference_impl.wire.apis import Api
+from reference_impl.wire.serve import Served
+from tests.reference_impl.wire.single_requests import versions
+
+Connect = Callable[..., Any]
+DISABLED = ErrorCode.SECURITY_DISABLED
+NOT_ALLOWED = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+
+
+@pytest.fixture
+def broker(cluster: Served, connect: Connect) -> Any:
+    return connect(cluster.bootstrap_servers)
+
+
+@versions(Api.DESCRIBE_ACLS)
+def test_no_acls_are_described(version: int, broker: Any) -> None:
+    answer = broker.call(Api.DESCRIBE_ACLS, version, resource_type_filter=1)
+    assert (answer.error_code, answer.resources) == (DISABLED, ())
+
+
+@versions(Api.CREATE_ACLS)
+def test_no_acl_is_created_or_deleted(version: int, broker: Any) -> None:
+    created = broker.call(Api.CREATE_ACLS, version, creations=[{"resource_name": "t"}] * 2)
+    assert [one.error_code for one in created.results] == [DISABLED] * 2
+    filters = [{"resource_type_filter": 1}]
+    (deleted,) = broker.call(Api.DELETE_ACLS, version, filters=filters).filter_results
+    assert (deleted.error_code, deleted.matching_acls) == (DISABLED, ())
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_tokens_need_an_authenticated_connection(version: int, broker: Any) -> None:
+    for api in (Api.RENEW_DELEGATION_TOKEN, Api.EXPIRE_DELEGATION_TOKEN):
+        assert broker.call(api, version, hmac=b"1").error_code == NOT_ALLOWED
+    described = broker.call(Api.DESCRIBE_DELEGATION_TOKEN, version, owners=None)
+    assert (described.error_code, described.tokens) == (NOT_ALLOWED, ())
+
+
+@versions(Api.DESCRIBE_CLIENT_QUOTAS)
+def test_there_are_no_quotas(version: int, broker: Any) -> None:
+    answer = broker.call(Api.DESCRIBE_CLIENT_QUOTAS, version, components=[], strict=False)
+    assert (answer.error_code, answer.entries) == (0, ())
+
+
+def test_librdkafka_learns_that_there_is_no_authorizer(cluster: Served) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    wanted = AclBinding(
+        ResourceType.TOPIC,
+        "t",
+        ResourcePatternType.LITERAL,
+        "User:u",
+        "*",
+        AclOperation.READ,
+        AclPermissionType.ALLOW,
+    )
+    with pytest.raises(KafkaException) as refused:
+        admin.create_acls([wanted])[wanted].result(10)
+    assert refused.value.args[0].code() == DISABLED
