@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from collections.abc import Generator
+import shutil
+import time
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -211,3 +213,52 @@ def read_end(connection: Any) -> int:
         connection.call(Api.LIST_OFFSETS, 5, replica_id=-1, topics=topics).topics[0].partitions
     )
     return int(found.offset)
+
+
+def delete(connection: Any, topic: str) -> None:
+    connection.call(Api.DELETE_TOPICS, 5, topic_names=[topic], timeout=5000)
+
+
+def test_a_deleted_topic_is_deleted_on_disk(data: Path, connect: Connect) -> None:
+    with cluster(data, connect) as (_, connection):
+        create(connection, "t")
+        produced(connection, b"a")
+        delete(connection, "t")
+        await_true(lambda: not [*(data / "broker-1").glob("t-*")])
+    checkpoint = (data / "broker-1" / "replication-offset-checkpoint").read_text()
+    assert "t 0" not in checkpoint
+
+
+def test_a_topic_that_was_created_again_keeps_its_new_records(data: Path, connect: Connect) -> None:
+    with cluster(data, connect) as (_, connection):
+        create(connection, "t")
+        produced(connection, b"old")
+        delete(connection, "t")
+        create(connection, "t")
+        assert produced(connection, b"new") == 0
+    with cluster(data, connect) as (_, connection):
+        assert read(connection) == [b"new"]
+
+
+def test_a_broker_that_missed_the_deletion_drops_the_old_records(
+    data: Path, connect: Connect, tmp_path: Path
+) -> None:
+    with cluster(data, connect) as (_, connection):
+        create(connection, "t")
+        produced(connection, b"old")
+    shutil.copytree(data / "broker-1" / "t-0", tmp_path / "t-0")
+    with cluster(data, connect) as (_, connection):
+        delete(connection, "t")
+        create(connection, "t")
+    shutil.rmtree(data / "broker-1" / "t-0")
+    shutil.copytree(tmp_path / "t-0", data / "broker-1" / "t-0")
+    with cluster(data, connect) as (_, connection):
+        assert produced(connection, b"new") == 0
+        assert read(connection) == [b"new"]
+
+
+def await_true(condition: Callable[[], bool]) -> None:
+    until_s = time.monotonic() + 5
+    while not condition():
+        assert time.monotonic() < until_s
+        time.sleep(0.01)
