@@ -33,7 +33,9 @@ from reference_impl.disk import checkpoints, log_folder
 from reference_impl.disk.cluster_metadata import ClusterMetadata
 from reference_impl.disk.files import BadDataDir, flush
 from reference_impl.disk.recovery import Checkpointed, Note, recovered
+from reference_impl.disk.stored_batches import with_stored_segments
 from reference_impl.log.partition_log import FIRST_OFFSET, PartitionLog
+from reference_impl.partition.roles import Replica
 from reference_impl.protocol.controller import MetadataImage
 
 LOCK: Final = ".lock"
@@ -84,12 +86,15 @@ class LogDirectory:
         kept = checkpoints.read_topic_id(file)
         return now if kept in {None, self.topic_id(place.topic, now)} else DELETED
 
-    def keep(self, broker: Broker) -> None:
-        """Writes the logs that have changed since the last call."""
+    def keep(self, broker: Broker) -> Broker:
+        """Writes the logs that have changed since the last call.
+
+        Returns the broker, whose closed segments may have left the memory.
+        """
         if broker.replicas is self._seen:
-            return
-        self._seen = broker.replicas
+            return broker
         logs, is_checkpointed = self.logs, True
+        smaller: dict[TopicPartition, Replica] = {}
         for place, replica in broker.replicas.items():
             before, after = logs.get(place), replica.log
             if after is before:
@@ -99,12 +104,20 @@ class LogDirectory:
                 self._flush(place, after)
                 is_checkpointed = False
             is_checkpointed &= before is not None and _checkpoints(before) == _checkpoints(after)
+            if before is None or len(before.segments) != len(after.segments):
+                logs[place] = with_stored_segments(after, self.folder / str(place))
+                if logs[place] is not after:
+                    smaller[place] = replace(replica, log=logs[place])
         if len(logs) > len(broker.replicas) + len(broker.unassigned):
             for place in logs.keys() - broker.replicas.keys() - broker.unassigned.keys():
                 self._delete(place)
             is_checkpointed = False
         if not is_checkpointed:
             self._checkpoint()
+        if smaller:
+            broker = replace(broker, replicas={**broker.replicas, **smaller})
+        self._seen = broker.replicas
+        return broker
 
     def keep_logs(self, logs: Disk) -> None:
         """Writes these logs, for example as a power loss has left them."""
@@ -114,7 +127,7 @@ class LogDirectory:
 
     def close(self, broker: Broker) -> None:
         """Flushes all logs of the broker, and marks its shutdown as clean."""
-        self.keep(broker)
+        broker = self.keep(broker)
         for place, replica in broker.replicas.items():
             self.logs[place] = replica.log.on_disk()
             self._flush(place, replica.log)
@@ -229,9 +242,12 @@ class DataDir:
         self._brokers[broker_id] = kept
         return dict(kept.logs), epoch
 
-    def keep_broker(self, broker_id: BrokerId, broker: Broker) -> None:
-        """Writes the changes of the broker's logs; raises OSError if the disk fails."""
-        self._brokers[broker_id].keep(broker)
+    def keep_broker(self, broker_id: BrokerId, broker: Broker) -> Broker:
+        """Writes the changes of the broker's logs; raises OSError if the disk fails.
+
+        Returns the broker, whose closed segments may have left the memory.
+        """
+        return self._brokers[broker_id].keep(broker)
 
     def keep_metadata(self, image: MetadataImage, starts: int) -> None:
         """Writes the changes of the cluster metadata; raises OSError if the disk fails."""

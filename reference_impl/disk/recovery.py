@@ -16,13 +16,15 @@ Simplified: the aborted-transaction index is computed from all batches.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from model.vocabulary import Offset
 from reference_impl.disk import producer_snapshot
 from reference_impl.disk.checkpoints import LEADER_EPOCHS, read_leader_epochs
+from reference_impl.disk.log_folder import snapshot_path
+from reference_impl.disk.stored_batches import stored
 from reference_impl.log.chain import Chain
 from reference_impl.log.partition_log import FIRST_OFFSET, EpochStart, PartitionLog, Snapshot
 from reference_impl.log.producer_state import ProducerStates
@@ -49,6 +51,7 @@ def recovered(folder: Path, known: Checkpointed, note: Note) -> PartitionLog:
     """Returns the log in the folder; notes each repair of its files."""
     files = sorted(folder.glob("*.log"))
     segments: list[Segment] = []
+    replay = _Replay.of(folder)
     first = end = Offset(int(files[0].stem)) if files else FIRST_OFFSET
     for number, file in enumerate(files):
         if segments and int(file.stem) < end:
@@ -62,7 +65,9 @@ def recovered(folder: Path, known: Checkpointed, note: Note) -> PartitionLog:
                 torn.truncate(sum(len(batch.data) for batch in found))
             for later in files[number + 1 :]:
                 later.unlink()
+        replay.advance(found)
         if found:
+            segments[-1:] = [stored(segment, folder) for segment in segments[-1:]]
             segments.append(Segment.of(tuple(found)))
         elif segments and file.exists() and not file.stat().st_size:
             file.unlink()  # what is left of a segment without a whole batch
@@ -71,11 +76,13 @@ def recovered(folder: Path, known: Checkpointed, note: Note) -> PartitionLog:
             break
     for leftover in folder.glob("*.tmp"):
         leftover.unlink()
-    snapshots, epochs = _snapshots(folder, segments, end), _epochs(folder, segments, first, end)
+    replay.take_up_to(end)
+    for beyond, _ in replay.pending:
+        snapshot_path(folder, beyond).unlink()
     log = PartitionLog(
         segments=Chain(segments),
-        snapshots=snapshots,
-        epochs=epochs,
+        snapshots=Chain(replay.snapshots),
+        epochs=tuple(entry for entry in replay.epochs if entry.start_offset < end),
         first_offset=first,
         log_start=first,
         end_offset=end,
@@ -112,40 +119,42 @@ def _end(found: list[Batch], end: Offset) -> Offset:
     return found[-1].header.next_offset if found else end
 
 
-def _epochs(
-    folder: Path, segments: Iterable[Segment], first: Offset, end: Offset
-) -> tuple[EpochStart, ...]:
-    known = read_leader_epochs(folder / LEADER_EPOCHS)
-    entries = [entry for entry in known if entry.start_offset < end]
-    for head in (batch.header for segment in segments for batch in segment.batches):
-        if not entries or head.leader_epoch > entries[-1].leader_epoch:
-            entries.append(EpochStart(head.leader_epoch, max(head.base_offset, first)))
-    return tuple(entries)
+@dataclass(slots=True)
+class _Replay:
+    """The leader epochs and the snapshots of a log, completed from its batches in their order."""
 
+    pending: list[tuple[Offset, ProducerStates]]  # from the files
+    epochs: list[EpochStart]
+    snapshots: list[Snapshot] = field(default_factory=list)
+    states: ProducerStates = field(default_factory=ProducerStates)
 
-def _snapshots(folder: Path, segments: Sequence[Segment], end: Offset) -> Chain[Snapshot]:
-    """Returns the snapshots in the folder, with the aborted transactions that the log shows.
+    @classmethod
+    def of(cls, folder: Path) -> _Replay:
+        """Returns the start of a replay; deletes the torn snapshots."""
+        pending = list[tuple[Offset, ProducerStates]]()
+        for file in sorted(folder.glob("*.snapshot")):
+            states = producer_snapshot.decoded(file.read_bytes())
+            if states is None:
+                file.unlink()
+            else:
+                pending.append((Offset(int(file.stem)), states))
+        return cls(pending, [*read_leader_epochs(folder / LEADER_EPOCHS)])
 
-    Deletes the snapshots beyond the log end and the torn ones.
-    """
-    known = list[tuple[Offset, ProducerStates]]()
-    for file in sorted(folder.glob("*.snapshot")):
-        states = producer_snapshot.decoded(file.read_bytes())
-        if states is None or int(file.stem) > end:
-            file.unlink()
-        else:
-            known.append((Offset(int(file.stem)), states))
-    found: list[Snapshot] = []
-    states, passed = ProducerStates(), FIRST_OFFSET
-    for offset, kept in known:
-        states = states.after_all(_between(segments, passed, offset))
-        transactions = replace(states.transactions, open=kept.transactions.open)
-        states, passed = ProducerStates(kept.producers, transactions), offset
-        found.append(Snapshot(offset, states))
-    return Chain(found)
+    def advance(self, found: Sequence[Batch]) -> None:
+        for head in (batch.header for batch in found):
+            if not self.epochs or head.leader_epoch > self.epochs[-1].leader_epoch:
+                self.epochs.append(EpochStart(head.leader_epoch, head.base_offset))
+        while found and self.pending:  # later batches are in no snapshot
+            self.take_up_to(found[0].header.base_offset)
+            until = self.pending[0][0] if self.pending else found[0].header.base_offset
+            below = [batch for batch in found if batch.header.base_offset < until]
+            self.states = self.states.after_all(below)
+            found = found[len(below) :]
 
-
-def _between(segments: Iterable[Segment], start: Offset, end: Offset) -> Iterator[Batch]:
-    for segment in segments:
-        if segment.base_offset < end and segment.next_offset > start:
-            yield from (one for one in segment.batches if start <= one.header.base_offset < end)
+    def take_up_to(self, offset: Offset) -> None:
+        """Adds the snapshots up to the offset, with the aborted transactions of the batches."""
+        while self.pending and self.pending[0][0] <= offset:
+            at, kept = self.pending.pop(0)
+            transactions = replace(self.states.transactions, open=kept.transactions.open)
+            self.states = ProducerStates(kept.producers, transactions)
+            self.snapshots.append(Snapshot(at, self.states))

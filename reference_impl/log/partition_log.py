@@ -162,7 +162,7 @@ class PartitionLog:
             truncated = self.segments[kept]
             at = truncated.position(offset)
             end = min(offset, truncated.batches[at].header.base_offset)
-            segments = segments.plus(Segment.of(truncated.batches[:at])) if at else segments
+            segments = segments.plus(Segment.of(tuple(truncated.batches[:at]))) if at else segments
         return replace(
             self,
             segments=segments,

@@ -1,7 +1,8 @@
 """A segment of a log: consecutive record batches, deleted and compacted as a whole.
 
-Only the last segment of a log grows. A segment stores its size and its newest timestamp, so
-retention reads no batch.
+Only the last segment of a log grows. A segment stores its offsets, its size and its newest
+timestamp, so a search for a segment and retention read no batch. The batches of a closed segment
+may be in a file, see the module `stored_batches`.
 
 Source: docs/kafka-rules.md A11.
 """
@@ -9,12 +10,14 @@ Source: docs/kafka-rules.md A11.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from model.vocabulary import Offset
 from reference_impl.log.record_batch import Header, header
 
 NEVER_MS: Final = -1
+NO_OFFSET: Final = Offset(-1)
 
 
 class Batch(NamedTuple):
@@ -31,9 +34,11 @@ class Batch(NamedTuple):
 class Segment(NamedTuple):
     """Record batches in the order of their offsets; a closed segment has at least one batch."""
 
-    batches: tuple[Batch, ...] = ()
+    batches: Sequence[Batch] = ()
     size: int = 0  # bytes
     max_timestamp_ms: int = NEVER_MS  # the newest timestamp, set by the producer
+    base_offset: Offset = NO_OFFSET
+    last_offset: Offset = NO_OFFSET
 
     @classmethod
     def of(cls, batches: tuple[Batch, ...]) -> Segment:
@@ -41,6 +46,8 @@ class Segment(NamedTuple):
             batches,
             sum(len(batch.data) for batch in batches),
             max((batch.header.max_timestamp_ms for batch in batches), default=NEVER_MS),
+            batches[0].header.base_offset if batches else NO_OFFSET,
+            batches[-1].header.last_offset if batches else NO_OFFSET,
         )
 
     def append(self, batch: Batch) -> Segment:
@@ -48,19 +55,13 @@ class Segment(NamedTuple):
             (*self.batches, batch),
             self.size + len(batch.data),
             max(self.max_timestamp_ms, batch.header.max_timestamp_ms),
+            self.base_offset if self.batches else batch.header.base_offset,
+            batch.header.last_offset,
         )
 
     @property
-    def base_offset(self) -> Offset:
-        return self.batches[0].header.base_offset
-
-    @property
-    def last_offset(self) -> Offset:
-        return self.batches[-1].header.last_offset
-
-    @property
     def next_offset(self) -> Offset:
-        return self.batches[-1].header.next_offset
+        return Offset(self.last_offset + 1)
 
     def position(self, offset: Offset) -> int:
         """Returns the index of the first batch that contains or follows the offset.

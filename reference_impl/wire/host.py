@@ -344,7 +344,7 @@ class Host:
         node = self._nodes[node_id]
         try:
             if isinstance(node, Broker):
-                data_dir.keep_broker(BrokerId(node_id), node)
+                self._nodes[node_id] = data_dir.keep_broker(BrokerId(node_id), node)
             else:
                 data_dir.keep_metadata(node.image, self._started)
         except OSError as error:
