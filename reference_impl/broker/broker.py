@@ -176,8 +176,8 @@ class Broker:
     def step(self, now_ms: int, event: Input) -> StepResult[Broker]:
         """Returns the broker after one input, and the effects of the step.
 
-        Messages of the broker to itself, for example from coordinator to leader, are handled in the
-        same step.
+        The same step handles messages of the broker to itself, for example from coordinator to
+        leader.
         """
         broker, effects = self._step(now_ms, event)
         me = NodeId(self.config.broker_id)

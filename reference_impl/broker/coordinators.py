@@ -73,9 +73,8 @@ class LocalCoordinators:
     def apply_roles(self, replicas: Replicas, context: Context) -> StepResult[LocalCoordinators]:
         """Starts and stops coordinators after newer metadata.
 
-        Each internal topic partition that this broker leads has one coordinator, started in the
-        current leader epoch. Other coordinators stop and send error responses to the requests that
-        wait.
+        Each internal topic partition that this broker leads gets a coordinator for the current
+        leader epoch. The other coordinators stop, and their waiting requests get error responses.
         """
         roles: dict[TopicPartition, Coordinator] = {}
         effects: Effects = ()
@@ -101,9 +100,10 @@ class LocalCoordinators:
     def forget_offsets(
         self, deleted: frozenset[TopicPartition], context: Context, replicas: Replicas
     ) -> tuple[Send, ...]:
-        """Returns requests to this broker that delete the groups' offsets in deleted partitions.
+        """Returns requests that delete the groups' committed offsets of deleted partitions.
 
-        That includes offsets that are in the log, but not yet replicated.
+        The broker sends these requests to itself. Offsets that are not yet replicated are deleted
+        too.
 
         Kafka: GroupCoordinatorService.onMetadataUpdate, OffsetMetadataManager.onTopicsDeleted.
         """
@@ -195,8 +195,8 @@ class LocalCoordinators:
     ) -> ErrorCode:
         """Returns the error that rejects a coordinator's batch just before its append, or NONE.
 
-        Only an offset commit of a group coordinator can be rejected. Such a commit may have waited
-        for the verification of its transaction, so the coordinator checks the commit again.
+        Only a group's offset commit can be rejected. It may have waited for the verification of its
+        transaction, so the group coordinator checks the commit again.
         """
         role = self.roles.get(topic_partition)
         if not isinstance(role, GroupCoordinator):

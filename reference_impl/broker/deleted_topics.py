@@ -1,7 +1,7 @@
-"""What a broker keeps when topics have been deleted: the replicas and logs of those that exist.
+"""Deletes a broker's replicas and logs of deleted topics.
 
-A topic may have been deleted and created again while a broker was down. So each log contains the
-incarnation of its topic, and a log of an earlier incarnation is deleted too.
+A topic may be deleted and created again while a broker is down. So each log stores the incarnation
+of its topic, and a log of an earlier incarnation is deleted too.
 
 Source: KIP-516; ReplicaManager.applyDelta, LogManager.isStrayReplica of Apache Kafka.
 Simplified: Kafka renames the directory of a deleted log, and removes it after
@@ -22,9 +22,9 @@ from reference_impl.protocol.controller import MetadataImage
 
 
 class Remaining(NamedTuple):
-    """The replicas and unassigned logs that a broker keeps, and the end of the others.
+    """What a broker keeps after a deletion of topics: replicas, and logs without a replica.
 
-    `stopped` has the error responses to the requests that waited at deleted partitions.
+    `stopped` has the error responses to requests that waited at deleted partitions.
     """
 
     replicas: Mapping[TopicPartition, Replica]

@@ -96,8 +96,7 @@ class Controller:
     ) -> StepResult[Controller]:
         """Returns a controller that starts with the stored metadata, and its first effects.
 
-        The session of each stored broker has expired: the broker must register again, or the first
-        check of the sessions fences it.
+        A stored broker must register again; otherwise the first check of the sessions fences it.
         """
         expired_ms = now_ms - timeouts.session_timeout_ms
         known = {state.broker_id: state for state in image.brokers}
@@ -332,8 +331,7 @@ class Controller:
     def _published(self, before: Controller) -> StepResult[Controller]:
         """Returns the controller with the next version of its metadata image.
 
-        The image is sent to every registered broker. Nothing happens if the metadata has not
-        changed.
+        Sends the image to every registered broker. Does nothing if the metadata has not changed.
         """
         if self.version == before.version:
             return self, ()

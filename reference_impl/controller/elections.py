@@ -58,9 +58,8 @@ def partition_change(
     """Returns the partition's registration with the ISR `isr` and the leader that the election
     chooses.
 
-    The partition epoch increases. The election may choose the present leader again, or no leader.
-    The parameter `unclean_shutdown` has the brokers that must leave the ELR, since they may have
-    lost records.
+    The partition epoch increases. The election may keep the present leader, or choose none.
+    The brokers in `unclean_shutdown` leave the ELR, because they may have lost records.
     """
     eligible = _eligible(state, isr, unclean_shutdown) if elr else ()
     elected = _elected(state, isr, eligible, alive, bugs)
@@ -92,8 +91,8 @@ def change_without(
     """Returns the partition's registration after `broker` has left the ISR, with a new leader if
     needed.
 
-    The broker was fenced or had an unclean shutdown. Without the ELR feature the last member stays
-    in the ISR.
+    The broker was fenced or had an unclean shutdown. Without the ELR feature, the last member of
+    the ISR stays in it.
     """
     isr = tuple(member for member in state.isr if member != broker)
     if not isr and not elr:

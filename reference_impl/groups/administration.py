@@ -130,9 +130,9 @@ def offsets_in(
     log: PartitionLog,
     context: Context,
 ) -> dict[str, tuple[TopicPartition, ...]]:
-    """Returns the groups with offsets in these topic partitions, and where each has some.
+    """Returns, for each group id, those of the topic partitions in which the group has offsets.
 
-    That includes offsets that are in the log, but not yet replicated.
+    Groups without such offsets are left out. Offsets that are not yet replicated count too.
     """
     whole = log.with_high_watermark(log.end_offset)
     return coordinator.offsets.caught_up(whole, context.bugs).in_partitions(topic_partitions)
@@ -185,10 +185,10 @@ def deletion_error(classic: ClassicGroup, consumer: ConsumerGroup, *, exists: bo
 
 
 def offset_deletion_error(classic: ClassicGroup, *, exists: bool) -> ErrorCode:
-    """Returns the error that rejects the deletion of all requested offsets, or NONE.
+    """Returns the error that rejects a whole request to delete offsets, or NONE.
 
-    Only a group of consumers says which topics it reads, so the offsets of any other group are
-    deleted only while it has no members.
+    Of a group that is not of the type `consumer`, the subscribed topics are unknown. So its offsets
+    are deleted only while it has no members.
     """
     if not exists:
         return ErrorCode.GROUP_ID_NOT_FOUND

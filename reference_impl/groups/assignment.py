@@ -81,10 +81,9 @@ def _is_consistent(group: ClassicGroup, request: SyncGroup) -> bool:
 def on_assignment_appended(
     group: ClassicGroup, context: Context, generation: int, error: ErrorCode
 ) -> StepResult[ClassicGroup]:
-    """Returns the group after the response to the append of an assignment.
+    """Handles the response to the append of an assignment: returns the group and its responses.
 
-    Also returns the responses to the members that waited for this append: their assignments, or an
-    error.
+    Each member that waited for the append gets its assignment, or an error.
     """
     if group.generation != generation or group.state is not GroupState.COMPLETING:
         return group, ()  # the next rebalance has begun, and the members have its error

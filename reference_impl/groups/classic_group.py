@@ -134,9 +134,9 @@ class ClassicGroup:
 
     @property
     def is_waited_for(self) -> bool:
-        """True if the rebalance must not end at its timeout, because nobody could lead the group.
+        """True if the rebalance goes on after its timeout, because no member could lead the group.
 
-        This is so if all members are static and none of them has joined again.
+        That is the case if all members are static and none has joined again.
         """
         members = self.members.values()
         return bool(members) and all(
@@ -155,8 +155,8 @@ class ClassicGroup:
     def all_joined(self) -> bool:
         """True if the rebalance need not wait for another JoinGroup request.
 
-        Two conditions must be true. Every member has joined again. Every client that got a member
-        id with the error MEMBER_ID_REQUIRED has joined too.
+        Every member must have joined again. Every client that got a member id with the error
+        MEMBER_ID_REQUIRED must have joined too.
         """
         return not self.pending_members and all(
             m.joining is not None for m in self.members.values()

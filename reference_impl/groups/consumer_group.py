@@ -110,8 +110,8 @@ class ConsumerGroup:
     def with_member(self, member: ConsumerMember, *, instead_of: str = "") -> ConsumerGroup:
         """Returns the group with a member added or changed.
 
-        The new member may replace an old one, whose id is the parameter `instead_of`. The old
-        member is then removed, and its target assignment goes to the new member.
+        If `instead_of` is the id of an old member, the new member replaces the old one and gets its
+        target assignment.
         """
         group = self
         if instead_of in self.members and instead_of != member.member_id:
@@ -161,9 +161,8 @@ class ConsumerGroup:
     ) -> ErrorCode:
         """Returns the error that rejects an offset commit of a member, or NONE.
 
-        A member must commit with its current epoch. An earlier epoch is accepted if the member has
-        owned all the partitions of the commit since that epoch (KIP-1251): the member may not have
-        received its current epoch yet.
+        A member must commit with its current epoch. A member that has not received this epoch yet
+        may use an earlier one, if it has owned all partitions of the commit since then (KIP-1251).
         """
         member = self.members.get(member_id)
         if epoch < 0 and not self.members:

@@ -151,10 +151,11 @@ class GroupCoordinator:
     def append_error(self, correlation: int, bugs: Bugs) -> ErrorCode:
         """Returns the error that rejects an offset commit when its batch is appended, or NONE.
 
-        This check comes after the verification of the commit's transaction, as in Kafka's
-        GroupCoordinatorService.commitTransactionalOffsets. The verification may already have added
-        the group's partition to the transaction, even if the commit is then rejected. A member
-        that was removed during the verification commits nothing.
+        This check comes after the verification of the commit's transaction. So a member that was
+        removed during the verification commits nothing. The verification may have added the group's
+        partition to the transaction even if the commit is rejected.
+
+        Kafka: GroupCoordinatorService.commitTransactionalOffsets.
         """
         written = self.changes.get(correlation)
         commits = () if written is None else (owed.request for owed in written.owed)
@@ -174,7 +175,7 @@ class GroupCoordinator:
     def exists(self, group: str) -> bool:
         """True if the group exists: as a classic group, as a KIP-848 group, or only by its offsets.
 
-        A group that exists only by its offsets was created by an offset commit, and counts as a
+        An offset commit without members creates a group that has only offsets. It counts as a
         classic group.
         """
         return (
@@ -236,8 +237,8 @@ class GroupCoordinator:
     def _expired(self, context: Context) -> tuple[GroupCoordinator, list[Entry]]:
         """Returns the coordinator without its expired offsets and groups, and their tombstones.
 
-        The coordinator checks for expiry at an interval. Until the next check is due, it stays the
-        same, and there are no tombstones.
+        The check for expiry runs at an interval. Until the next one is due, returns the coordinator
+        unchanged and no tombstones.
         """
         if context.now_ms < self.expiry_ms:
             return self, []

@@ -143,10 +143,10 @@ def malformed_error(request: ConsumerGroupHeartbeat) -> ErrorCode:
 def _joined(
     group: ConsumerGroup, context: Context, request: ConsumerGroupHeartbeat
 ) -> tuple[ConsumerMember, ConsumerMember]:
-    """Returns two values: the sender of a heartbeat before the heartbeat, and after it.
+    """Returns the member that sent the heartbeat, as it was before and as it is after.
 
-    If the sender is a new member, the first value has no member epoch yet (`NO_EPOCH`). If the
-    sender is a new process of a static member, the first value is the member of the old process.
+    Before its first heartbeat a new member has the epoch `NO_EPOCH`. If a new process of a static
+    member joins, the first value is the member of the old process.
     """
     member_id = request.member_id or f"member-{context.new_producer_id:x}"
     static = group.of_instance(request.instance_id)

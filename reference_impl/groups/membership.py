@@ -209,8 +209,8 @@ def leave(
 def _leaving(group: ClassicGroup, member_id: str, instance_id: str | None) -> tuple[str, ErrorCode]:
     """Returns the id of the member to be removed, and the error that forbids the removal, or NONE.
 
-    A request with only an instance id removes that static member; an administrator sends such
-    requests. Kafka: GroupMetadataManager.classicGroupLeaveToClassicGroup.
+    An administrator may send only an instance id, to remove this static member. Kafka:
+    GroupMetadataManager.classicGroupLeaveToClassicGroup.
     """
     if member_id == NO_MEMBER:
         static = group.of_instance(instance_id)

@@ -9,10 +9,9 @@
       |      |  all are free
       +------+
 
-The member epoch becomes the epoch of the target assignment once the member has nothing left to
-revoke. A member that has revoked its partitions goes on like a stable member whose epoch is older
-than that of the target assignment. The member gets a partition of another owner as soon as that
-owner has released it.
+Once a member has nothing left to revoke, its member epoch becomes the epoch of the target
+assignment. It then gets each partition of its target as soon as the earlier owner has released the
+partition.
 
 Source: KIP-848, KAFKA-16147, KIP-1251; Apache Kafka, CurrentAssignmentBuilder.
 """
@@ -31,8 +30,7 @@ from reference_impl.groups.consumer_group import NOTHING, ConsumerGroup, Consume
 class Finding(Enum):
     """The condition of a member when its heartbeat arrives.
 
-    More than one condition may be true. The function `reconciled` tests them in this order, and the
-    first true one decides.
+    Several conditions may be true. `reconciled` uses the first true one in this order.
     """
 
     SETTLED = "the member has its target assignment"
@@ -77,10 +75,9 @@ def reconciled(
 ) -> ConsumerMember:
     """Returns the member in its next state after a heartbeat.
 
-    The parameter `owned` has the partitions that the member reports, or None if they have not
-    changed since its last report. The target assignment may have been computed for an earlier group
-    epoch, so it may contain topics to which the member no longer subscribes. The member gets no
-    partition of these topics, and must revoke those that it has.
+    `owned` has the partitions that the member reports, or None if they are as in its last report.
+    The target assignment may be older than the member's subscription. The member gets no partition
+    of a topic to which it no longer subscribes, and must revoke those that it has.
     """
     wanted = frozenset(
         partition

@@ -36,7 +36,7 @@ def compacted(
 ) -> PartitionLog:
     """Returns the log with only the last record of each key in its closed segments.
 
-    The log is unchanged unless its cleanup policy is compact and a large enough part is dirty.
+    Returns the log unchanged if its cleanup policy is not compact, or if too small a part is dirty.
     """
     if config.cleanup_policy is not CleanupPolicy.COMPACT:
         return log

@@ -55,10 +55,10 @@ def _unsnap_raw(data: bytes, most: int) -> bytes:
 
 
 def _limited(into: Callable[[bytes, bytearray | mmap.mmap], int]) -> Callable[[bytes, int], bytes]:
-    """Returns a decompression that stops at a size.
+    """Returns a decompression function that stops at a given size.
 
-    A small buffer is tried first. The large one is mapped memory, which costs nothing until bytes
-    are written into it.
+    It tries a small buffer first. The large buffer is mapped memory, which costs nothing until
+    bytes are written into it.
     """
 
     def unpack(data: bytes, most: int) -> bytes:

@@ -74,9 +74,9 @@ class PartitionTransactions:
     ) -> Offset:
         """Returns the last stable offset, below which every transaction has ended.
 
-        A transaction ends when its marker is replicated. With the seeded bug
-        UNREPLICATED_MARKER_COUNTS the parameter `counts_unreplicated` is false; the transaction
-        then ends when its marker is appended.
+        A transaction ends when its marker is replicated. If the parameter `counts_unreplicated` is
+        false, the transaction ends when its marker is appended: the seeded bug
+        UNREPLICATED_MARKER_COUNTS.
         """
         held = [*self.open.values()][:1]
         if counts_unreplicated:

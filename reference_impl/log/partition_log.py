@@ -273,7 +273,7 @@ class PartitionLog:
     def with_high_watermark(self, high_watermark: Offset) -> PartitionLog:
         """Returns the log with a new high watermark, which is between log start and log end.
 
-        A value outside of this range is replaced by the nearer end of the range.
+        A value below the log start becomes the log start; a value above the log end, the log end.
         """
         within = max(self.log_start, min(high_watermark, self.end_offset))
         return replace(self, high_watermark=within)
@@ -281,7 +281,7 @@ class PartitionLog:
     def on_disk(self) -> PartitionLog:
         """Returns the log after a flush and a checkpoint: a power loss then removes nothing.
 
-        The result is this very log if nothing has changed since the last flush.
+        Returns the same object if nothing has changed since the last flush.
         """
         if (self.checkpoint, self.start_checkpoint, self.flushed) == (
             self.high_watermark,

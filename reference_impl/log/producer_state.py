@@ -54,10 +54,10 @@ class Producer(NamedTuple):
 
 
 class Verification(NamedTuple):
-    """The facts about an unverified transaction that the sequence check needs.
+    """What the sequence check needs about a transaction that waits for its verification.
 
-    The first batches of a transaction wait until the transaction coordinator confirms that the
-    transaction contains this partition. Kafka: VerificationStateEntry.
+    The transaction coordinator verifies that the transaction contains this partition. Until then
+    the first batches of the transaction wait. Kafka: VerificationStateEntry.
     """
 
     lowest_sequence: Sequence  # of all batches that wait: a later one must not go first
@@ -127,7 +127,7 @@ class ProducerStates:
     def with_records_from(self, offset: Offset) -> ProducerStates:
         """Returns the state with only the producers whose newest batch ends after the offset.
 
-        This is how Kafka deleted producer state before KIP-360: together with a producer's records.
+        Before KIP-360 Kafka deleted the state of a producer together with the producer's records.
         """
         left = {
             id_: known

@@ -190,8 +190,7 @@ def batches(data: bytes) -> Iterator[bytes]:
 def whole_batches(data: bytes) -> Iterator[bytes]:
     """Yields the bytes of each whole batch, up to the first truncated one.
 
-    A broker ignores the truncated rest. Raises CorruptBatch if a batch has a length below that of a
-    header.
+    A broker ignores the truncated rest. Raises CorruptBatch if a batch is shorter than a header.
 
     Kafka: ByteBufferLogInputStream.nextBatch.
     """

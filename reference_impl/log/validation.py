@@ -1,8 +1,9 @@
 """What the records of a producer's batch declare, read without building the records.
 
-A leader needs of each record its timestamp and whether it has a key, and it must know that the
-records are as the batch declares them. `scan` reads these facts and skips keys, values and headers.
-It depends on the bytes alone, so a caller may scan a large batch before the leader handles it.
+A leader needs the timestamp of each record, and whether it has a key. The leader must also know
+that the records are as the batch declares them. `scan` checks this and returns these facts, without
+reading keys, values and headers. It depends on the bytes alone, so a caller may scan a large batch
+before the leader handles it.
 
     decompress, up to a limit -> each record within the batch? -> as many as declared? -> facts
 
@@ -38,8 +39,9 @@ class TooManyBytes(CorruptBatch):
 def scan(batch: bytes, head: Header, most_bytes: int = DECOMPRESSED_BYTES) -> RecordFacts:
     """Returns the facts of the batch's records; the caller has parsed the header.
 
-    Raises CorruptBatch if a record is malformed or the batch does not have as many records as it
-    declares, Undecompressable, or TooManyBytes if the records exceed `most_bytes`.
+    Raises CorruptBatch if a record is malformed, or if the batch declares another number of records
+    than it has. Raises Undecompressable if decompression fails, and TooManyBytes if the records
+    exceed `most_bytes`.
     """
     data = batch[HEADER_SIZE:]
     if len(data) > most_bytes:
@@ -97,8 +99,7 @@ def _varint(
 ) -> tuple[int, int]:
     """Returns the number at position `at`, and the position after it.
 
-    Nearly all numbers of records have one or two bytes. These are read here, and `longer` reads
-    the others.
+    Reads numbers of one or two bytes, which nearly all are; `longer` reads longer ones.
     """
     low = body[at]
     if low < 0x80:

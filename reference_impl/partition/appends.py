@@ -148,9 +148,9 @@ def _check_and_append(
 
 
 def _facts(leader: Leader, request: Produce, batch: Batch) -> RecordFacts | ErrorCode:
-    """Returns the facts of a client's records, or the error if they are invalid.
+    """Returns the facts of a client's records (`scan`), or the error if they are invalid.
 
-    A batch that is too large is rejected anyway, so it is not read. A coordinator's batch is valid.
+    Does not read a batch that is too large. A coordinator's batch is valid and gets NONE.
     """
     if request.scanned is not None:
         return request.scanned
@@ -236,9 +236,9 @@ def on_verified(
 ) -> StepResult[Leader]:
     """Handles the response to a verification: checks, then appends or rejects each waiting batch.
 
-    Nothing happens if a marker has removed the guard, which is the id of the verification request.
-    A request that adds the partition is sent again for a while if the markers of the former
-    transaction are not all written. Kafka: ReplicaManager.handleProduceAppend.
+    The guard is the id of the verification request; nothing happens if a marker has removed it. A
+    request that also adds the partition is repeated for some time while markers of the previous
+    transaction are unwritten. Kafka: ReplicaManager.handleProduceAppend.
     """
     found = [entry for entry in leader.unverified if entry.correlation == correlation]
     if not found:
@@ -277,7 +277,7 @@ def _is_patient(entry: PendingVerification, context: Context) -> bool:
 def _produce_error(error: ErrorCode, request: Produce) -> ErrorCode:
     """Returns the error that the producer gets after a failed verification.
 
-    By this error the producer decides to abort its transaction, to retry the batch, or to stop.
+    The error makes the producer abort its transaction, retry the batch, or stop.
     Kafka: AddPartitionsToTxnManager.AddPartitionsToTxnHandler, ReplicaManager.handleProduceAppend.
     """
     knows_abortable = request.adds_partition or request.knows_abortable

@@ -81,7 +81,7 @@ class InSyncReplicas:
 
     @classmethod
     def of_new_leader(cls, state: PartitionState, context: Context) -> InSyncReplicas:
-        """Returns the view of a new leader, which knows no follower's end offset yet.
+        """Returns the followers' progress for a new leader: no end offset is known yet.
 
         The members of the ISR count as caught up at this moment.
         """
@@ -127,7 +127,8 @@ class InSyncReplicas:
 
         All members of the maximal ISR are required. Caught-up replicas outside the ISR are required
         too: otherwise the high watermark would run ahead of them, and they could not join. The
-        offset is unknown if an end offset is unknown, or if the ISR is below its minimum.
+        offset is unknown if some end offset is unknown, or if the ISR is smaller than
+        min.insync.replicas.
         """
         if self.below_minimum:
             return UNKNOWN_OFFSET
@@ -167,9 +168,8 @@ class InSyncReplicas:
         """Returns True if the follower whose fetch is being handled may be proposed for the ISR.
 
         The follower's end offset must have reached the high watermark and the start of this leader
-        epoch. The second condition is needed because a new leader's high watermark may be lower
-        than records that are already replicated (KAFKA-7128). As in Kafka, the log start is not
-        checked.
+        epoch. The high watermark alone is not enough: that of a new leader may be below records
+        that are already committed (KAFKA-7128). As in Kafka, the log start is not checked.
         """
         # The bug `joins-with-old-records` of model/retention shows what may go wrong without a
         # check of the log start.
@@ -189,9 +189,9 @@ class InSyncReplicas:
     ) -> AlterPartition:
         """Returns the AlterPartition request that proposes this ISR.
 
-        Each member has the broker epoch that the leader recorded from its fetches, also when the
-        request is repeated. The broker epoch in newer metadata would be wrong: the member may have
-        restarted, and the leader has not seen its new end offset (KAFKA-15221).
+        A follower's broker epoch is taken from its last fetch. The broker epoch in newer metadata
+        would be wrong: the follower may have restarted, and the leader has not seen its new end
+        offset (KAFKA-15221).
         """
         return AlterPartition(
             topic_partition=topic_partition,
@@ -215,35 +215,32 @@ class InSyncReplicas:
         return replace(self, proposal=proposal, proposal_correlation=correlation)
 
     def with_newer_state(self, state: PartitionState) -> InSyncReplicas:
-        """Returns the view with a newer partition registration; the pending proposal ends."""
+        """Returns the state with a newer partition registration; the pending proposal ends."""
         if state.partition_epoch <= self.state.partition_epoch:
             return self
         return replace(self, state=state, proposal=None, proposal_correlation=None)
 
     def with_metadata(self, state: PartitionState) -> InSyncReplicas:
-        """Returns the view after newer metadata of the partition.
+        """Returns the leader's state of the ISR after newer metadata of the partition.
 
         If the partition epoch is the same, only the configuration has changed. A new partition
-        epoch ends the pending proposal, so a late response to it has no effect.
+        epoch ends the pending proposal; a late response to the proposal then has no effect.
         """
         if state.partition_epoch == self.state.partition_epoch:
             return replace(self, state=state)
         return self.with_newer_state(state)
 
     def with_response(self, correlation: int, answer: AlteredPartition) -> InSyncReplicas:
-        """Returns the view after the response to an ISR proposal.
+        """Returns the leader's state of the ISR after the response to an ISR proposal.
 
-        Two responses end the proposal:
-
-        - a newer partition registration;
-        - the error INELIGIBLE_REPLICA to the last request, if the proposal was sent several times.
-          Requests to the controller stay in order, so no earlier request was applied either.
-
-        After any other error the leader keeps the maximal ISR until newer metadata arrives.
+        Two responses end the proposal: a newer partition registration, and the error
+        INELIGIBLE_REPLICA to the newest request. After any other response the proposal stays
+        pending until newer metadata arrives.
         """
         if answer.error is ErrorCode.INELIGIBLE_REPLICA:
             if correlation != self.proposal_correlation:
                 return self
+            # Requests to the controller stay in order: it has applied no earlier one either.
             return replace(self, proposal=None, proposal_correlation=None)
         state = answer.state
         if state is None or state.leader_epoch != self.state.leader_epoch:

@@ -177,7 +177,7 @@ def _answer_replicated(leader: Leader, context: Context) -> StepResult[Leader]:
 def _answer_fetches(leader: Leader, context: Context) -> StepResult[Leader]:
     """Responds to the waiting fetches that can read records now, or whose offset was deleted.
 
-    A higher high watermark alone does not end the wait of a follower's fetch.
+    A rise of the high watermark alone does not end the wait of a follower's fetch.
     """
     start = leader.log.log_start
     found = [
@@ -267,8 +267,8 @@ def fetch_response(
 def last_stable_offset(replica: LocalLog, context: Context, high_watermark: Offset) -> Offset:
     """Returns the last stable offset below the given high watermark, but at least the log start.
 
-    A deletion does not wait for transactions, so the log start may lie after the first offset of an
-    open transaction.
+    The log start may be after the first offset of an open transaction, because a deletion of
+    records does not wait for transactions.
     """
     stable = replica.producers.transactions.last_stable_offset(
         high_watermark, counts_unreplicated=Bug.UNREPLICATED_MARKER_COUNTS not in context.bugs
@@ -339,10 +339,9 @@ def on_waits_timer(leader: Leader, context: Context) -> StepResult[Leader]:
 
 
 def _verify_again(leader: Leader, context: Context) -> StepResult[Leader]:
-    """Sends one verification request again that is due; its batches are rejected if no coordinator
-    is known.
+    """Repeats one verification request that is due; rejects its batches if no coordinator is known.
 
-    Further ones follow in the next steps, because a step has one correlation id.
+    The next steps repeat the others, because a step has only one correlation id.
     """
     now_ms = context.now_ms
     due = [entry for entry in leader.unverified if (entry.again_ms or now_ms + 1) <= now_ms]

@@ -2,8 +2,8 @@
 
     request -> one batch of version 2 -> size, checksum, header -> each record -> in sequence?
 
-The first check concerns the request, so it comes before the verification of a transaction. The
-other checks belong to the append.
+The check of the request comes before the verification of a transaction. The other checks come just
+before the append.
 
 Source: ProduceRequest.validateRecords, UnifiedLog.analyzeAndValidateRecords, LogValidator.
 Simplified: message.timestamp.after.max.ms has its default, and the timestamp type is always
@@ -106,8 +106,9 @@ def batch_error(
 def appendable(batch: Batch, facts: RecordFacts) -> bytes:
     """Returns the bytes that the leader appends for a valid batch.
 
-    They have CreateTime, the largest timestamp of the records, and offset deltas from 0. Kafka:
-    LogValidator.assignOffsetsNonCompressed and validateMessagesAndAssignOffsetsCompressed.
+    The timestamp type is CreateTime, the header has the largest timestamp of the records, and the
+    offset deltas begin at 0. Kafka: LogValidator.assignOffsetsNonCompressed and
+    validateMessagesAndAssignOffsetsCompressed.
     """
     data = batch.data if facts.is_in_sequence else renumbered(batch.data)
     return with_create_time(data, facts.max_timestamp_ms)
@@ -136,11 +137,11 @@ def _header_error(batch: Batch, config: LogConfig) -> ErrorCode | None:
 
 
 def _records_error(head: Header, facts: RecordFacts, now_ms: int, *, needs_key: bool) -> BatchError:
-    """Returns the error of the records that have one, with their positions.
+    """Returns the error of a batch and the positions of all invalid records, or `VALID`.
 
-    A record without a key has INVALID_RECORD if the topic requires keys, whatever its timestamp.
-    One INVALID_TIMESTAMP decides for the batch. Kafka: LogValidator.validateRecord and
-    processRecordErrors.
+    A record is invalid if it lacks a required key or has an invalid timestamp. The error is
+    INVALID_RECORD if each invalid record lacks its key, else INVALID_TIMESTAMP. Kafka:
+    LogValidator.validateRecord and processRecordErrors.
     """
     keyless = facts.keyless if needs_key else ()
     latest_ms = now_ms + TIMESTAMP_AFTER_MAX_MS

@@ -61,7 +61,7 @@ class AppendOrigin(NamedTuple):
     ) -> Reply:
         """Returns the effect that sends the response to the append.
 
-        The response has an offset even with an error, if the error came after the append. Kafka:
+        If the error came after the append, the response has both the error and the offset. Kafka:
         DelayedProduce.
         """
         marker = self.marker
@@ -115,9 +115,9 @@ class WaitingDeletion(NamedTuple):
 class PendingVerification(NamedTuple):
     """The batches of a producer that wait until the coordinator verifies their transaction.
 
-    The correlation id of the verification request is the guard. A marker that arrives before the
-    response removes this entry, so the response finds nothing to append (KAFKA-14884). A marker
-    does not remove an entry whose request is about to be sent again: that request is a new guard.
+    A marker that arrives before the response removes this entry, so that the response finds nothing
+    to append (KAFKA-14884). A marker does not remove an entry whose request is about to be sent
+    again.
     """
 
     producer_id: ProducerId

@@ -25,9 +25,9 @@ INTERNAL_TOPICS: Final = (TRANSACTION_STATE, CONSUMER_OFFSETS)
 
 @dataclass(frozen=True, slots=True)
 class Coordinators:
-    """Finds the coordinator of a group or transactional id, from the leaders of topic partitions.
+    """Finds the coordinator of a group or transactional id, from the metadata of a broker.
 
-    The leaders are those in the metadata that a broker has applied.
+    The coordinator is the leader of a partition in the metadata that the broker has applied.
     """
 
     leaders: Mapping[TopicPartition, BrokerId] = field(

@@ -87,8 +87,8 @@ class DeletedGroup:
 class DeleteOffsets:
     """Request: delete the offsets of a group in some topic partitions.
 
-    A broker sends it to itself for a topic that was deleted. Then the offsets go even if members
-    subscribe to the topic.
+    When a topic was deleted, a broker sends this request to itself. The offsets are then deleted
+    even if members subscribe to the topic.
     """
 
     group: str

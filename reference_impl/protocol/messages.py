@@ -227,7 +227,7 @@ class Fetched:
 
     If the request has `cuts_last`, the last batch may be cut off. Otherwise all batches are whole.
 
-    For a follower, the response OFFSET_OUT_OF_RANGE contains the leader's end offset. In Kafka the
+    A response OFFSET_OUT_OF_RANGE to a follower contains the leader's end offset. In Kafka the
     follower requests this offset by ListOffsets.
     """
 

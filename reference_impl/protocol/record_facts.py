@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 
 class RecordFacts(NamedTuple):
-    """The facts of the records of one batch; positions count from 0.
+    """What a leader must know about the records of one batch; positions count from 0.
 
-    `is_in_sequence` is true if the record at each position has this position as its offset delta.
+    `is_in_sequence` is true if the offset delta of each record is the record's position.
     """
 
     timestamps_ms: tuple[int, ...]  # of at least one record

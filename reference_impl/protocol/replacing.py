@@ -1,9 +1,8 @@
 """`replace`, as in `dataclasses`, but three times faster for the values of this broker.
 
-A step of a broker makes ten or more new values from old ones. `dataclasses.replace` looks at each
-field and then calls the constructor by keyword; it took 40 % of the time of a produce request. For
-a frozen class with slots and nothing to do after the construction, copying the slots is the same.
-For every other class `dataclasses.replace` is called.
+For a frozen class with slots and without `__post_init__`, this `replace` copies the slots. For
+every other class it calls `dataclasses.replace`. A step of a broker replaces ten or more values,
+and `dataclasses.replace` took 40 % of the time of a produce request.
 """
 
 from __future__ import annotations

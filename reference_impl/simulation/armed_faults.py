@@ -79,9 +79,9 @@ class ArmedFaults:
     def fault_on_request(self, exchange: Exchange, request: Request) -> On | None:
         """Returns the fault that applies to a request when it is sent, or None.
 
-        If several faults apply, returns the one that was armed first. If this fault affects the
-        response or kills the receiving broker, it takes effect later. It is then stored until
-        `fault_on_response` or `fatal_fault` returns it.
+        If several faults apply, returns the one that was armed first. A fault that affects the
+        response or kills the receiving broker takes effect later: `fault_on_response` or
+        `fatal_fault` returns it then.
         """
         if not self.waiting:
             return None

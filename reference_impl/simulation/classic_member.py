@@ -131,8 +131,8 @@ class Member:
     def commit(self, positions: Mapping[TopicPartition, Offset]) -> Steps[bool]:
         """Commits the positions as the group's offsets; returns False if the group rejects them.
 
-        The request may be sent several times. If the last attempt is rejected, an earlier one may
-        have committed the offsets nevertheless.
+        The request may be sent several times. Even if the last attempt is rejected, an earlier one
+        may have committed the offsets.
         """
         did = (CommitOffset(str(place), offset) for place, offset in positions.items())
         self.app.begin("commit_offset", *did, group=self.group)

@@ -1,9 +1,9 @@
 """Faults as data: a plan of faults and their times can be printed, stored and shrunk.
 
-Most faults happen at a given time. The fault `On` waits for requests instead. For example, the
-response to the third EndTxn that is sent to broker 2 is lost, or the broker dies after this
-request. A fault `On` ends when it has applied to `count` requests. A crashed broker stays down
-until the fault `Restart`.
+Most faults happen at a given time. The fault `On` waits for requests instead: for example, the
+response to the third EndTxn to broker 2 is lost, or the broker dies after this request. A fault
+`On` ends when it has applied to `count` requests. A crashed broker stays down until the fault
+`Restart`.
 
 Source: docs/kafka-rules.md B9 (the kinds of crashes); TigerBeetle's and FoundationDB's simulators.
 """
@@ -109,8 +109,8 @@ class Hold:
 class Die:
     """Effect of the fault `On`: the receiving broker's process dies, or its whole machine.
 
-    If `kept_percent` is a number, the machine dies, and this part of the unflushed bytes remains.
-    If it is None, only the process dies.
+    If `kept_percent` is None, only the process dies. Otherwise the machine dies, and this
+    percentage of the unflushed bytes remains.
     """
 
     kept_percent: int | None = None  # None: the process alone
@@ -120,10 +120,10 @@ class Die:
 class On:
     """A fault that waits for requests with a given API, sender, receiver and topic partition.
 
-    A field with the value None matches every request. If `moment` is "before", the request is lost
-    or late, or the receiving broker dies instead of applying it. If `moment` is "after", the broker
-    applies the request. Then the response is lost or late, or the broker dies before it sends
-    anything.
+    A field that is None matches every request. If `moment` is "before", the request is lost or
+    late, or the receiving broker dies before it handles the request. If `moment` is "after", the
+    broker handles the request; then the response is lost or late, or the broker dies before it
+    sends anything.
     """
 
     api: str | None = None  # the request's name: "Produce", "EndTxn", ...

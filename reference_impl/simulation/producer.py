@@ -182,9 +182,9 @@ class Producer:
     def _next_to_send(self, now_ns: int) -> int | None:
         """Returns the index of the batch to send next; None if no batch may be sent now.
 
-        The index is a position in the list `begun`, which has the unacknowledged batches. A batch
-        that must be retried is sent only if it is the oldest one. For a new batch the index is the
-        length of the list.
+        The index is a position in `begun`, the list of unacknowledged batches; for a new batch it
+        is the length of this list. A batch that must be retried is sent only if it is the oldest
+        one.
         """
         lacks_id = self.config.idempotent and self.producer_id == NO_PRODUCER_ID
         if self.over is not None or lacks_id or self.leadership.leader == NO_BROKER:
@@ -295,7 +295,8 @@ class Producer:
     def _without_timed_out(self, now_ns: int) -> tuple[Producer, ClientEffects]:
         """Returns the producer after it has handled the requests that timed out.
 
-        Their batches are sent again, or, without retries, their sends end with an unknown outcome.
+        With retries, each of their batches will be sent again. Without retries, each of their sends
+        ends with an unknown outcome.
         """
         timeout_ns = self.config.request_timeout_ms * NS_PER_MS
         producer = self

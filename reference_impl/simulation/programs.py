@@ -5,7 +5,7 @@ A program yields the event that it waits for, and is resumed with the result:
     answer = yield Call(to, request)     the response, or None after its timeout
     yield Pause(25)                      virtual time has passed
 
-So an application that takes ten lines in a document takes ten lines here:
+So the code of an application is short:
 
     def at_least_once(app: Application) -> Program:
         while True:
@@ -14,8 +14,8 @@ So an application that takes ten lines in a document takes ten lines here:
             yield from group.commit(reader.position)
 
 The code between two yields takes no time and cannot be interrupted; a program yields a `Pause`
-where a crash shall be possible. A program is the only mutable client: it cannot be copied, only run
-again from the same seed.
+where a crash shall be possible. A program is mutable, unlike the other clients: it cannot be
+copied, only run again from the same seed.
 
 Simplified: a program has one request open at a time.
 """
@@ -61,8 +61,8 @@ ProgramFactory = Callable[["Application"], Program]
 class Application:
     """The identity and the clock of a program, and the recorder of its operations.
 
-    Only one operation is open at a time. If the application dies during an operation, this
-    operation has no end in the history.
+    Only one operation is open at a time. An operation during which the application dies has no end
+    in the history.
     """
 
     client_id: NodeId

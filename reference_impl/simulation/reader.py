@@ -92,8 +92,8 @@ class Reader:
     def _log_start(self, answer: Fetched) -> Steps[Offset]:
         """Returns the log start offset after an error response to a fetch.
 
-        An error response of Kafka does not contain this offset. The reader then requests it by
-        ListOffsets. If this request fails, returns the reader's position.
+        If the response lacks this offset, as in Kafka, the reader requests it by ListOffsets. If
+        this request fails, returns the reader's position.
         """
         if answer.log_start_offset >= 0:
             return answer.log_start_offset

@@ -173,10 +173,10 @@ def draw_faults(
     every_ms: int,
     kinds: tuple[Kind, ...] = PROCESSES,
 ) -> Plan:
-    """Returns a random plan of faults of these kinds, which follow one after the other.
+    """Returns a random plan of faults of these kinds, one after the other.
 
-    Equal seeds give equal plans. At most one broker is down at a time, so a majority of the
-    replicas is always up.
+    Equal seeds give equal plans. At most one broker is down at a time, so most replicas are always
+    up.
     """
     coins = Random(f"faults {seed}")
     plan: list[At] = []

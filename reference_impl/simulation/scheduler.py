@@ -34,8 +34,8 @@ class Scheduler(Generic[Event]):
     def schedule(self, at_ms: int, event: Event, *, after: Due | None = None) -> Due:
         """Schedules the event at the given time, or now if that time has passed.
 
-        Returns the position of the event in the order of events. If the parameter `after` is the
-        position of another event, the new event comes after that event.
+        Returns the event's position in the order of all events. If `after` is the position of
+        another event, the new event comes after it.
         """
         due = Due(max(at_ms, self.now_ms), self.coins.getrandbits(16), self._scheduled)
         if after is not None and due < after:

@@ -253,7 +253,7 @@ class TransactionalProducer:
     def _end(self, result: TxnResult) -> Steps[tuple[ErrorCode, bool]]:
         """Sends EndTxn until a final response arrives or no attempt is left.
 
-        Returns two values: the error of the last response, and True if only one request was sent.
+        Returns the error of the last response, and whether only one request was sent.
         """
         request = EndTxn(
             transactional_id=self.transactional_id,

@@ -72,7 +72,7 @@ def change_by_request(
 ) -> Change | CoordinatorResponse:
     """Returns the change that the request causes, or a response if nothing changes.
 
-    The parameter `known` is None if the coordinator does not know the transactional id.
+    `known` is the metadata of the transactional id, or None if the coordinator has none.
     """
     match request:
         case InitProducerId():
@@ -181,9 +181,9 @@ def _end_txn(
 
 
 def change_by_time(transaction: TransactionMetadata, context: Context) -> Change | None:
-    """Returns the change that is due because of the time, or None.
+    """Returns the abort of an overdue transaction, or the expiry of an inactive transactional id.
 
-    That is the abort of an overdue transaction, or the expiry of an inactive transactional id.
+    Returns None if neither is due.
     """
     if transaction.state is TxnState.ONGOING:
         if context.now_ms - transaction.started_ms <= transaction.timeout_ms:

@@ -102,10 +102,10 @@ class TransactionCoordinator:
         return coordinator.on_timer(context)
 
     def resign(self) -> Effects:
-        """Returns the error responses to all waiting requests when another broker becomes
+        """Returns error responses to all waiting requests, because another broker is now
         coordinator.
 
-        It is unknown whether the pending changes are in the new coordinator's log.
+        The outcome of the requests is unknown: their changes may be in the new coordinator's log.
         """
         return tuple(
             effect
@@ -133,10 +133,10 @@ class TransactionCoordinator:
         )
 
     def _with_fence(self, transactional_id: str) -> TransactionCoordinator:
-        """Returns the coordinator with the seeded bug `FAILED_FENCE_COUNTS` applied.
+        """Returns the coordinator as the seeded bug `FAILED_FENCE_COUNTS` changes it.
 
-        The bug raises the producer epoch of an open transaction, so the producer is fenced even if
-        the append fails.
+        The bug raises the producer epoch of an open transaction before the append of the fence. So
+        the producer is fenced even if the append fails.
         """
         known = self.transactions.get(transactional_id)
         if known is None or known.state is not TxnState.ONGOING:
@@ -158,7 +158,7 @@ class TransactionCoordinator:
         """True if a change is being appended, or the markers of a decision are not all written.
 
         Kafka: TransactionMetadata.prepareComplete sets the pending state before the markers are
-        sent, and the state stays pending until the completion is in the log.
+        sent. The state is pending until the completion is in the log.
         """
         known = self.transactions.get(transactional_id)
         is_prepared = known is not None and known.is_prepared

@@ -7,10 +7,10 @@
 In V1 the request has only the producer epoch, which is the same for many transactions, so it does
 not identify the transaction. In V2 each transaction has an epoch of its own.
 
-The tables of decisions have no row for PREPARE_COMMIT and PREPARE_ABORT: the transactional id is
-then busy, and the error is CONCURRENT_TRANSACTIONS. In V2 the coordinator checks this before the
-epoch. A client that has the response to its commit already uses the next epoch. This client must
-not be fenced while the markers of the commit are written (KAFKA-18464).
+In the states PREPARE_COMMIT and PREPARE_ABORT the transactional id is busy, and the error is
+CONCURRENT_TRANSACTIONS. In V2 the coordinator checks this before the epoch: a client that has the
+response to its commit already uses the next epoch, and must not be fenced while the markers of the
+commit are written (KAFKA-18464).
 
 Source: KIP-98, KIP-890, KAFKA-17754, KAFKA-18464; TransactionCoordinator.endTransaction and
 TransactionCoordinator.endTransactionWithTV1 of Apache Kafka; docs/kafka-rules.md D4, D5.

@@ -98,9 +98,9 @@ class TransactionMetadata:
     def moved(self, state: TxnState, **changes: Any) -> TransactionMetadata:
         """Returns the metadata in the next state; raises ValueError if the table forbids it.
 
-        The metadata also stores the producer id that was valid before the latest transition. If a
-        transition changes the producer id, a retry with the old id is recognized by this value. The
-        next transition overwrites it. Kafka: TransactionMetadata.prepareTransitionTo.
+        The metadata also stores the producer id from before this transition. If the transition
+        changes the producer id, a retry with the old id is recognized until the next transition.
+        Kafka: TransactionMetadata.prepareTransitionTo.
         """
         if self.state not in PREDECESSORS[state]:
             raise ValueError(f"{self.transactional_id}: {self.state.value} -> {state.value}")

@@ -20,9 +20,8 @@ from reference_impl.transactions.metadata import LAST_EPOCH, TransactionMetadata
 def is_newest_instance(known: TransactionMetadata, request: InitProducerId) -> bool:
     """Returns True if the request may come from the newest producer instance.
 
-    That is the case if the request has no producer id or the current one. The previous producer id
-    is accepted too, but only with its last epoch. Any request is accepted if no instance has an
-    epoch yet.
+    That is the case if the request has no producer id, the current one, or the previous one with
+    its last epoch. If no instance has an epoch yet, any request is accepted.
     """
     if request.producer_id == NO_PRODUCER_ID or known.producer_epoch == NO_PRODUCER_EPOCH:
         return True
@@ -38,8 +37,8 @@ def next_instance(
     """Returns the metadata for the next producer instance, or None if the request is fenced.
 
     The instance gets the next producer epoch, or a new producer id if the epochs are used up. A
-    retry gets the present epoch again. The state is then Empty in each case, so the instance cannot
-    end an earlier transaction.
+    retry gets the present epoch again. The new state is always Empty, so the instance cannot end an
+    earlier transaction.
 
     Kafka: TransactionMetadata.prepareIncrementProducerEpoch and prepareProducerIdRotation.
     """
