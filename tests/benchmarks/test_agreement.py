@@ -1,6 +1,6 @@
-"""The agreement campaign compares analysis kernels with literal definitions on drawn histories.
+"""The agreement campaign compares the fast analysis with literal definitions on random histories.
 
-The tests replace kernels by wrong ones, and the campaign must find the difference.
+Tests replace a part of the fast analysis by a wrong one, and the campaign must find the difference.
 """
 
 from __future__ import annotations

@@ -92,9 +92,8 @@ def test_safely_configured_it_keeps_every_promise() -> None:
 def test_with_acks_1_and_unclean_elections_it_loses_what_it_acknowledged() -> None:
     """Kafka loses acknowledged records with acks=1 and unclean elections; the analysis finds them.
 
-    A record is gone if the last read of the log does not return it. A record that is gone and was
-    never polled is a `lost-write`. A record that was polled before it was gone is in a row of
-    `inconsistent-offsets`.
+    A lost record is missing in the last read of the log. If it was never polled, it is a
+    `lost-write`; if it was polled earlier, it is in a row of `inconsistent-offsets`.
     """
     found = violated("unsafe")
     assert analysis("unsafe").verdict == "violated"

@@ -33,7 +33,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def changed(file: Path, change: Callable[[Cells], bool]) -> str:
     """Writes a copy of the recording with one changed answer; returns its path.
 
-    The parameter `change` is called on each answer, up to the first one for which it returns True.
+    Calls `change` on each answer until a call returns True.
     """
     header, *lines = gzip.decompress(file.read_bytes()).decode().splitlines()
     sequences = [json.loads(line) for line in lines]

@@ -34,8 +34,7 @@ class Ended:
 def interrupted(folder: Path, *words: str, after_s: float, wrote: str = "run.json") -> Ended:
     """Runs a command and sends Ctrl-C to all of its processes, as a terminal does.
 
-    The test first waits until the run folder contains a file (the parameter `wrote`). Ctrl-C comes
-    a number of seconds later (`after_s`).
+    Ctrl-C comes `after_s` seconds after the file `wrote` has appeared in the run folder.
     """
     call = [sys.executable, "-c", "from checkers.cli.main import main; main()", *words, "--json"]
     with subprocess.Popen(

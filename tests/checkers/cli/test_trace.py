@@ -136,7 +136,7 @@ def test_a_trace_needs_logs_or_a_system_that_writes_them(
 def test_a_campaign_on_a_system_is_recorded_and_then_followed(
     call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A command records a campaign on a system, and then follows the traces of its cluster.
+    """A command records a test campaign on a cluster, and then validates the cluster's traces.
 
     Instead of recording, the test copies the traces of an earlier cluster.
     """

@@ -90,10 +90,10 @@ def test_reads_are_repeated_and_changes_are_not() -> None:
 
 
 def test_an_answer_that_cannot_say_to_retry_comes_after_one_that_can() -> None:
-    """An empty AddPartitionsToTxn follows a verification that is retried while the id is busy.
+    """A verification that is retried while the id is busy precedes an empty AddPartitionsToTxn.
 
     The response to an AddPartitionsToTxn without partitions has no error code. So a client cannot
-    see that the transactional id is still busy and that a retry is needed.
+    see that the transactional id is still busy.
     """
     steps = [step for seed in SEEDS for step in all_requests(sequence("transactions", seed).steps)]
     before = [steps[at - 1] for at, step in enumerate(steps) if step.note == "add nothing"]

@@ -1,9 +1,9 @@
 """The abstract replication spec at a small scope: its state counts, its lemmas and its bugs.
 
 An independent model, in another notation and explored by other code, has the same state counts:
-4,398 without a bug, 4,648 and 4,938 with the first two bugs. The independent model lacks three
-rules that the spec got later: epochs without a leader, rejected proposals, and a high watermark
-that falls back to that of a new leader.
+4,398 without a bug, 4,648 and 4,938 with the first two bugs. The comparison leaves out three rules
+that this model lacks: epochs without a leader, rejected proposals, and a high watermark that falls
+back to that of a new leader.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from model.replication_abstract.versions import ReplicationProof, WithLosses
 
 
 class CountedElsewhere(ReplicationProof):
-    """The abstract replication spec without three of its rules, to compare state counts.
+    """The abstract replication spec without the three rules that an independent model lacks.
 
-    An independent model of replication, which has the same state counts, lacks these rules.
+    The two have the same state counts.
     """
 
     @action

@@ -1,7 +1,7 @@
 """Liveness under fairness: verdicts on small specs, and agreement with an oracle on random graphs.
 
-The oracle tries every set of states, so the graphs are tiny. `behaviours.py` of the language
-defines when a lasso is fair and violates its claim.
+The oracle tries every set of states, so the graphs are tiny. The module `behaviours` of the spec
+language defines when a lasso is fair and violates its claim.
 """
 
 from __future__ import annotations
@@ -272,8 +272,8 @@ def among(nodes: frozenset[int]) -> t.Node:
 def spec_of(edges: Mapping[str, frozenset[Edge]], p: frozenset[int], q: frozenset[int]) -> Graph:
     """Returns a spec whose actions move a token along the edges of a graph.
 
-    The parameter `edges` has the edges for each kind of fairness. An action has at most one target
-    for each node, so two edges from one node belong to two actions.
+    `edges` has a set of edges for each kind of fairness. Two edges from one node belong to two
+    actions, because an action has at most one target for each node.
     """
     spec, made = Graph(), []
     for name, drawn in edges.items():

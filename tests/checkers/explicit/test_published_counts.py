@@ -33,8 +33,8 @@ def test_kip_101_on_three_brokers_as_published() -> None:
 def test_kip_101_on_three_brokers_fixed() -> None:
     """The fixed spec of KIP-101 has more states than the published one.
 
-    If a follower must truncate beyond its log end, the fixed action does nothing; the published
-    action is disabled.
+    If the truncation offset is beyond the follower's log end, the published action is disabled; the
+    fixed action is enabled and truncates nothing.
     """
     found = explore(Kip101())
     assert counts(found) == (60_106, 195_532, 22)
@@ -54,8 +54,8 @@ def test_kip_101_loses_a_record_after_two_quick_elections() -> None:
 def test_kip_320_on_three_brokers(as_published: bool) -> None:
     """With three brokers, the published spec of KIP-320 and the fixed one have equal counts.
 
-    The two specs behave differently only if the ISR becomes empty. With the epochs 0 and 1 the
-    controller makes at most two decisions, which cannot empty an ISR of three brokers.
+    The two specs differ only if the ISR becomes empty. With the epochs 0 and 1 the controller makes
+    at most two decisions, which cannot empty an ISR of three brokers.
     """
     found = explore(Kip320(as_published=as_published))
     assert counts(found) == (39_619, 102_220, 22)
