@@ -1,1 +1,1 @@
-"""Conformance: the same raw requests to two systems, and a reason for every difference."""
+"""Conformance: sends the same raw requests to two systems, and explains every difference."""

@@ -27,7 +27,7 @@ REPEATED_AFTER_S: Final = 0.1
 
 
 class Side(Protocol):
-    """One side of a comparison while one sequence of requests runs: a cluster or a recording."""
+    """Answers one sequence of requests for a comparison: a running cluster, or a recording."""
 
     @property
     def is_running(self) -> bool:
@@ -43,7 +43,7 @@ class Side(Protocol):
     def collect(self, index: int, step: Collect, until: float) -> Any: ...
 
     def keep(self, step: Send) -> None:
-        """Stores values of the step's last answer by name, for the requests that come later."""
+        """Stores values from the last answer to this request by name, for later requests."""
         ...
 
     def close(self) -> None: ...

@@ -48,7 +48,7 @@ def join(
 ) -> Begin:
     """Returns a JoinGroup request of the member `letter`.
 
-    A later step collects the answer by the label of the request: `join a` for member `a`.
+    A later step collects the answer by the request's label: `join a` for member `a`.
     """
     send = Send(
         api=Api.JOIN_GROUP,

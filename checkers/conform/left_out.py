@@ -18,7 +18,7 @@ LIBRDKAFKA_MOCK: Final = "librdkafka-mock"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
-    """A kind of requests that are not sent to a system, and the sentence that says why."""
+    """A kind of request that a system does not get, and the reason as a sentence."""
 
     system: str
     api: Api

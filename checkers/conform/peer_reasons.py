@@ -38,7 +38,7 @@ def _is_unreadable(difference: Difference) -> bool:
 
 
 def _beside_other_errors(difference: Difference) -> bool:
-    """Returns whether the two error codes differ, and the compared field is not the error code."""
+    """Returns True if the two error codes differ, and the compared field is not the error code."""
     theirs, ours = (
         fields.get("error_code", "NONE")
         for fields in (difference.system_fields, difference.reference_fields)
@@ -291,9 +291,9 @@ MOCK_ROWS: Final[tuple[Reason, ...]] = (
 
 
 def _others(peer: str) -> tuple[Reason, ...]:
-    """Returns a peer's last reasons: a general one for each kind of request.
+    """Returns the last reasons of a peer's table: a general one for each kind of request.
 
-    They explain every difference that no other reason explains.
+    They explain every difference that no earlier reason explains.
     """
     return (
         _theirs(
@@ -324,6 +324,6 @@ PEERS: Final = {
 def reasons_of(system: str) -> Sequence[Reason]:
     """Returns the table of reasons for a system.
 
-    A system without a table of its own has the table of Apache Kafka.
+    A system without its own table gets that of Apache Kafka.
     """
     return PEERS.get(system, REASONS)

@@ -53,7 +53,7 @@ def always(difference: Difference) -> bool:
 
 
 def beside_an_error(difference: Difference) -> bool:
-    """Returns True if both answers have the same error code, and it is not NONE."""
+    """Returns True if both answers have the same error code other than NONE."""
     here = difference.system_fields.get("error_code")
     return here not in (None, "NONE") and here == difference.reference_fields.get("error_code")
 

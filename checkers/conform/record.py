@@ -21,7 +21,7 @@ KEPT: Final = Path(__file__).with_suffix(".json")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counted:
-    """A reason, the number of pairs of answers that differ by it, and the first difference."""
+    """A reason, the number of pairs of answers that differ by it, and the first such difference."""
 
     name: str
     verdict: str
@@ -46,7 +46,7 @@ class Outcome:
 
 
 def outcome(system: str, seed: int, found: Found, rows: Sequence[Reason], day: str) -> Outcome:
-    """Returns the system's row of `record.json`, with reasons in the order of their table."""
+    """Returns the system's row of `record.json`; its reasons are in the order of `rows`."""
     names = dict.fromkeys(row.name for row in rows if found.explained[row.name])
     by_name = {row.name: row for row in reversed(rows)}
     return Outcome(

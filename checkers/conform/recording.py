@@ -27,7 +27,7 @@ class UnreadableRecording(InputFault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """A recorded sequence: its answers by step index, replayed as one side of a comparison."""
+    """A recorded sequence of requests: returns recorded answers in place of a cluster."""
 
     sequence: Steps
     answers: Mapping[int, Any]

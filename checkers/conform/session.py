@@ -52,7 +52,10 @@ class _Pending:
 
 @dataclass(slots=True)
 class Session:
-    """Runs one sequence on one cluster; `number` makes the names of topics and groups unique."""
+    """Runs one sequence of requests on one cluster.
+
+    `number` makes the names of its topics and groups unique.
+    """
 
     target: Target
     number: int
@@ -80,7 +83,7 @@ class Session:
         return own.replace(self.target.run, "^")
 
     def send(self, step: Send) -> Answer:
-        """Returns the answer to the request; repeats it after errors that every client retries."""
+        """Returns the answer; repeats the request after an error that every client retries."""
         until = time.monotonic() + RETRIES_WITHIN_S
         retried = retried_errors(step)
         while True:
@@ -92,7 +95,7 @@ class Session:
             time.sleep(AGAIN_AFTER_S)
 
     def begin(self, step: Begin) -> None:
-        """Sends the request on a connection of its own, without waiting for the answer.
+        """Sends the request on its own connection, without waiting for the answer.
 
         `collect` returns the answer later.
         """
@@ -216,7 +219,10 @@ class Session:
     # ------------------------------------------------------------ symbols
 
     def resolved(self, value: Any) -> Any:
-        """Returns the value with every symbol replaced by the value that this cluster gave it."""
+        """Returns the value with every symbol replaced by its value on this cluster.
+
+        A symbol is a name such as `~t`, or an object such as `{"$topic_id": "~t"}`.
+        """
         if isinstance(value, str):
             return self.real_name(value)
         if isinstance(value, list | tuple):

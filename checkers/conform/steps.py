@@ -77,13 +77,13 @@ class Send:
 
     @property
     def is_answered(self) -> bool:
-        """True unless the request is a Produce request with acks=0, which has no answer."""
+        """True for every request except a Produce request with acks=0, which has no answer."""
         return self.api is not Api.PRODUCE or self.body.get("acks") != 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begin:
-    """Sends a request on a connection of its own; a later `Collect` waits for its answer."""
+    """Sends a request on its own connection; a later `Collect` waits for the answer."""
 
     label: str
     send: Send
@@ -143,7 +143,7 @@ def bound(*names: str, plus: int = 0, otherwise: int | str = 0) -> dict[str, Any
 
 
 def topic_id(topic: str) -> dict[str, Any]:
-    """Returns the symbol for a topic's id; all topics that do not exist have one made-up id."""
+    """Returns the symbol for a topic's id; all missing topics share one made-up id."""
     return {"$topic_id": topic}
 
 

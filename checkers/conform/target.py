@@ -174,7 +174,7 @@ class Target:
 
 
 def fields_of(answer: Answer) -> dict[str, Any]:
-    """Returns the fields of the answer; raises NotReady if there is no answer."""
+    """Returns the fields of the answer; raises NotReady if the broker did not answer."""
     if isinstance(answer, str):
         raise NotReady(answer)
     return answer

@@ -85,7 +85,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokenAssumption:
-    """An assumption that the history breaks, with the first rows that break the assumption."""
+    """An assumption that the history breaks, with the first rows that break it."""
 
     assumption: Assumption
     count: int
@@ -215,8 +215,8 @@ def _decisions(
 def _to_show(worst: Iterable[tuple[Row, ...]]) -> set[int]:
     """Returns the operations that a report shows.
 
-    These are the operations in the worst rows of each anomaly, and operations shortly before and
-    after them.
+    These are the operations in the worst rows of each anomaly, and operations at nearly the same
+    time.
     """
     ops: set[int] = set()
     for rows in worst:

@@ -222,9 +222,9 @@ def _checkers_for(wanted: set[str]) -> list[AnomalyChecker]:
 
 
 def invalid_rows(columns: tuple[str, ...]) -> Stage[pa.Table]:
-    """Returns a stage that finds the column rules that rows of the history break.
+    """Returns a stage that finds rows with invalid columns.
 
-    Each broken rule is returned with one operation that breaks it.
+    The result has each broken rule once, with one operation that breaks it.
     """
     title = "checking that rows are valid"
     kernel = Kernel(title, columns, reading.ODD, reading.odd_rows, is_guard=True)

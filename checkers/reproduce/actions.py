@@ -38,7 +38,7 @@ def pause_for(seconds: float) -> Do:
 
 
 def create_topic(*replicas: int, **configs: str) -> Do:
-    """Creates the topic: each partition on the named brokers, with some configurations.
+    """Creates the topic, with each partition on the named brokers and with some configurations.
 
     In the name of a configuration, `_` stands for `.`.
     """
@@ -83,7 +83,7 @@ def restart(action: Ability, broker: int) -> Do:
 
 
 def send(*values: str, acks: Acks = "all", key: bytes | None = None) -> Do:
-    """Sends records with confluent-kafka, one at a time: each after the answer to the last."""
+    """Sends records with confluent-kafka one by one, each after the answer to the previous one."""
     return lambda stage: stage.send([*values], acks, key)
 
 
@@ -126,7 +126,7 @@ def transaction(
 ) -> Do:
     """Sends one request as the transactional producer.
 
-    The error in the answer is kept for the check `is_noted`.
+    The check `is_noted` reads the error in the answer.
     """
 
     def do(stage: Stage) -> None:
@@ -198,7 +198,7 @@ def set_config(kind: int, resource: str, name: str, value: str) -> Do:
 def elect_preferred(at: int) -> Do:
     """Requests the election of the partition's first replica.
 
-    The request goes to the broker `at`.
+    The request goes to broker `at`.
     """
 
     return lambda stage: stage.administration(at).elect([stage.place])

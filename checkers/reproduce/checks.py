@@ -108,7 +108,7 @@ def _ranges(offsets: list[int]) -> str:
 
 
 def acted(rule: str, times: int) -> Check:
-    """Checks how many requests or responses a rule of the proxies has affected."""
+    """Checks how many requests or responses a proxy rule has affected."""
 
     def check(stage: Stage) -> Seen:
         active = stage.rules[rule]
@@ -154,7 +154,7 @@ def copied(value: str, *nodes: int) -> Check:
 
 
 def log_has(count: int, node: int) -> Check:
-    """Checks how many records the broker's log of the partition has, with markers."""
+    """Checks how many records, including markers, the broker's log of the partition has."""
 
     def check(stage: Stage) -> Seen:
         found = len(stage.values_of(node))
@@ -180,9 +180,9 @@ def was_read(stage: Stage) -> Seen:
 
 
 def is_noted(error: str | None = None) -> Check:
-    """Checks the error in the answer to the last transactional request, which the stage keeps.
+    """Checks the error in the answer to the last transactional request.
 
-    If `error` is None, the check accepts any answer.
+    If `error` is None, any answer passes.
     """
 
     def check(stage: Stage) -> Seen:

@@ -29,7 +29,7 @@ Ended = Callable[[str, Outcome, int | None, str | None], None]
 
 @dataclass(slots=True)
 class JavaProducer:
-    """A Java producer in another process; `ended` is called when a record succeeds or fails."""
+    """A Java producer in another process; calls `ended` when a record succeeds or fails."""
 
     process: subprocess.Popen[str]
     ended: Ended

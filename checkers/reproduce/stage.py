@@ -90,7 +90,7 @@ class Stage:
     def lose_disk(self, broker: int, *, listed: bool) -> None:
         """Deletes the last log directory of a broker that is down.
 
-        With `listed`, the directory stays in log.dirs, and the broker finds an empty disk.
+        With `listed`, log.dirs keeps the directory, and the broker will find an empty disk.
         """
         self.cluster.lose_disk(broker, listed=listed)
         self.faults.append(Fault(at_ns=time.monotonic_ns(), do="lose-disk", node=broker))
@@ -288,7 +288,7 @@ class Stage:
         return self._client
 
     def transactions(self, version: int) -> RawTransactions:
-        """Returns the producer that sends each transactional request by itself; creates it once."""
+        """Returns the producer that sends transactional requests one by one; creates it once."""
         if self._raw is None:
             self._raw = RawTransactions(self.call, self.topic.name, version)
         return self._raw

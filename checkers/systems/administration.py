@@ -140,7 +140,7 @@ def prefer(system: System, broker: int) -> None:
 
 
 def elect_preferred(system: System, broker: int) -> None:
-    """Makes the first replica of every partition its leader, where it is in sync."""
+    """Makes the first replica of each partition its leader, if this replica is in sync."""
     del broker  # any broker passes the request on to the controller
     administration_of(system).elect()
 

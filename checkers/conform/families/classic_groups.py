@@ -51,7 +51,7 @@ class _Classic:
         self.sync("a")
 
     def request_id(self, letter: str) -> None:
-        """Adds the first JoinGroup of a dynamic member, to get the member's id (KIP-394)."""
+        """Adds a new member's first JoinGroup, whose answer has the member's id (KIP-394)."""
         if self.join_version >= 4 and not self.static:
             begun = self.join(letter, note="join without a member id")
             self.draw.add(begun, Collect(label=begun.label, within_ms=SOON_MS))
@@ -195,7 +195,7 @@ class _Classic:
         self.sync(self.alive + new[0])
 
     def rejoin(self) -> None:
-        """Adds a JoinGroup of every member, first that of the leader, which begins a generation."""
+        """Adds a JoinGroup of each member, first the leader's, which begins a new generation."""
         if self.alive.startswith("a"):
             self.rebalance(self.alive)
 

@@ -1,4 +1,4 @@
-"""The random choices of a sequence, all from one seed, and the steps that result from them."""
+"""The random choices of a sequence of requests, all from one seed, and the resulting steps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Case = tuple[str, Any]  # the note of a request, and its options
 
 @dataclass(slots=True)
 class Draw:
-    """A sequence under construction: its random numbers, and the steps drawn so far."""
+    """A sequence of requests under construction: its random numbers, and its steps so far."""
 
     random: Random
     steps: list[Step] = field(default_factory=list[Step])
@@ -27,7 +27,7 @@ class Draw:
         self.steps += steps
 
     def version(self, api: Api, first: int = 0, last: int = 99) -> int:
-        """Returns a random version of an API: one in Kafka's protocol, between two bounds."""
+        """Returns a random version of the API that Kafka has, between `first` and `last`."""
         known = VERSIONS[api]
         return self.random.randint(max(first, known.first_answered), min(last, known.last))
 
@@ -49,6 +49,6 @@ class Draw:
         return self.random.choices(values, weights)[0]
 
     def repeat(self, times: int, rows: Weighted[Callable[[], None]]) -> None:
-        """Calls functions of `rows`, each drawn by its weight; `times` is the number of calls."""
+        """Calls `times` functions, each chosen at random by its weight in `rows`."""
         for _ in range(times):
             self.weighted(rows)()

@@ -131,7 +131,7 @@ class _Groups:
 
 
 def group_administration(draw: Draw) -> tuple[Topic, ...]:
-    """Adds the requests of an administrator of groups; the shared topics are enough for them."""
+    """Adds the requests of an administrator of groups, which need only the shared topics."""
     it = _Groups(draw)
     draw.repeat(
         14,

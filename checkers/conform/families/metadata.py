@@ -1,4 +1,4 @@
-"""Metadata, topics and their settings, coordinators, and the versions that a broker offers."""
+"""Requests for metadata, topics and their settings, coordinators, and supported versions."""
 
 from __future__ import annotations
 

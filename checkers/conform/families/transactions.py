@@ -132,7 +132,7 @@ class _Transactions:
     def await_markers(self) -> None:
         """Adds an AddPartitionsToTxn request that only verifies partitions.
 
-        The request is sent again until the markers of the former transaction are written.
+        The request is repeated until the markers of the previous transaction are written.
         """
         note = "verify until the markers are written"
         self.draw.add(add_partitions(note, ID, TOPIC, NAME, version=4, verify_only=True))

@@ -17,7 +17,7 @@ _PIECES: Final = pa.schema([("op", pa.int64())])
 
 
 def empty(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns a finding with one row if the history has no operation, else without rows."""
+    """Returns a finding: one row if the history has no operation, no rows otherwise."""
     del context
     some = yield from collect(
         Stage(

@@ -35,12 +35,12 @@ WORDS: Final = pa.schema([("word", pa.int64()), ("bits", pa.int64())])
 
 
 def word_of(number: Ints) -> Ints:
-    """Returns, for each number, the index of the 64-bit word that contains the number's bit."""
+    """Returns, for each number, the index of the 64-bit word that has its bit."""
     return number >> WORD_BITS
 
 
 def bit_of(number: Ints) -> Bits:
-    """Returns a 64-bit word for each number, in which only this number's bit is set."""
+    """Returns, for each number, a 64-bit word in which only its bit is set."""
     return ONE << (number & LAST_BIT).astype(np.uint64)
 
 
@@ -72,14 +72,17 @@ def count(bits: Bits) -> int:
 
 
 def members(word: Ints, bits: Bits) -> tuple[Ints, Ints]:
-    """Returns two arrays with an entry for each set bit: the row of its word, and its number."""
+    """Returns two arrays with an entry for each set bit: the row of its word, and its number.
+
+    The number of a bit is its index in the whole bitset.
+    """
     flags = np.unpackbits(bits.view(np.uint8).reshape(-1, 8), axis=1, bitorder="little")
     row, bit = np.nonzero(flags)
     return row, (word[row] << WORD_BITS) + bit
 
 
 def packed(numbers: Ints) -> pa.Table:
-    """Packs the numbers, which may repeat, into a table with the 64-bit words of a bitset."""
+    """Returns the bitset of the numbers, which may repeat, as a table of 64-bit words."""
     numbers = np.sort(numbers, kind="stable")  # mostly long runs are sorted already
     starts = run_starts(word_of(numbers))
     bits = union_of_runs(bit_of(numbers), starts)

@@ -30,7 +30,7 @@ _SEPARATE_POOL: Final = "mimalloc"
 
 @cache
 def keep_freed() -> None:
-    """Makes this process keep memory that it frees from now on; only glibc supports this."""
+    """Makes this process keep the memory that it frees, for later use; only glibc supports this."""
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
         libc.mallopt(_MMAP_THRESHOLD, _LARGEST)
         libc.mallopt(_ARENA_MAX, 1)

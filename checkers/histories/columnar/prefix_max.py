@@ -75,14 +75,14 @@ class PrefixMaxIndex:
         return rows.compress(passed)
 
     def restricted_to(self, included: Mask) -> PrefixMaxIndex:
-        """Returns an index in which only the `included` rows count for the maxima."""
+        """Returns a copy of the index whose maxima count only the `included` rows."""
         own = np.where(included.take(self.rows), self.own, _EXCLUDED)
         return replace(self, own=own, packed=np.maximum.accumulate(own))
 
     def exceeded(self, group: Codes, offset: Ints, time_ns: Ints) -> Mask:
-        """Returns a mask of the queries whose group had a value above `offset` before `time_ns`.
+        """Returns a mask of queries: True if the group had a value above `offset` before `time_ns`.
 
-        All three parameters have one entry for each query.
+        Each parameter has one entry for each query.
         """
         facts = len(self.instants)
         if not facts:
@@ -100,7 +100,7 @@ class PrefixMaxIndex:
         return broken
 
     def furthest(self, at: Ints) -> Ints:
-        """Returns, for each position in the index, the row that has its group's maximum so far."""
+        """Returns, for each position in the index, the row with its group's maximum up to there."""
         return self.rows[np.searchsorted(self.packed, self.packed[at])]
 
 

@@ -93,7 +93,7 @@ def _width(column: Ints) -> int:
 
 
 def _in_order(first: Ints, *rest: Ints) -> bool:
-    """Returns True if a fast check shows that the rows have the order of `grouping_order`."""
+    """Returns True only if the rows have the order of `grouping_order`; False if this is unsure."""
     changes = first[1:] != first[:-1]
     same = ~changes
     for column in rest:

@@ -59,7 +59,7 @@ class ObservedOffsets:
 def observed_offsets(batch: Batch, isolation: Isolation) -> ObservedOffsets:
     """Returns the batch's rows with an offset, in completion order.
 
-    The parameter `isolation` is the level of readers whose isolation level is not recorded.
+    `isolation` is the level of all readers whose isolation level is not recorded.
     """
     return batch.derived(("observed offsets", isolation), lambda it: _observed(it, isolation))
 
@@ -94,9 +94,9 @@ def _observed(batch: Batch, isolation: Isolation) -> ObservedOffsets:
 
 
 def reads_uncommitted(batch: Batch, isolation: Isolation) -> Mask:
-    """Returns True for each row of a reader at read_uncommitted.
+    """Returns a mask: True for each row of a reader at read_uncommitted.
 
-    The parameter `isolation` is the level of readers whose isolation level is not recorded.
+    `isolation` is the level of all readers whose isolation level is not recorded.
     """
     recorded = batch.is_in("isolation", "read_uncommitted")
     if isolation == "read_uncommitted":

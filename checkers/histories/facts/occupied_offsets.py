@@ -91,7 +91,7 @@ class OffsetCounts:
 
     @classmethod
     def of(cls, words: pa.Table) -> OffsetCounts:
-        """Builds the offsets from the 64-bit words that all batches packed, as KEY_WORDS."""
+        """Builds the set from `words`: the rows of KEY_WORDS of all batches."""
         batch = Batch(words)
         key, word = batch.ints("key"), batch.ints("word")
         keys, present = distinct(key), distinct(word)
@@ -106,7 +106,7 @@ class OffsetCounts:
         return cls(index, bits, np.r_[0, np.cumsum(records)])
 
     def between(self, key: Ints, first: Ints, end: Ints) -> Ints:
-        """Returns the number of records at offsets from `first` up to, but excluding, `end`."""
+        """Returns the number of records from offset `first` up to, but excluding, `end`."""
         counts = np.zeros(len(key), dtype=np.int64)
         if not len(self.bits):
             return counts
@@ -120,7 +120,7 @@ class OffsetCounts:
         return counts
 
     def next_from(self, key: Ints, first: Ints) -> Ints:
-        """Returns the lowest offset from `first` on that holds a record; the key must have one."""
+        """Returns the lowest offset from `first` on that has a record; the key must have one."""
         rank = self._rank(key, first)
         at = np.searchsorted(self.before, rank, side="right") - 1
         bits, skipped = self.bits[at], rank - self.before[at]
@@ -132,7 +132,7 @@ class OffsetCounts:
         return (word << WORD_BITS) + zeros
 
     def _rank(self, key: Ints, offset: Ints) -> Ints:
-        """Counts the records of all lower keys, and the records of the key at lower offsets."""
+        """Returns how many records come before each offset, with all records of lower keys."""
         at, found = self.index.find(key, word_of(offset))
         rank: Ints = self.before[at]
         below = self.bits[at[found]] & (bit_of(offset[found]) - ONE)
@@ -152,7 +152,7 @@ class OccupiedOffsets:
 
     @classmethod
     def of(cls, words: pa.Table) -> OccupiedOffsets:
-        """Builds the offsets from the 64-bit words that all batches packed, as KEY_WORDS."""
+        """Builds both sets from `words`: the rows of KEY_WORDS of all batches."""
         everything = OffsetCounts.of(words)
         clean = words.filter(words["clean"])
         return cls(everything if len(clean) == len(words) else OffsetCounts.of(clean), everything)

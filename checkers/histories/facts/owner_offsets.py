@@ -48,7 +48,10 @@ OWNER_WORDS: Final = pa.schema(
 
 
 def packed_offsets(owner: Ints, key: Ints, offset: Ints, batch: int) -> pa.Table:
-    """Packs the offsets, which may repeat, into 64-bit words, as rows of OWNER_WORDS."""
+    """Returns the offsets, which may repeat, as bits: rows of OWNER_WORDS.
+
+    There is one row for each owner, key and 64-bit word.
+    """
     word, bit = word_of(offset), bit_of(offset)
     starts = run_starts(owner, key, word)  # consecutive rows are mostly in one word
     if not len(starts):

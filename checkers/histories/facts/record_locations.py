@@ -109,7 +109,7 @@ def _rows(batch: Batch, wanted: Mask, group: Any, isolation: Isolation) -> pa.Ta
 
 
 def records_of(batch: Batch, isolation: Isolation) -> pa.Table:
-    """Returns the batch's rows as records: operation, role, key, offset and value of each."""
+    """Returns the operation, role, key, offset and value of each row of the batch."""
     every = np.ones(len(batch), np.bool_)
     return _rows(batch, every, _by_value, isolation).select(RECORD_COLUMNS)
 

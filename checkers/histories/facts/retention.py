@@ -29,7 +29,7 @@ _STARTS: Final = pa.schema([("key", pa.int64()), ("offset", pa.int64())])
 
 @dataclass(frozen=True, slots=True)
 class LogStarts:
-    """The first offset that must still have its record, for each log that may have lost records."""
+    """For each key whose old records may be deleted, the first offset that must have a record."""
 
     keys: Ints  # ascending
     offsets: Ints

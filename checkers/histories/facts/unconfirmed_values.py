@@ -195,7 +195,7 @@ def sends_without_offset(isolation: Isolation) -> Stage[pa.Table]:
 
 
 def find_unconfirmed_sends(isolation: Isolation, sends: Batch) -> Plan[UnconfirmedValues]:
-    """Returns all rows about the values of `sends`, which have no acknowledged offset."""
+    """Returns all rows about the values of `sends`: the sends without an acknowledged offset."""
     if not len(sends):
         return NO_UNCONFIRMED_VALUES
     keys, values = sends.ints("key"), sends.ints("value")

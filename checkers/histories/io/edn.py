@@ -230,7 +230,7 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def _number(token: str) -> int | str:
-    """Returns the integer, or its digits as text if Python refuses to convert so many digits."""
+    """Returns the integer; or its digits as text if Python refuses to convert so many."""
     try:
         return int(token)
     except ValueError:

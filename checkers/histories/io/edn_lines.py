@@ -62,7 +62,7 @@ def entries(lines: Iterable[str]) -> Iterator[tuple[int, Form]]:
 def as_map(line: str) -> Form:
     """Returns the EDN map on the line.
 
-    Raises ValueError, TypeError or RecursionError if the line is no map that JSON can represent.
+    Raises ValueError, TypeError or RecursionError if JSON cannot represent the line as a map.
     """
     if line[:1] != "{" or _SLOW_ONLY.search(line):
         raise _NotJson

@@ -175,7 +175,7 @@ def _overlapping(ordered: Sequence[RowRange], first: int, last: int) -> Iterator
 
 
 def reads_per_row(partitions: Sequence[HistoryPartition], row_ranges: Sequence[RowRange]) -> float:
-    """Returns how often a row is read on average when each partition is read once."""
+    """Returns how many times a row is read on average if each partition is read once."""
     rows = sum(row_range.rows for row_range in row_ranges)
     return (
         sum(s.rows for partition in partitions for s in partition.row_ranges) / rows

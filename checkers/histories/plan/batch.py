@@ -65,7 +65,7 @@ class Batch:
         return self._once(("codes", name), lambda: codes.astype(np.int64)), texts
 
     def narrow_codes(self, name: str) -> tuple[Codes, pa.Array]:
-        """Returns the same as `codes`, but with the integer type in which the column is stored."""
+        """Returns the same as `codes`, but as the integer type in which the column is stored."""
         return self._once(("narrow_codes", name), lambda: _dictionary(self.table[name]))
 
     def fingerprints(self, name: str) -> Ints:
@@ -89,7 +89,7 @@ class Batch:
         return concatenated_ranges(first, end - first)
 
     def where(self, rows: Mask | Ints, columns: Sequence[str] = ()) -> Batch:
-        """Returns a batch with some of the rows; if columns are named, with only these columns."""
+        """Returns a batch with only some rows, and with only the named columns if any are named."""
         at = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
         table = self.table.select(columns) if columns else self.table
         some = table.take(pa.array(at)) if len(at) else table.schema.empty_table()

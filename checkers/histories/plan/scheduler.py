@@ -125,7 +125,7 @@ class _Requests:
         return any(one.source is source for one in self.waiting)
 
     def take(self, source: Source | None) -> list[_Waiting]:
-        """Removes and returns the requests that read a source; with None, requests for texts."""
+        """Removes and returns the requests that read `source`; if None, the requests for texts."""
         ready = [one for one in self.waiting if one.source is source]
         self.waiting = [one for one in self.waiting if one.source is not source]
         return ready

@@ -153,7 +153,7 @@ class Cluster:
             time.sleep(0.2)
 
     def _has_started(self, broker: int) -> bool:
-        """True if the broker's current process has logged that it is ready.
+        """Returns True if the broker's current process has logged that it is ready.
 
         Metadata is not enough: brokers list a killed broker until its session ends.
         """

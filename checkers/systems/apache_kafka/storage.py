@@ -42,7 +42,7 @@ def format_first(java: Sequence[str], properties: Path, features: Mapping[str, i
 
 
 def copy_to(formatted: Path, others: Iterable[tuple[int, Path]]) -> None:
-    """Copies a formatted folder to a new folder for each other node.
+    """Copies a formatted folder for each other node.
 
     `others` has the number and the new folder of each node.
     """

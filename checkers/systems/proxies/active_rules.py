@@ -88,7 +88,7 @@ class ActiveRules:
         return active
 
     def lift(self, active: ActiveRule) -> None:
-        """Ends the rule, if it is in force, and delivers the bytes that it holds."""
+        """Ends the rule if it is in force, and delivers the bytes that it has held back."""
         with self._lock:
             if active.lifted:
                 return
@@ -145,7 +145,7 @@ class ActiveRules:
             )
 
     async def passable(self, *pairs: tuple[int, int]) -> None:
-        """Waits until no cut holds back the bytes from the sender to the receiver."""
+        """Waits until no rule cuts any of the links; a link is a sender and a receiver."""
         while any(self.is_cut(*pair) for pair in pairs):
             await self._changed.wait()
 

@@ -68,7 +68,7 @@ class Match:
     count: int | None = None
 
     def selects(self, sender: int, receiver: int, header: Header) -> bool:
-        """Returns whether nodes, API and client id match; ignores how many matched before."""
+        """Returns whether the nodes, the API and the client id match; does not count matches."""
         client_id = header.client_id or ""
         return (
             self.sender in (None, sender)
@@ -115,7 +115,7 @@ class Match:
         return wanted in (None, topic)
 
     def selects_occurrence(self, number: int) -> bool:
-        """Returns whether the rule selects the matching request with this number, from 1 on."""
+        """Returns whether the rule acts on the matching request `number`, counted from 1."""
         last = None if self.count is None else self.first + self.count - 1
         return number >= self.first and (last is None or number <= last)
 
@@ -146,7 +146,7 @@ class DropRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hold:
-    """Delays a request or its response, and with it all that follows on the connection."""
+    """Delays a request or its response, and everything after it on the connection."""
 
     of: Match
     part: Literal["request", "response"] = "request"

@@ -64,7 +64,7 @@ def ww_between_blocks(ends: Batch) -> pa.Table:
 
 
 def log_records_of_ends(ends: Batch) -> LogRecords:
-    """Converts a table to LogRecords: the records at the ends of blocks of 65,536 offsets."""
+    """Returns, as LogRecords, the records at the ends of blocks; a block is 65,536 offsets."""
     order, _ = runs(ends.ints("key"), ends.ints("offset"), ends.ints("value"))
     key, offset, value, sender, last = (
         ends.ints(name)[order] for name in ("key", "offset", "value", "sender", "last")

@@ -283,7 +283,7 @@ def _cycles_among(
 def neighbours(cycles: Sequence[Ints]) -> Pairs:
     """Returns all pairs of consecutive operations of the cycles.
 
-    The last operation of a cycle and its first are such a pair too.
+    The last and the first operation of a cycle are such a pair too.
     """
     after = (np.roll(cycle, -1) for cycle in cycles)
     return Pairs.of(np.concatenate([_NO_OPS, *cycles]), np.concatenate([_NO_OPS, *after]))

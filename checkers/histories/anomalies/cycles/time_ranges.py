@@ -40,9 +40,9 @@ class InfoSenders:
     times: Ints
 
     def time(self, ops: Ints) -> Ints:
-        """Returns the logical time of each operation.
+        """Returns the logical time of each operation in `ops`.
 
-        Each operation must have ended ok, or be one of the senders in this object.
+        Each of them must have ended ok, or be one of the senders in this object.
         """
         times = 2 * ops
         some = np.flatnonzero(self.ops.has(ops))
@@ -60,7 +60,7 @@ class TimeRanges:
 
     @classmethod
     def of(cls, back: Batch, info_senders: InfoSenders) -> TimeRanges:
-        """Returns the union of the time ranges of dependencies that lead back in time."""
+        """Returns the union of the time ranges of `back`: dependencies that lead back in time."""
         begin, end = info_senders.time(back.ints("second")), info_senders.time(back.ints("first"))
         order = np.argsort(begin)
         begin, end = begin[order], np.maximum.accumulate(end[order])
@@ -74,7 +74,7 @@ class TimeRanges:
     def contain(self, first: Ints, second: Ints) -> Ints:
         """Returns the indexes of the dependencies that are inside one of the time ranges.
 
-        A dependency is the logical times of its two operations.
+        `first` and `second` have the logical times of the two operations of each dependency.
         """
         some = np.flatnonzero(self.covered.has(first >> 1))
         first, second = first.take(some), second.take(some)

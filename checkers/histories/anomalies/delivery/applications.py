@@ -27,7 +27,7 @@ DeliveredAt = tuple[int, int]  # operation, position
 class Repeated:
     """A record that an application received a second time.
 
-    `first` has the first delivery; it is None until this delivery has been looked up.
+    `first` is the first delivery, or None while it is not known.
     """
 
     second: DeliveredAt
@@ -39,7 +39,7 @@ class Repeated:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A record that an application skipped; its value is NULL until it is looked up."""
+    """A record that an application skipped; `value` is NULL while it is not known."""
 
     key: int
     offset: int

@@ -1,4 +1,4 @@
-"""Functions that find, in one batch, the offsets delivered to each application, as bits."""
+"""Kernels that find the offsets delivered to each application, as bits of 64-bit words."""
 
 from __future__ import annotations
 

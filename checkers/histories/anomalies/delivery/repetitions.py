@@ -44,7 +44,7 @@ from checkers.histories.plan.stage import (
 def find_repetitions(
     applications: dict[int, Application], ok: pa.Table, delivered: OwnerOffsets
 ) -> Plan[None]:
-    """Sets the first repetition of each application: the record's first and second delivery."""
+    """Stores, in each application, the first repeated record: its first and second delivery."""
     again = delivered.where(delivered.repeated != 0)
     where = {
         owner: int(again.repeated_in[some].min()) for owner, some in rows_by_owner(again.owner)

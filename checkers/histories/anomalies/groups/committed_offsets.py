@@ -56,7 +56,7 @@ COUNT: Final = int64_schema("count")
 def fetched(isolation: Isolation, batch: Batch) -> pa.Table:
     """Returns all committed offsets that groups fetched successfully in the batch.
 
-    The parameter `isolation` is the level of readers whose isolation level is not recorded.
+    `isolation` is the level of all readers whose isolation level is not recorded.
     """
     observed = batch.is_in("kind", "fetch_offset") & batch.is_in("outcome", "ok")
     few = batch.where(observed & batch.is_valid("group"), FETCH_COLUMNS)
@@ -191,7 +191,7 @@ def first_two(of: Batch) -> Batch:
 
 @dataclass(frozen=True, slots=True)
 class KnownOffsets:
-    """The offsets that groups have certainly committed, and from which time on each is certain."""
+    """The offsets that groups certainly committed, and the time from which each is certain."""
 
     register: Ints
     offset: Ints

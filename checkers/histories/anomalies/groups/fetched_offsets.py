@@ -210,7 +210,7 @@ def distinct_rows(rows: pa.Table) -> pa.Table:
 
 
 def _went_backwards(of: FetchedOffsets, higher: Batch) -> Plan[Finding]:
-    """Finds fetches whose offset is below an offset that an earlier commit or fetch has proven."""
+    """Finds fetches with a lower offset than an earlier commit or fetch has proven."""
     fetches = of.fetches
     best = np.full((len(fetches), 2), LONG_AGO)  # offset, and the negated operation
     redo = np.zeros(len(fetches), dtype=np.bool_)

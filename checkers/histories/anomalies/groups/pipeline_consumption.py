@@ -36,14 +36,20 @@ def polled_rows(batch: Batch, rows: Mask) -> Ints:
 
 
 def delivered_words(batch: Batch) -> pa.Table:
-    """Returns the offsets that groups polled, as words of a bitset; failed polls do not count."""
+    """Returns, as bits of 64-bit words, the offsets that groups polled.
+
+    Failed polls do not count.
+    """
     rows = polled_rows(batch, ~batch.is_in("outcome", "fail"))
     group, key = batch.fingerprints("group")[rows], batch.fingerprints("key")[rows]
     return packed_offsets(group, key, batch.ints("offset")[rows], batch.number)
 
 
 def steps_of(batch: Batch) -> Batch:
-    """Returns one row for each committed pipeline transaction and key: highest committed offset."""
+    """Returns the highest offset that each pipeline transaction committed for each key.
+
+    Only transactions that ended ok have rows.
+    """
     return batch.derived(("steps",), _made_steps)
 
 
@@ -88,7 +94,7 @@ def _made_inputs(batch: Batch) -> Ints:
 
 
 def consumed_words(batch: Batch) -> pa.Table:
-    """Returns the offsets of records that committed transactions consumed, as words of a bitset."""
+    """Returns, as bits of 64-bit words, the record offsets that committed transactions consumed."""
     rows = input_rows(batch)
     group, key = batch.fingerprints("group")[rows], batch.fingerprints("key")[rows]
     return packed_offsets(group, key, batch.ints("offset")[rows], batch.number)
@@ -129,7 +135,7 @@ def per_register(observed: pa.Table) -> pa.Table:
 def unreported_steps(batch: Batch) -> pa.Table:
     """Returns, for each group, when its first unreported transaction began.
 
-    A transaction is unreported if its outcome is `info` and it reported no poll.
+    A transaction is unreported if its outcome is `info` and its polls are not recorded.
     """
     op = batch.ints("op")
     starts = run_starts(op)

@@ -82,7 +82,7 @@ def offsets_with_two_values(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def locations_with_several_values(committed: Ints) -> Stage[pa.Table]:
-    """Returns a stage that collects the values at offsets where several values were observed."""
+    """Returns a stage that collects the values of each offset with several observed values."""
     return Stage(
         Source.RECORD_LOCATIONS,
         Kernel(

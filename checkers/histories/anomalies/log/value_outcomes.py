@@ -76,7 +76,7 @@ _LAST: Final = pa.schema([("op", pa.int64())])
 
 
 def value_outcomes(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the values that are unseen, that are aborted reads, or that nobody sent."""
+    """Finds unseen values, aborted reads, and values that nobody sent."""
     unconfirmed, kept = context.unconfirmed, context.log_starts
     seen, placeless, last = yield from in_parallel(
         collect(

@@ -38,7 +38,7 @@ ASSIGNMENTS: Final = pa.schema([("process", pa.int64()), ("op", pa.int64()), ("k
 def assignments(batch: Batch) -> pa.Table:
     """Returns a row for each key of each assignment that did not fail.
 
-    Each assignment has one more row, with the key NULL.
+    Each assignment also has one row with the key NULL, by which assignments are counted.
     """
     rows = np.flatnonzero(batch.is_in("f", *ASSIGNING) & ~batch.is_in("outcome", "fail"))
     process, op = batch.ints("process")[rows], batch.ints("op")[rows]
@@ -56,7 +56,7 @@ def assignments(batch: Batch) -> pa.Table:
 def assignments_without(assigned: Batch, process: Ints, key: Ints, op: Ints) -> Ints:
     """Returns, for each operation and key, how many earlier assignments left out the key.
 
-    Only assignments of the operation's own process count.
+    Only assignments of the same process count.
     """
     if not len(assigned):
         return np.zeros(len(op), dtype=np.int64)

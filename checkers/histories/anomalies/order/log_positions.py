@@ -104,7 +104,7 @@ class LogPositions:
         return located
 
     def first_skippable(self, kind: int, key: Ints, first: Ints) -> Ints:
-        """Returns the lowest offset of a record that a process can skip after offset `first`."""
+        """Returns, for each key, the lowest offset above `first` that a process can skip."""
         return first + 1 if kind == SENDS else np.maximum(first + 1, self.log_starts.of(key))
 
     def skipped_count(self, kind: int, key: Ints, first: Ints, second: Ints, dirty: Mask) -> Ints:

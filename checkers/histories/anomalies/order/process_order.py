@@ -160,7 +160,10 @@ def _outranked(locations_with_several_values: Batch) -> Plan[Batch]:
 
 
 def _with_first_skipped(positions: LogPositions, wrong: Batch) -> Plan[Batch]:
-    """Adds to each skip the first skipped record, and an operation that proves this record."""
+    """Adds columns to the rows that skip records: the first skipped record, and its proof.
+
+    The proof is an operation that sent or polled the record.
+    """
     key, kind = wrong.ints("key"), wrong.ints("kind")
     everything = (kind == SENDS) | (wrong.ints("role") >= UNCOMMITTED)
     skips = wrong.ints("skipped_count") > 0

@@ -69,7 +69,10 @@ def steps_across_batches(
 def _between_batches(
     kind: int, positions: LogPositions, assigned: Batch, records: Records, row_type: Ints
 ) -> list[pa.Table]:
-    """Connects a process's last record of a key in a batch to its first one in a later batch."""
+    """Finds wrong steps between the records of a key that a process used in different batches.
+
+    A step leads from the process's last record in a batch to its first one in a later batch.
+    """
     if not len(row_type):
         return []
     group = np.cumsum(np.diff(hash_of_pair(records.process, records.key), prepend=0) != 0)

@@ -69,7 +69,7 @@ class LogEnds:
     def of(cls, spans: Batch, steps: Batch, held_back: Ints) -> Self:
         """Builds the index of log ends from the summaries of all batches.
 
-        The parameter `held_back` has the keys that transactions send to.
+        `held_back` has the keys that transactions send to.
         """
         began_ns, ended_ns = spans.ints("began_ns"), spans.ints("ended_ns")
         order = np.lexsort([ended_ns, began_ns])
@@ -222,7 +222,7 @@ def find_contradictions(
 
 
 def _witnesses(isolation: Isolation, suspects: Batch, batch: Batch) -> pa.Table:
-    """Returns, for each check, the highest log end in the batch that contradicts it."""
+    """Returns, for each row of `suspects`, the highest log end in the batch that contradicts it."""
     batch = _of_keys(batch, suspects.ints("key"))
     of = observed_offsets(batch, isolation)
     number_of = {key: number for number, key in enumerate(of.keys.tolist())}

@@ -111,7 +111,7 @@ def _staged(batch: Batch) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class _Fetches:
-    """An index of fetches, to find the commits whose offsets they may return."""
+    """An index of fetches, for finding commits whose offsets may have been fetched."""
 
     all: Batch
     latest: Batch  # the last fetch of each register to begin; registers ascend

@@ -59,7 +59,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingRecord:
-    """An unread record, an upper bound of its offset, and a reader that passed this bound."""
+    """An unread record, an upper bound of its offset, and a reader beyond this bound."""
 
     op: int
     key: int
@@ -150,7 +150,7 @@ def missing(
 
 
 def missing_columns(gone: list[MissingRecord]) -> Plan[dict[str, pa.Array]]:
-    """Returns the columns that describe missing records, with one row for each record.
+    """Returns the columns that describe missing records: one row for each record.
 
     The rows of several anomalies begin with these columns.
     """

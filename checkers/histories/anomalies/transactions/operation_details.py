@@ -33,7 +33,7 @@ _SPANS: Final = int64_schema("first_ns", "last_ns", "ascending")
 
 
 def operation_details(ops: Ints) -> Stage[pa.Table]:
-    """Returns a stage that collects kind, times and number of sends of the operations `ops`."""
+    """Returns a stage that collects the kind, times and number of sends of the operations `ops`."""
     ops = distinct(ops)
     run = partial(_details, ops)
     return Stage(

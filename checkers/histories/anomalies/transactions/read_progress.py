@@ -23,7 +23,10 @@ _FURTHEST: Final = int64_schema("key", "offset", "op")
 
 
 def progress_in(isolation: Isolation, batch: Batch) -> pa.Table:
-    """Returns, for each key, the highest offset that a reader polled, and its first reader."""
+    """Returns, for each key, the highest polled offset, and the first operation that polled it.
+
+    Only successful polls at read_committed count.
+    """
     polls = batch.is_in("outcome", "ok") & batch.is_in("kind", "poll") & batch.is_valid("offset")
     rows = np.flatnonzero(polls & ~reads_uncommitted(batch, isolation))
     numbers, texts = batch.codes("key")
@@ -45,9 +48,9 @@ def merged_progress(key: Ints, offset: Ints, op: Ints) -> pa.Table:
 
 
 def progress_of(of: Batch, key: Ints) -> Ints:
-    """Returns, for each key, the highest offset that a reader got from it.
+    """Returns, for each key, the highest offset that a reader got.
 
-    Without a reader this is UNKNOWN_OFFSET, which is lower than every offset.
+    For a key without a reader, this is UNKNOWN_OFFSET, which is below every offset.
     """
     keys = of.ints("key")
     at = np.searchsorted(keys, key)

@@ -43,7 +43,7 @@ class UnconfirmedRecord:
     def place(self) -> tuple[int, int] | None:
         """Returns the last offset at which the value was observed, and the first operation there.
 
-        Returns None if the value was observed at no offset.
+        Returns None if no operation observed an offset of the value.
         """
         if not self.located_at:
             return None
