@@ -1,0 +1,28 @@
+"""The client of the wire benchmark: its requests do what their names say."""
+
+from __future__ import annotations
+
+from benchmarks.wire.client import Client, created
+from reference_impl.wire import plain_messages
+from reference_impl.wire.apis import Api
+from reference_impl.wire.serve import ServeOptions, serving
+
+
+def test_each_frame_can_be_sent_again_and_again() -> None:
+    with serving(ServeOptions(brokers=1)) as cluster:
+        (leader,) = created(cluster.bootstrap_servers, "t", 1, 1)
+        with Client(leader) as client:
+            produce = client.produce_frame("t", 100, 1_000)
+            offsets = [base_offset(client, client.exchange(produce)) for _ in range(3)]
+            assert offsets == [0, 100, 200]
+            fetched = client.exchange(client.fetch_frame("t", 250_000))
+            assert 250_000 < len(fetched) < 251_000
+
+
+def base_offset(client: Client, frame: bytes) -> int:
+    answer = plain_messages.decode(Api.PRODUCE, client.version(Api.PRODUCE), frame)
+    (topic,) = answer["responses"]
+    (partition,) = topic["partition_responses"]
+    assert partition["error_code"] == "NONE"
+    offset: int = partition["base_offset"]
+    return offset
