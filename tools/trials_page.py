@@ -105,7 +105,7 @@ def _broken(suite: str, claim: str, rows: Sequence[Decided]) -> tuple[str, str, 
     row = next(found, None)
     if row is None:
         return "", BECAUSE.get((suite, claim), "not tried yet"), "", ""
-    why = row.why if row.program else f"{row.why} ({row.trials} trials)"
+    why = row.why if row.program else f"{row.why} in {row.trials} trial{'s' * (row.trials > 1)}"
     return row.setting, why, row.again, f"`{options}`" if (options := _options(row)) else ""
 
 
@@ -113,7 +113,8 @@ def _options(row: Decided) -> str:
     """Returns the options that give a system the faults and settings of the row's trials."""
     proxied = {Power.CUT.value, Power.DELAY.value}.intersection(row.tried)
     settings = (f"--broker-config {setting}" for setting in row.settings)
-    return " ".join((*(("--proxied",) if proxied else ()), *settings))
+    options = ["--proxied"] * bool(proxied) + ["--faults"] * bool(row.tried)
+    return " ".join((*options, *settings))
 
 
 def _counts(rows: Sequence[Decided]) -> tuple[str, ...]:

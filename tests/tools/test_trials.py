@@ -88,12 +88,12 @@ def test_what_a_trial_showed_outside_is_listed_with_the_options_that_repeat_it()
         tried=(Power.CUT.value,),
         settings=("a=1",),
     )
-    options = "`--proxied --broker-config a=1`"
+    options = "`--proxied --faults --broker-config a=1`"
     start = "| log | consumer_order | one instance |"
     assert f"{start} a\\|b | 2 of 3 runs | {options} |" in page((row,)).splitlines()
     never = replace(row, why="no run", program=(), again="", tried=(), settings=())
     lines = page((never,)).splitlines()
-    assert f"{start} no run (3 trials) |  |  |" in lines
+    assert f"{start} no run in 3 trials |  |  |" in lines
     assert "| log | any_offset_readable |  | not tried yet |  |  |" in lines
 
 
