@@ -25,6 +25,7 @@ from checkers.systems.opening import KafkaSystem, named
 from checkers.trials import evidence
 from checkers.trials.deciding import Effort, decide
 from checkers.trials.layout import pace_for, started
+from checkers.trials.powers import WEAKENED
 from checkers.trials.record import KEPT, Decided, keep, kept, merged, place, row
 from checkers.trials.trial import Trials
 from properties.suites.machines.driven import Power
@@ -37,7 +38,7 @@ KILLS: Final = (
     "elections",
     "retention",
 )  # suites that say little without faults of brokers
-NO_POWERS: Final[frozenset[Power]] = frozenset()
+NO_FAULTS: Final = WEAKENED  # the powers that are settings of brokers
 Sides = tuple[Suite, tuple[Side, ...]]
 
 
@@ -98,7 +99,7 @@ def run(options: argparse.Namespace) -> None:
 
         def work(todo: Queue[Sides], allowed: frozenset[Power], share: float) -> None:
             trials = Trials(system, pace, allowed)
-            own = effort if allowed else replace(effort, together=1)
+            own = replace(effort, together=1) if allowed is NO_FAULTS else effort
             while time.monotonic() < began + options.seconds * share:
                 try:
                     suite, sides = todo.get_nowait()
@@ -122,7 +123,7 @@ def run(options: argparse.Namespace) -> None:
                 (alone if is_alone else beside).put((suite, sides))
         with ThreadPoolExecutor(options.beside) as pool:
             jobs = [
-                pool.submit(work, beside, NO_POWERS, options.share) for _ in range(options.beside)
+                pool.submit(work, beside, NO_FAULTS, options.share) for _ in range(options.beside)
             ]
         for job in jobs:
             job.result()

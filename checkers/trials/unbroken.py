@@ -20,7 +20,6 @@ BECAUSE: Final[Mapping[tuple[str, str], str]] = {  # (suite, claim) -> the reaso
         " does not forget the sequence numbers of an open transaction"
         " (ProducerStateManager.isProducerExpired)."
     ),
-    ("elections", "unclean_election"): f"{OPEN} the trial is still to be made.",
     ("transactions", "retry_resumes"): f"{OPEN} three trials showed no violation.",
     ("groups", "position_resumes"): f"{OPEN} the trial is still to be made.",
 }
