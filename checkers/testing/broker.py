@@ -7,7 +7,8 @@
         lost.await_acted()
         (first, again) = broker.requests(api="Produce", topic="orders")
 
-The broker is a process of its own: no client library is needed here, and any can be tested. The
+The broker is a process of its own: no client library is needed here, and any can be tested. This
+module imports the standard library alone, since a test may have a package `model` of its own. The
 process ends with the block, and with this process however that ends. Faults are those of
 docs/how-to/faults-in-your-tests.md.
 """
@@ -25,23 +26,28 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
+from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Final, Self
 from urllib.parse import urlencode, urlsplit
 
-from model.faults import InputFault
-
 STARTS_WITHIN_S: Final = 30.0
 STOPS_WITHIN_S: Final = 10.0
 WAITS_S: Final = 10.0  # for a fault to act
-PROGRAM: Final = "from checkers.testing.process import main; main()"
+# The packages beside this file, even if PYTHONPATH has others of the same names.
+ROOT: Final = str(Path(__file__).parents[2])
+PROGRAM: Final = (
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); "
+    "import checkers, model, properties, reference_impl; sys.path.pop(0); "
+    "from checkers.testing.process import main; main()"
+)
 
 
 class NotStarted(RuntimeError):
     """The error if the process has not become ready; the message has its last output."""
 
 
-class Refused(InputFault):
+class Refused(ValueError):
     """The error if the control port refuses a request; `at` is the place of the mistake."""
 
     def __init__(self, status: int, at: str, error: str) -> None:
@@ -108,7 +114,7 @@ class Broker:
         words = ["broker", "--json", "--control", "0", "--brokers", str(self.brokers)]
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed in `stop`
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", PROGRAM, *words, *self.options],
+            [sys.executable, "-P", "-c", PROGRAM, ROOT, *words, *self.options],
             stdin=subprocess.PIPE,  # when it closes, the process ends
             stdout=subprocess.PIPE,
             stderr=self._log,
@@ -232,7 +238,7 @@ class Broker:
             if found["name"] == topic:
                 partitions: list[dict[str, Any]] = found["partitions"]
                 return partitions
-        raise InputFault(f"there is no topic {topic!r}: create it with create_topic")
+        raise LookupError(f"there is no topic {topic!r}: create it with create_topic")
 
     def leader(self, topic: str, partition: int = 0) -> int:
         """Returns the id of the partition's leader, -1 without one."""

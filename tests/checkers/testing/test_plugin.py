@@ -35,6 +35,8 @@ def run(project: pytest.Pytester, *options: str) -> pytest.RunResult:
 
 
 def test_each_test_has_the_broker_that_its_marker_describes(project: pytest.Pytester) -> None:
+    of_the_project = project.mkpydir("model") / "__init__.py"
+    of_the_project.write_text("raise RuntimeError('the plugin imports the project')\n")
     project.makepyfile(
         TESTS
         + """
