@@ -99,7 +99,7 @@ def _requests() -> tuple[dict[str, dict[str, dict[str, object]]], dict[str, int]
         fetched = {
             name: _response_bytes(*prepared[FETCH]) for name, (_, prepared) in clients.items()
         }
-    spent_ms = {
+    spent_ms: dict[str, dict[str, dict[str, object]]] = {
         request: {
             name: {
                 "cpu": asdict(Figure.of([cpu * 1000 for cpu, _ in spent])),
