@@ -109,7 +109,7 @@ class AnomalyDecided(Event):
 
     @property
     def is_one_file(self) -> bool:
-        """Returns whether `history` is the path of one input, not several inputs or a sweep."""
+        """Returns True if `history` is the path of one input, not several inputs or a sweep."""
         return self.input_kind == HISTORY
 
 

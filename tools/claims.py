@@ -297,7 +297,7 @@ def main() -> None:
 
 
 def _reprinted(row: Decided) -> Decided:
-    """Runs the programs of a row again, and returns the row with updated comments in them."""
+    """Runs the programs of a counterexample again; returns its row with the updated comments."""
     if "\nstate = " not in row.counterexample:
         return row
     programs = row.counterexample.split("\n\nfrom properties.")

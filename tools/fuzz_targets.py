@@ -1,4 +1,4 @@
-"""What a fuzzer calls with its inputs: the first byte selects the target, the rest is its input."""
+"""What a fuzzer calls: the first byte of its data selects the target, the rest is the input."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FRAME, BATCH = 0, 1
 
 
 def run(data: bytes) -> None:
-    """Raises an exception if the input is neither accepted nor refused as it should be."""
+    """Decodes the input; an exception means that it was neither accepted nor properly refused."""
     if not data:
         return
     if data[0] % 2 == FRAME:

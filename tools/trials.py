@@ -141,7 +141,7 @@ def add(new: Decided) -> None:
 def open_sides(suite: Suite, system: str, options: argparse.Namespace) -> list[tuple[Side, ...]]:
     """Returns the claims that still need a verdict, inside or outside their conditions.
 
-    The claims are in groups: those of one group can share trials.
+    They are in groups: claims of the same group can share trials.
     """
     done: set[tuple[str, ...]] = (
         set() if options.again else {one.key for one in kept() if one.verdict != "undecided"}

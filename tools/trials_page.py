@@ -74,7 +74,7 @@ def _lines(rows: Sequence[Decided]) -> Iterator[str]:
 
 
 def _outside(rows: Sequence[Decided]) -> Iterator[str]:
-    """Yields the table of how each claim breaks outside its condition, or why it does not."""
+    """Yields a table of how each claim breaks outside its condition, or why it does not break."""
     yield f"## Outside their conditions on {SUBJECT}"
     yield ""
     yield "The setting in which a trial broke the claim, and what it showed. A claim without such a"
@@ -95,7 +95,10 @@ def _outside(rows: Sequence[Decided]) -> Iterator[str]:
 
 
 def _broken(suite: str, claim: str, rows: Sequence[Decided]) -> tuple[str, str, str, str]:
-    """Returns the setting, what its trial showed, the repetitions, and the options of a trial."""
+    """Returns the setting, what the trial showed, the repetitions, and the options of a trial.
+
+    If no trial broke the claim, only the second is not empty: the reason.
+    """
     found = (
         row
         for row in rows
@@ -129,7 +132,7 @@ def _counts(rows: Sequence[Decided]) -> tuple[str, ...]:
 
 
 def _once(rows: Iterable[Decided]) -> list[Decided]:
-    """Returns one row for each set of trials, so that shared trials are counted once."""
+    """Returns one row for each set of trials, so that trials of several claims count once."""
     return list({_trials_of(row): row for row in rows}.values())
 
 

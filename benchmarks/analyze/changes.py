@@ -54,9 +54,9 @@ class Changes:
     def make(
         self, count: int, keys: Sequence[str], rng: np.random.Generator
     ) -> Iterator[OffsetOrderInversion | StaleEndOffset]:
-        """Makes `count` changes of each kind; yields the anomaly row that each change causes.
+        """Makes `count` changes of each kind; yields the anomaly row that each one causes.
 
-        Raises RuntimeError if too few operations can be changed.
+        Raises RuntimeError if there are too few operations to change.
         """
         late = self._overtaken()
         isolation = self.window.of_operation["isolation"][self.op]

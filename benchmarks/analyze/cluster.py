@@ -209,9 +209,9 @@ class Cluster:
         return sends, append, np.where(row_transactional, settled, append), fate.ravel()[row_op]
 
     def _initialised(self, sends: Operations) -> Operations:
-        """Returns `init_producer` operations: one after each transaction with the outcome `info`.
+        """Returns an `init_producer` operation for each transaction whose outcome is `info`.
 
-        A new process executes the operation, with the same transactional id.
+        A new process with the same transactional id executes it.
         """
         of = sends.of_operation
         begun = np.flatnonzero((of["outcome"] == UNKNOWN) & (of["transactional_id"] != NULL))

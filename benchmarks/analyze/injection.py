@@ -137,7 +137,7 @@ def own_cells(row: Any) -> tuple[Any, ...]:
 
 
 def _of_its_own(scene: History, number: int) -> History:
-    """Returns a copy of the history whose keys, values, processes and ids no other history has."""
+    """Returns a copy of the history with keys, values, processes and ids of its own."""
 
     def renamed(micro: MicroOperation) -> MicroOperation:
         cells: dict[str, Any] = {"key": f"scene{number}{micro.key}-0"}

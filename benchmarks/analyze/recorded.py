@@ -57,9 +57,9 @@ class Operations:
 
     @classmethod
     def of(cls, counts: Ints, values: pa.Array, **columns: Ints | int) -> Operations:
-        """Returns operations from columns by name; a missing column is null.
+        """Returns operations from columns by name.
 
-        An integer fills its whole column.
+        A missing column is null. An integer is the value of every row.
         """
 
         def full(name: str, size: int) -> Ints:

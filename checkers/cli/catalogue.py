@@ -161,7 +161,7 @@ def claims() -> Iterator[Listed]:
 def shown_by(runs: Iterable[Decided]) -> str | None:
     """Returns the shortest counterexample in the recorded runs of a claim, or None.
 
-    Programs, which have several lines, come before commands, which have one.
+    Programs, which are lists of calls, come before commands.
     """
     texts = [run.counterexample for run in runs if run.counterexample]
     return min(texts, key=lambda text: ("\n" not in text, len(text)), default=None)

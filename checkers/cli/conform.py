@@ -144,7 +144,7 @@ def _decide(
 ) -> None:
     """Compares sequences of requests, then emits the verdict on each family of requests.
 
-    Stops after `pairs` compared pairs of answers; None compares all sequences.
+    Stops after `pairs` compared pairs of answers. None compares all sequences.
     """
     from checkers.conform.trial import Found, answers_of_system
 

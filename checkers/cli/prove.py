@@ -136,7 +136,7 @@ def verdict_on(
 
 
 def show_failures(run: Run, variant: Variant, spec: Spec, proof: Proof, *, expected: bool) -> None:
-    """Emits each failed condition of the induction, as a step from a state with all claims true."""
+    """Emits each failed condition of the induction: a step from a state where all claims hold."""
     from checkers import symbolic
 
     for failed in proof.failed:

@@ -127,7 +127,7 @@ class Run:
     def interrupt(self, number: int, frame: FrameType | None) -> None:
         """Notes that the user pressed Ctrl-C, and raises KeyboardInterrupt.
 
-        Python ignores an exception raised during garbage collection. So the note is needed too.
+        The note is needed because Python ignores an exception during garbage collection.
         """
         del number, frame
         self.interrupted = True

@@ -187,7 +187,7 @@ def inside(run: Run, suite: Suite, bugs: Bugs, profile: Profile, seed: int) -> N
 def decide(run: Run, suite: Suite, side: Side, profile: Profile, seed: int) -> None:
     """Checks one claim of the suite and emits the verdict.
 
-    `side` determines whether the claim's condition is satisfied.
+    `side` says whether the claim's condition is satisfied.
     """
     from properties.suites.search import deciding
 

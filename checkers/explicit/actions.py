@@ -64,9 +64,9 @@ class Program:
     # ---- source
 
     def _unroll(self, action: Action, depth: int, env: dict[int, int], done: int, pad: str) -> None:
-        """Generates nested loops over the action's parameters, except the first `depth` of them.
+        """Generates nested loops over the action's parameters except the first `depth`.
 
-        The first `depth` parameters already have values, in the mapping `env`.
+        `env` has the values of the first `depth` parameters.
         """
         bound = {p.uid for p in action.params[:depth]}
         params = {p.uid for p in action.params}

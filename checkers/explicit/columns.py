@@ -26,7 +26,7 @@ Env = Mapping[int, int]  # uid of a parameter or bound variable -> its packed va
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Op:
-    """An operation on columns; if `compute` is None, the operation reads a column of the table."""
+    """An operation on columns; if `compute` is None, it reads a column of the table."""
 
     number: int
     compute: Callable[..., Array] | None
@@ -113,7 +113,7 @@ class Columns(FiniteTerms):
         return self._known["cell", cell]
 
     def op(self, name: str, *arguments: Code) -> Op:
-        """Returns the operation with a name and arguments; reuses an operation equal to it."""
+        """Returns the operation `name` on the arguments; equal operations are created only once."""
         key = (name, *((a.number, Op) if isinstance(a, Op) else a for a in arguments))
         if key not in self._known:
             truth = name in TRUTHS or (

@@ -153,7 +153,7 @@ class Compiler(FiniteTerms):
 
     @staticmethod
     def chosen(test: Code, then: Callable[[], Code], other: Callable[[], Code]) -> Code:
-        """Returns a conditional expression, or only one branch if the test is constant."""
+        """Returns a conditional expression, or only one of its branches if the test is constant."""
         if isinstance(test, int):
             return then() if test else other()
         a, b = then(), other()

@@ -201,9 +201,9 @@ class Search(RunningSearch):
         return made, reached[new]
 
     def _taken(self, label: int, table: Table, rows: Array, keys: Keys, first: int) -> Found | None:
-        """Returns a transition with the states of a batch that enable it, and their successors.
+        """Returns transition `label`, the states of the batch that enable it, and their successors.
 
-        The result is None if there are no such states.
+        Returns None if no state enables it.
         """
         transition = self.transitions[label]
         enabled: Code = 1

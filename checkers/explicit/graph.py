@@ -45,7 +45,7 @@ class StateGraph:
     def terminal_components(self) -> list[frozenset[int]]:
         """Returns the terminal strongly connected components, the smallest first.
 
-        A behaviour that enters one never leaves it. A deadlock is a component of one state.
+        No behaviour leaves such a component. A deadlock is a component of one state.
         """
         found: Iterator[set[int]] = nx.attracting_components(self.graph)
         return sorted(map(frozenset, found), key=lambda nodes: (len(nodes), min(nodes)))

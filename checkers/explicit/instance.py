@@ -23,7 +23,7 @@ Packed = bytes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """The location of a variable in a state's bytes: the first index and the stride of each key."""
+    """Where a variable is in a state's bytes: the first index, and the stride of each key."""
 
     start: int
     strides: tuple[int, ...]

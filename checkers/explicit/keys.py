@@ -52,7 +52,7 @@ class Numbering:
 
     @cached_property
     def weights(self) -> Keys:
-        """Returns the weight of each byte of a state in its key; random for fingerprints."""
+        """Returns each byte's weight in the key of a state; random for fingerprints."""
         if self.exact:
             places = [prod(self.sizes[k + 1 :]) for k in range(len(self.sizes))]
             return np.array(places, dtype=np.uint64)
@@ -78,7 +78,7 @@ class Numbering:
         return made
 
     def change(self, cell: int, old: Any, new: Any) -> Keys:
-        """Returns the change of the keys, modulo 2^64, if a byte changes from `old` to `new`."""
+        """Returns how much each key changes, modulo 2^64, if a byte changes from `old` to `new`."""
         if len(self.permutations) == 1:
             difference = np.subtract(new, old, dtype=np.int64).view(np.uint64)
             alone: Keys = (difference * self.weights[cell])[:, None]
@@ -89,7 +89,7 @@ class Numbering:
 
     @staticmethod
     def canonical(keys: Keys) -> Keys:
-        """Returns the least key of each state, which all states of its symmetry class share."""
+        """Returns the canonical key of each state: the least key in its symmetry class."""
         made: Keys = keys[:, 0] if keys.shape[1] == 1 else keys.min(axis=1)
         return made
 

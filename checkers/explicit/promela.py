@@ -74,7 +74,7 @@ class PromelaCompiler(Compiler):
                 yield f"  :: d_step {{ {'; '.join([f'({guard})', *new, *put])} }}"
 
     def judged(self, claim: Claim) -> str:
-        """Returns the option for a claim: an assertion that SPIN reaches if the claim is false."""
+        """Returns a Promela option for a claim: an assertion that fails if the claim is false."""
         if claim.about == "steps":
             raise SpecError(f"{claim.name} is about steps\n  SPIN checks claims about states only")
         holds = self.code(claim.formula, {})

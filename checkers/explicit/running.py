@@ -39,7 +39,7 @@ class RunningSearch:
         )
 
     def undefined(self, fault: Undefined | None, trace: Trace) -> Stop:
-        """Stores the undefined term of the spec; returns the exception that ends the search."""
+        """Stores the undefined term, and returns the exception that ends the search."""
         if fault is None:
             raise AssertionError("the interpreter finds no undefined term where the engine did")
         self.ill_defined = IllDefined(where=fault.where, what=fault.what, trace=trace)

@@ -137,7 +137,7 @@ class _Simulation:
     ) -> tuple[int, Packed]:
         """Returns a random enabled transition.
 
-        Actions that this walk has often taken have less weight.
+        Actions that this walk has taken often have less weight.
         """
         by_action: dict[str, list[tuple[int, Packed]]] = {}
         for move in moves:

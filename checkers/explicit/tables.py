@@ -32,9 +32,9 @@ class Transition:
 
     @classmethod
     def of(cls, columns: Columns, action: Action, raw: tuple[int, ...]) -> Transition | None:
-        """Returns the transition of an action for the values `raw` of its parameters.
+        """Returns the transition of an action for the parameter values `raw`.
 
-        Returns None if the guard is constantly false and always defined.
+        Returns None if the guard is always defined and false.
         """
         env = {p.uid: v for p, v in zip(action.params, raw, strict=True)}
         enabled: Code = 1
@@ -107,9 +107,9 @@ class Table:
 
 
 class Part:
-    """A selection of rows of a table.
+    """Some rows of a table.
 
-    An operation that the table has not cached is evaluated only on these rows.
+    Operations that the table has not cached are computed only for these rows.
     """
 
     def __init__(self, table: Table, rows: Rows) -> None:

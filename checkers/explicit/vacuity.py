@@ -23,7 +23,7 @@ LARGEST = 1_000_000  # states: a larger spec is not explored a second time
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Empty:
-    """A part of a spec that no reachable state uses, and a message that says why."""
+    """A part of a spec that no reachable state uses, and the reason as a message."""
 
     of: str  # an action, a claim, or a witness
     message: str

@@ -27,7 +27,7 @@ _BY_PLACE: Final = [(name, "ascending") for name in ("partition", "offset", "rep
 def open_transactions(
     found: Found, newest_ms: int, coordinated: Sequence[CoordinatorEntry]
 ) -> Iterator[Found]:
-    """Yields the findings of two checks: open transactions that may still end, and hanging ones.
+    """Yields two findings: open transactions that may still end, and hanging transactions.
 
     A hanging transaction is open and will never end.
     """

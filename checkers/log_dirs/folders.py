@@ -56,7 +56,7 @@ class UnreadableLogDir(InputFault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """A segment file of a log, with the indexes of its partition and log in a `LogDirs`."""
+    """A segment file, with the numbers of its topic partition and of its log in a `LogDirs`."""
 
     path: Path
     partition: int

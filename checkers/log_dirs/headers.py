@@ -137,7 +137,7 @@ def _block(data: bytes, at: int, begun: list[int], end: int) -> Block:
 
 
 def _begins_a_batch(data: bytes) -> bool:
-    """Returns True if the bytes may be the beginning of a batch that is cut short."""
+    """Returns True if the bytes may be the beginning of a batch whose end is missing."""
     if len(data) < PREFIX_BYTES:
         return True
     (length,) = _LENGTH.unpack_from(data, 8)

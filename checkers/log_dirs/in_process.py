@@ -70,7 +70,7 @@ def _together(tables: Iterable[pa.Table]) -> pa.Table:
 def positions_of(suspects: pa.Table) -> Mapping[int, set[int]]:
     """Returns the byte positions at which suspect batches begin, by segment number.
 
-    A suspect is a record batch that differs between replicas.
+    A suspect batch differs between replicas.
     """
     found: dict[int, set[int]] = {}
     numbers, positions = suspects["segment"].to_pylist(), suspects["position"].to_pylist()

@@ -82,7 +82,7 @@ def _of_one_log(log: Log, cleaned_to: int) -> Iterator[Found]:
 def compare_records(partition: int, rows: pa.Table, suspects: pa.Table, dirs: LogDirs) -> pa.Table:
     """Returns a table with the records that differ between replicas.
 
-    `suspects` has the batches that differ, and `rows` has the records of these batches.
+    `suspects` has the batches that differ, and `rows` has their records.
     """
     its = suspects.filter(pa.array(suspects["partition"].to_numpy() == partition))
     return _packed([replicas.compare_suspects(rows, its, dirs)])

@@ -49,9 +49,9 @@ _AGREED: Final = (
 
 
 def below(one: LogMetadata, two: LogMetadata) -> int | None:
-    """Returns the offset below which two replicas must be identical.
+    """Returns the offset below which the two replicas must be identical.
 
-    Returns None if a replica has no checkpoint of its high watermark.
+    Returns None if a replica has no high-watermark checkpoint.
     """
     ours, theirs = one.high_watermark, two.high_watermark
     return None if ours is None or theirs is None else min(ours, theirs)

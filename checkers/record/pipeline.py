@@ -162,7 +162,7 @@ class Pipeline:
     def _renew(self) -> None:
         """Replaces the producer by a new one with the same transactional id.
 
-        In the history, the member continues as a new process.
+        The history shows this as a new process.
         """
         while not self.shared.stopped.is_set():
             self.process, self.producer, ready = self._instance()
@@ -170,7 +170,10 @@ class Pipeline:
                 return
 
     def _instance(self) -> tuple[int, Any, bool]:
-        """Returns a new process of the history, its producer, and whether the producer is ready."""
+        """Starts a new process of the history, with a new producer.
+
+        Returns the process, the producer, and whether the producer is ready.
+        """
         process = self.shared.new_process()
         producer = self.clients.transactional_producer(self.transactional_id)
         operation = self.shared.history.invoke(
@@ -352,7 +355,7 @@ def _with_retries(call: Callable[[], object]) -> Any:
 
 
 def _with_timeout(call: Callable[[], object]) -> Any:
-    """Calls `_with_retries` in a thread; returns a time-out error if the call does not return."""
+    """Calls `_with_retries` in a thread; returns a timeout error if this takes too long."""
     answers: list[Any] = []
     thread = threading.Thread(target=lambda: answers.append(_with_retries(call)), daemon=True)
     thread.start()

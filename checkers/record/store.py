@@ -130,8 +130,7 @@ class HistoryWriter:
     ) -> None:
         """Replaces the micro-operations of an open operation.
 
-        A transaction needs this: its sends depend on its polls, so they are unknown at its
-        invocation.
+        A transaction needs this: its sends depend on its polls, so they are unknown when it begins.
         """
         with self._lock:
             operation = replace(self._opened[number], did=did, end_asked_ns=end_asked_ns)
@@ -177,7 +176,7 @@ class HistoryWriter:
     def _begin_tail(self, number: int) -> None:
         """Creates a file of lines that begins with the open operations.
 
-        The file becomes visible by one rename, after these lines are written.
+        The file gets its visible name after these lines are written.
         """
         path = tail_path(self.folder, number)
         hidden = path.with_suffix(".new")

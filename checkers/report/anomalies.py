@@ -26,7 +26,7 @@ SHOWN_VERBOSE: Final = 32  # as many as an analysis keeps
 
 
 def explained(analysis: Analysis, *, verbose: bool = False) -> str:
-    """Returns the analysis as text: at most 8 rows of each anomaly, 32 if verbose, worst first."""
+    """Returns the analysis as text: the worst 8 rows of each anomaly, or 32 if verbose."""
     limit = SHOWN_VERBOSE if verbose else SHOWN
     paragraphs = [
         "\n".join(_summary(analysis)),

@@ -43,7 +43,7 @@ def heading(decision: Decision) -> str:
 
 
 def subject(decision: Decision) -> str:
-    """Returns the heading without the figures that differ from run to run: states and seconds."""
+    """Returns the heading without the figures that differ between runs: states and seconds."""
     if isinstance(decision, AnomalyDecided):
         return f"{decision.history} · {decision.input_kind}"
     return " · ".join(filter(None, _subject(decision)))

@@ -16,7 +16,7 @@ from model.faults import InputFault
 
 @dataclass(slots=True)
 class Document:
-    """A file that an option requests; `render` makes the file's text from the result of the run."""
+    """A file that an option requests; `render` makes the file's text from the run's result."""
 
     path: Path
     option: str

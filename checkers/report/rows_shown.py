@@ -82,7 +82,7 @@ def rows_shown(
 
 
 def _edges(row: Row) -> Iterator[EdgeShown]:
-    """Yields the edges of a cycle, each with its reason; nothing for any other row."""
+    """Yields the edges of a cycle, each with its reason; yields nothing for other rows."""
     if not isinstance(row, Cycle):
         return
     for step in steps(row):
@@ -97,7 +97,7 @@ def _edges(row: Row) -> Iterator[EdgeShown]:
 
 
 def _operations_near(row: Row, operations: Mapping[int, Operation]) -> tuple[OperationShown, ...]:
-    """Returns the operations of a row and those nearest in time, ordered by invocation."""
+    """Returns the operations of a row and those nearest to them, ordered by invocation."""
     about = _About.of(row)
     marked = [op for op in dict.fromkeys(row.ops[:NAMED]) if op in operations]
 
@@ -148,13 +148,13 @@ class _About:
         return not self.keys or any(micro.key in self.keys for micro in operation.did)
 
     def text(self, operation: Operation) -> str:
-        """Returns the operation in the notation of histories, with only what concerns the row."""
+        """Returns the operation in the notation of histories, limited to what concerns the row."""
         micros, more = self._of_concern(operation)
         text = cut(show(replace(operation, did=micros)), LONGEST)
         return f"{text}  (and {more:,} more)" if more else text
 
     def brief(self, operation: Operation) -> str:
-        """Returns the operation in a few words; a key is omitted if the row names only one key."""
+        """Returns the operation in a few words; without the key if the row names only one key."""
         micros, more = self._of_concern(operation)
         ended = operation.outcome if operation.completed_ns is not None else "never"
         parts = [

@@ -56,7 +56,7 @@ class Finding:
     def text(self) -> str:
         """Returns the text that a report shows: the anomaly's rows, or the evidence on a property.
 
-        If there is neither, returns the verdict as text.
+        Without rows or evidence, this is the verdict as text.
         """
         shown = [row.text for row in self.rows] or [one.text for one in self.evidence]
         return "\n\n".join(shown) or f"{verdict(self.decision)}"

@@ -99,7 +99,7 @@ def _results(finding: Finding, ids: Sequence[str]) -> Iterator[dict[str, Any]]:
 
 
 def _location(decision: Decision) -> dict[str, Any]:
-    """Returns the location of a decision: the input file, else the name of the input or spec."""
+    """Returns the location of a decision: the input file if there is one, else a name."""
     if isinstance(decision, AnomalyDecided):
         if decision.is_one_file:
             return _file(decision.history or "history")

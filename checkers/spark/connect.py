@@ -95,7 +95,7 @@ def parallelism(spark: SparkSession) -> int:
 
 @contextmanager
 def reported(spark: SparkSession, done: Callable[[int], None]) -> Generator[None]:
-    """During the block, calls `done` with the number of finished tasks as Spark reports it."""
+    """During the block, calls `done` with the number of finished tasks at each report of Spark."""
 
     def handle(stages: Iterable[Any], **_others: Any) -> None:
         done(max((stage.num_completed_tasks for stage in stages if not stage.done), default=0))

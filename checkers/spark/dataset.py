@@ -147,7 +147,7 @@ class SparkDataset:
     def _shuffle_through_files(
         self, kernels: Mapping[NameT, Kernel], partitions: int, folder: Path
     ) -> Mapping[NameT, SparkDataset]:
-        """Runs two jobs: tasks write a file for each target partition, then merge these files."""
+        """Shuffles in two jobs: tasks write a file for each target partition, then merge them."""
         ordered = tuple(kernels.values())
         in_transit = Path(tempfile.mkdtemp(dir=folder))
         write = partial(
@@ -194,7 +194,7 @@ class SparkDataset:
 
 @dataclass(frozen=True, slots=True)
 class ShuffledDataset:
-    """The output of one kernel after a shuffle, as a DataFrame with one data partition per row."""
+    """The output of one kernel after a shuffle: a DataFrame with one row for each partition."""
 
     spark: SparkSession
     cells: DataFrame

@@ -97,7 +97,7 @@ class OnSpark:
     ) -> pa.Table:
         """Applies `work` to each topic partition; returns all results as one table.
 
-        The column `partition` has the number of the topic partition.
+        The column `partition` has the topic partition's number.
         """
         schema = pa.schema([("partition", pa.int32()), *FOUND])
 

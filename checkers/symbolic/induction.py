@@ -44,8 +44,8 @@ class Facts:
 class Goal:
     """One condition of the induction as Z3 formulas.
 
-    `facts` has several sets of assumptions. The condition is proved if `formula` follows from any
-    one set.
+    `facts` has several sets of assumptions. The condition is proved if `formula` follows from one
+    set.
     """
 
     facts: Sequence[Facts]  # in the order of the attempts; the last has all claims
@@ -126,7 +126,7 @@ class Induction:
 def framed(action: Action, claim: Claim) -> bool:
     """Returns True if the action changes no variable that the claim reads.
 
-    The action then preserves the claim, and no solver is needed.
+    Then the action preserves the claim, and no solver is needed.
     """
     return not t.reads(claim.formula) & action.changes
 

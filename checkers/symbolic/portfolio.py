@@ -75,7 +75,7 @@ class Attempt:
         return solver.check()
 
     def remark(self, answer: Answer) -> str:
-        """Returns the reason why Z3's answer to this attempt does not decide the condition."""
+        """Returns why Z3's answer to this attempt does not decide the condition."""
         if answer.verdict == "unknown":
             return f"{self.name}: {answer.reason}"
         if self.facts.missing:
@@ -87,7 +87,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The verdict on a condition of the induction, with the reason; `seconds` is the time in Z3."""
+    """The verdict on a condition of the induction, and the reason; `seconds` is the time in Z3."""
 
     verdict: Literal["proved", "refuted", "unknown"]
     how: str

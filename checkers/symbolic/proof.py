@@ -77,7 +77,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """The verdicts on all conditions of a spec; `holds` is true if all together are a proof."""
+    """The verdicts on all conditions of a spec; `holds` is true if they prove every claim."""
 
     spec: str
     seed: int

@@ -35,7 +35,7 @@ class Declined(SpecError):
 
 
 class Sorts(ABC):
-    """The Z3 sorts of a spec in one translation, each created only once."""
+    """The Z3 sorts of a spec in one translation; each sort is created only once."""
 
     def __init__(self) -> None:
         # a context of its own, so that earlier queries cannot change the result of later ones

@@ -43,7 +43,7 @@ class Step:
         return [self.formula(g.formula, self.before, env) for g in action.guards]
 
     def after(self, action: Action) -> Valuation:
-        """Returns the state after this action as a function of the state before."""
+        """Returns the state after the action, as a function of the state before it."""
         if action.name not in self._after:
             env = self.arguments(action)
             self._after[action.name] = env, self._written(action, env, self.before)

@@ -190,7 +190,7 @@ class Broker:
         return answer
 
     def fault(self, do: str, *, when: Mapping[str, Any], **fields: Any) -> InjectedFault:
-        """Adds a fault of the requests that `when` selects; an empty `when` selects all."""
+        """Adds a fault to the requests that `when` selects; if `when` is empty, to all."""
         answer = self.call("POST", "/faults", {"do": do, "when": when, **fields})
         return InjectedFault(answer["id"], self)
 
@@ -217,7 +217,7 @@ class Broker:
     ) -> list[dict[str, Any]]:
         """Returns the logged requests of this `api`, `topic`, `partition`, `client_id`, `broker`.
 
-        Waits until there are `count` of them; raises TimeoutError.
+        Waits until there are `count` of them; raises TimeoutError after `within_s` seconds.
         """
         query = {**selection, "since": since, "count": count, "wait_ms": int(within_s * 1000)}
         found: list[dict[str, Any]] = self.call("GET", f"/requests?{urlencode(query)}")["requests"]

@@ -46,7 +46,7 @@ class Forbidden:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Followed:
-    """The result of following the trace of one subject: a partition or a transactional id."""
+    """The result of checking the trace of one subject: a partition or a transactional id."""
 
     subject: str
     events: int
@@ -63,7 +63,7 @@ class Followed:
 
 @dataclass(slots=True)
 class Following:
-    """The progress of following one trace; `start` is the number of the next event."""
+    """The progress of checking one trace; `start` is the number of the next event."""
 
     mapping: Mapping
     events: Sequence[Event]

@@ -85,10 +85,7 @@ def row(
 
 
 def nothing(logger: str, *begins: str) -> Iterator[Row]:
-    """Yields rows without a step: lines of the logger that are ignored.
-
-    The parameter `begins` has the beginnings of their messages.
-    """
+    """Yields rows that ignore the logger's lines whose message begins with one of `begins`."""
     return (Row(logger, text) for text in begins)
 
 

@@ -121,7 +121,7 @@ class Partition:
         self.behaviour.take(Call(action, arguments))
 
     def do_all(self, calls: Iterable[tuple[str, tuple[int, ...]]]) -> Outcome:
-        """Takes the actions up to the first that the spec does not allow; returns its refusal."""
+        """Takes the actions in order until the spec refuses one; returns that refusal, or None."""
         for action, arguments in calls:
             refused = self.do(action, *arguments)
             if refused is not None:
@@ -138,6 +138,6 @@ def _spec() -> WithLosses:
 
 
 def _greatest(events: Sequence[Event], names: frozenset[str]) -> int:
-    """Returns the greatest number in these fields of all events; 0 if there is none."""
+    """Returns the greatest number in the fields `names` of all events; 0 if there is none."""
     found = (value for event in events for name, value in event.fields.items() if name in names)
     return max((value for value in found if isinstance(value, int)), default=0)

@@ -22,7 +22,10 @@ _ROWS: Final[Mapping[str, Sequence[Row]]] = {
 
 @dataclass(slots=True)
 class Reading:
-    """The events of all subjects in the order of the clock, and the lines that no row matches."""
+    """The events of all subjects in the order of the clock, and the lines that are not recognized.
+
+    A subject is a partition or a transactional id.
+    """
 
     partitions: dict[str, list[Event]] = field(default_factory=dict[str, list[Event]])
     transactional_ids: dict[str, list[Event]] = field(default_factory=dict[str, list[Event]])
@@ -72,7 +75,7 @@ def read(lines: Iterable[LogLine]) -> Reading:
 
 
 def events_of(line: LogLine) -> Sequence[Event] | None:
-    """Returns the events of the line: () if the line is ignored, None if no row matches."""
+    """Returns the events of the line: () if it is ignored, None if it is not recognized."""
     rows = _ROWS.get(line.logger)
     if rows is None:
         return ()

@@ -57,7 +57,7 @@ class Registration:
         return replace(self, **after)  # type: ignore[arg-type]
 
     def disagreement(self, event: Event) -> str:
-        """Describes the first field whose old value in the line is not the registered value.
+        """Describes the first field whose old value in the log line differs from the registration.
 
         Returns an empty text if all fields agree.
         """
@@ -89,7 +89,7 @@ class Registrations:
         )
 
     def unlike(self, event: Event, **shown: object) -> str:
-        """Describes how a line differs from the registration at the partition epoch of the line.
+        """Describes how a log line differs from the registration at the line's partition epoch.
 
         Returns an empty text if they do not differ.
         """

@@ -51,7 +51,7 @@ class ReplicationState(NamedTuple):
     def led_without_append(self, r: int, epoch: int) -> bool:
         """Returns whether the replica led in the epoch and has appended nothing since then.
 
-        Its log still ends where it ended when the epoch began.
+        The replica's log then ends where it ended when the epoch began.
         """
         if not (0 <= epoch <= self.newest and self.state["led.begun", (epoch,)]):
             return False
@@ -79,7 +79,7 @@ class ReplicationState(NamedTuple):
         return bool(self.state["lossy", (epoch,)]) and not self.is_replaced(epoch)
 
     def is_replaced(self, epoch: int) -> bool:
-        """Returns whether a newer epoch has begun whose leader may lack committed records."""
+        """Returns whether a newer epoch has begun with a leader that may lack committed records."""
         return self._replacing(epoch) is not None
 
     def _replacing(self, epoch: int) -> int | None:
@@ -122,9 +122,9 @@ class ReplicationState(NamedTuple):
                 yield from self._too_late(e, leader, steps)
 
     def _too_late(self, e: int, leader: int, steps: Sequence[LossyStep]) -> Iterator[Loss]:
-        """Yields the records that the leader of the epoch committed after it had been replaced.
+        """Yields the records that the leader of epoch `e` committed after a newer leader had begun.
 
-        Records that the newer leader has are not lost.
+        Records that the newer leader has are not lost, and are left out.
         """
         newer = self._replacing(e)
         assert newer is not None, "a leader that commits too late was replaced"

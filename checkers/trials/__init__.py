@@ -1,1 +1,1 @@
-"""Trials: the programs of the suites, run in real time on a system under test."""
+"""Trials: run the programs (lists of calls) of the suites in real time on a system under test."""

@@ -33,7 +33,7 @@ class Inflicted:
 
 @dataclass(slots=True)
 class BrokerFaults:
-    """Kills, starts and pauses the brokers of a system, and keeps which ones are up."""
+    """Kills, starts and pauses the brokers of a system, and keeps track of those that are up."""
 
     system: System
     inflicted: list[Inflicted] = field(default_factory=list[Inflicted])

@@ -156,7 +156,7 @@ class RealTimeClients:
         return client_id
 
     def _run_own(self, factory: ProgramFactory) -> NodeId:
-        """Starts a program that queries the brokers and is left out of the history."""
+        """Starts a client program that queries the brokers; the history leaves it out."""
         self._own += 1
         return self._start(NodeId(-10 - self._own), -self._own, factory)
 

@@ -46,7 +46,7 @@ STARTS_WITHIN_MS: Final = 3_000
 
 
 class RealTimeCluster(WatchedTopics):
-    """A real cluster for one trial: its topics, clients and faults, driven by a state machine."""
+    """A real cluster for one trial, with the trial's topics, clients and faults."""
 
     def __init__(
         self,
@@ -139,7 +139,7 @@ class RealTimeCluster(WatchedTopics):
 
     @property
     def inflicted(self) -> tuple[Inflicted, ...]:
-        """The faults since the trial began, including those of other trials on brokers."""
+        """The faults since the trial began, including broker faults that other trials caused."""
         of_brokers = [one for one in self._brokers.inflicted if one.at_ns >= self._pace.began_ns]
         return tuple(sorted((*self._inflicted, *of_brokers), key=lambda one: one.at_ns))
 
@@ -203,7 +203,7 @@ class RealTimeCluster(WatchedTopics):
         self._administer(lambda admin: admin.reassign(dict.fromkeys(self._places(), replicas)))
 
     def _places(self) -> Iterator[Place]:
-        """Yields the partitions of the trial's topics, with the names that the system has."""
+        """Yields the trial's partitions, with their topic names in the system under test."""
         for place in self.topic_partitions():
             if place.topic not in INTERNAL_TOPICS:
                 yield f"{self._trial}{place.topic}", place.index

@@ -54,7 +54,7 @@ class Effort:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Again:
-    """In how many of the repetitions the shortened program showed the same violation or goal."""
+    """How many repetitions of the shortened program showed the same violation or goal."""
 
     shown: int
     runs: int
@@ -85,7 +85,7 @@ class Judged:
 
     @property
     def reason(self) -> str:
-        """The evidence for the verdict, with the trials, the faults and the repetitions."""
+        """The reason for the verdict, with the number of trials, untried faults and repetitions."""
         parts = [self.why]
         if self.trials and self.evidence is None:
             parts.append(f"{self.trials} trials")
@@ -160,7 +160,7 @@ class Trying:
     shared: SharedTrials
 
     def inside(self, sides: list[Side]) -> list[Judged]:
-        """Returns the verdicts on several claims inside their conditions, from the same trials."""
+        """Returns a verdict on each claim, from shared trials that satisfy their condition."""
         setting = sides[0].setting
         tally = _Tally(self.progress)
         broken: dict[str, Ran] = {}
@@ -176,7 +176,7 @@ class Trying:
         return [self._inside(side, tally, broken) for side in sides]
 
     def _plans(self, setting: str) -> list[Program | str]:
-        """Returns what trials to run in a setting: programs to replay, and seeds to draw from."""
+        """Returns what to run in a setting: programs to replay, and seeds of random trials."""
         fragile = [
             program
             for program in known.fragile(self.suite.name, setting)

@@ -141,9 +141,9 @@ DIRECTED: Final = {
 
 
 def recorded(suite: str, claim: str, setting: str) -> tuple[Program, ...]:
-    """Returns the recorded programs that break the claim, or reach its goals, in this setting.
+    """Returns the recorded programs that break the claim, or reach its goals, in the setting.
 
-    None of them needs a seeded bug.
+    A program is the list of a trial's calls. None of these programs needs a seeded bug.
     """
     rows = (row for row in _rows(suite) if row.claim == claim and row.where == setting)
     directed = DIRECTED.get((suite, claim, setting))
@@ -154,7 +154,7 @@ def recorded(suite: str, claim: str, setting: str) -> tuple[Program, ...]:
 
 
 def fragile(suite: str, setting: str) -> tuple[Program, ...]:
-    """Returns the recorded programs that detect seeded bugs in this setting, each once."""
+    """Returns the recorded programs that detect a seeded bug in this setting, each once."""
     rows = (row for row in _rows(suite) if row.where.startswith(f"{setting}, bug "))
     return tuple(dict.fromkeys(program for row in rows for program in _programs(row)))
 

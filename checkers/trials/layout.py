@@ -96,5 +96,5 @@ def started(
 
 
 def pace_for(name: SystemName) -> int:
-    """Returns the pace of trials on this system; it is faster for the reference broker."""
+    """Returns how many ms of real time one virtual ms takes in trials on this system."""
     return SERVED_PACE if isinstance(name, ServedSystem) else PACE

@@ -53,5 +53,5 @@ def proxied(fault: On, pace: Pace) -> rules.Rule:
 
 
 def node(number: NodeId) -> int:
-    """Returns the number that a node of the simulation has in the system under test."""
+    """Returns the number in the system under test of a node of the simulation."""
     return SYSTEM_CONTROLLER if number == CONTROLLER else int(number)

@@ -44,7 +44,7 @@ class Life:
 
 @dataclass(slots=True)
 class Contents:
-    """The values of all records that were in the log folders, each time the folders were read."""
+    """The values of all records that were found in the log folders at any reading."""
 
     _of: dict[tuple[int, int, int], str] = field(default_factory=dict[tuple[int, int, int], str])
     _any: dict[tuple[int, int], str] = field(default_factory=dict[tuple[int, int], str])
@@ -71,7 +71,7 @@ class Contents:
         return Entry(offset, epoch, self._of.get((broker, offset, epoch), anywhere))
 
     def epoch(self, broker: int, offset: int) -> int | None:
-        """Returns the leader epoch of the record that the broker's folder last had at an offset."""
+        """Returns the leader epoch of the record last found at an offset of the broker's log."""
         return self._epochs.get((broker, offset))
 
 
@@ -228,7 +228,7 @@ def _isr(event: Event) -> tuple[int, ...]:
 
 
 def _ignored(_watch: _Watch, _event: Event) -> None:
-    """Leaves the state as it is: the event changes nothing that the claims read."""
+    """Does nothing, because the event changes no part of the state that the claims read."""
 
 
 _STEPS: Final[Mapping[Step, Callable[[_Watch, Event], None]]] = {

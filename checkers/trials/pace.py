@@ -35,10 +35,7 @@ LONGEST_MS: Final = 60_000  # a longer timeout says only that no timeout is mean
 
 @dataclass(slots=True)
 class Pace:
-    """Converts between virtual and real time.
-
-    `tick_ns` never returns the same time twice.
-    """
+    """Converts between virtual and real time."""
 
     real_per_virtual: int
     began_ns: int = field(default_factory=time.monotonic_ns)

@@ -49,7 +49,10 @@ class Decided:
 
     @property
     def key(self) -> tuple[str, str, str, Place, str]:
-        """System, suite, claim, side and setting; `record.json` has one row for each key."""
+        """System, suite, claim, side and setting; `record.json` has one row for each key.
+
+        The side is inside or outside the claim's condition.
+        """
         return self.system, self.suite, self.claim, self.side, self.setting
 
 

@@ -18,7 +18,7 @@ Plan = Program | str  # calls to replay, or a seed to draw them from
 
 @dataclass(slots=True)
 class SharedTrials:
-    """The trials of one suite that ran alone, and the repetitions of programs, by setting."""
+    """The trials of one suite and their repetitions, which several claims share, by setting."""
 
     trials: Trials
     suite: Suite
@@ -29,7 +29,7 @@ class SharedTrials:
     )
 
     def ran(self, setting: str, plan: Plan, number: int = 0) -> Ran:
-        """Returns the trial of a plan with this number; runs the trial unless it has run before."""
+        """Returns trial `number` of a plan (a program or a seed); runs this trial only once."""
         key = setting, plan, number
         if key not in self._ran:
             self._ran[key] = (
@@ -40,7 +40,7 @@ class SharedTrials:
         return self._ran[key]
 
     def earlier(self, setting: str) -> Iterator[Ran]:
-        """Yields the trials that have run in the setting; repetitions are none of them."""
+        """Yields the trials that have run in the setting, without repetitions."""
         yield from [ran for (where, _, _), ran in self._ran.items() if where == setting]
 
     def repeated(self, setting: str, trial: Trial, times: int) -> list[Ran]:

@@ -139,7 +139,7 @@ class Trials:
         return all(power is None or power in self.powers for power in needed)
 
     def _with(self, allowed: frozenset[Power]) -> Trials:
-        """Returns a copy of this object with the same brokers and only these kinds of faults."""
+        """Returns a copy of this object with only these kinds of faults, on the same brokers."""
         fewer = copy(self)
         fewer.allowed = allowed
         return fewer

@@ -54,7 +54,7 @@ EVERLASTING: Final = LogConfig(retention_ms=UNLIMITED)  # the times of records a
 
 
 class WatchedTopics(RealTimeClients):
-    """The topics that a trial creates: their leaders, in-sync replicas, offsets and logs."""
+    """The topics of a trial: their leaders, in-sync replicas, offsets and logs."""
 
     def __init__(
         self, addresses: Addresses, *, pace: Pace, prefix: str, knows_coordinators: bool
@@ -132,9 +132,9 @@ class WatchedTopics(RealTimeClients):
     # ------------------------------------------------------------ state
 
     def is_up(self, broker: BrokerId) -> bool:
-        """True if the broker runs.
+        """True if the broker runs; here always.
 
-        Here every broker runs; the subclass that injects faults overrides this.
+        The subclass that injects faults overrides this.
         """
         return broker in self.broker_ids
 

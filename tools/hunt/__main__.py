@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Conducts the chosen plans while time is left; stops after an interrupted run."""
+    """Conducts the chosen plans until the time is over or a run is interrupted."""
     until = time.monotonic() + options.seconds
     for count, plan in enumerate(plans(options)):
         if count == options.runs or time.monotonic() + RUN_S > until:

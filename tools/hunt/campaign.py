@@ -134,7 +134,7 @@ def _record(plan: Plan, folder: Path, done: Done) -> None:
 
 
 def _over(sent: threading.Event) -> threading.Event:
-    """Returns an event that is set after `FAULTS_S`, or when every record is sent."""
+    """Returns an event that is set after `FAULTS_S`, or earlier when every record is sent."""
     over = threading.Event()
 
     def end() -> None:

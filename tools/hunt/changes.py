@@ -42,7 +42,7 @@ class NoAnswer(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A change that was requested, and its error: `NONE`, the name of an error, or no answer."""
+    """A requested change and its error: `NONE`, the name of an error, or no answer."""
 
     at_ns: int
     kind: str
@@ -52,7 +52,7 @@ class Change:
 
 @dataclass(slots=True)
 class Changer:
-    """Draws and requests changes of one cluster; `addresses` has a broker's address by number."""
+    """Draws and requests changes of one cluster; `addresses` has each broker's address."""
 
     rng: random.Random
     addresses: Mapping[int, Address]
@@ -86,9 +86,9 @@ class Changer:
         return Administration(self.ask)
 
     def ask(self, api: Api, version: int, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the answer of the first broker that answers, in a random order of brokers.
+        """Returns the answer of the first broker that answers; the brokers are in random order.
 
-        Raises NoAnswer if none does.
+        Raises NoAnswer if none answers.
         """
         for broker in self.rng.sample(list(self.addresses), len(self.addresses)):
             try:

@@ -37,7 +37,7 @@ DRAWN: Final[Mapping[str, Sequence[str]]] = {  # settings of every node, with th
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What one run will do. `sends` and `pause_s` limit its workload to less than a minute."""
+    """The plan of one run; `sends` and `pause_s` limit the workload to less than a minute."""
 
     seed: int
     version: str

@@ -126,7 +126,7 @@ def _replace_leader(cluster: Cluster) -> None:
 
 
 def _payments(cluster: Cluster) -> Any:
-    """Runs the transactions of `payments`; returns the producer of the one that stays open."""
+    """Runs the transactions of `payments`; returns the producer whose transaction stays open."""
     one = _producer(cluster, transactional_id="one", compression_type="lz4")
     two = _producer(cluster, transactional_id="two")
     for producer in (one, two):

@@ -187,7 +187,7 @@ def certain(root: t.Node) -> set[int]:
 
 
 def free(n: t.Node) -> frozenset[int]:
-    """Returns the uids of a term's free variables: those that no quantifier inside it binds."""
+    """Returns the uids of a term's free variables, which no quantifier inside the term binds."""
     bound = frozenset(
         b.uid
         for x in t.walk(n)

@@ -17,7 +17,7 @@ WORD, BYTE = 64, 8  # bits
 
 @dataclass(frozen=True)
 class Layout:
-    """Where each variable, at each of its keys, is in the stored form of a state."""
+    """The location of each variable, at each of its keys, in the stored form of a state."""
 
     at: Instance
 
@@ -49,14 +49,14 @@ class Layout:
         return max(1, (max(bits, default=0) + 7) // 8)
 
     def stored(self, state: Packed) -> bytes:
-        """Returns the stored form of a state; the given state has one byte for each value."""
+        """Returns the stored form of a state that has one byte for each value."""
         number = 0
         for raw, (word, shift, _) in zip(state, self.places, strict=True):
             number |= raw << (WORD * word + shift)
         return number.to_bytes(self.state_bytes, "little")
 
     def loaded(self, stored: bytes) -> Packed:
-        """Returns the state with one byte for each value, from its stored form."""
+        """Converts the stored form of a state to a state with one byte for each value."""
         number = int.from_bytes(stored, "little")
         return bytes(
             number >> (WORD * word + shift) & ((1 << width) - 1)

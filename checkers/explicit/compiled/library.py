@@ -129,7 +129,7 @@ class Library:
         return left
 
     def close_broken(self) -> None:
-        """Marks the violated claims as decided, so that no thread checks them again."""
+        """Marks the violated claims as decided, so that no thread checks them any more."""
         for number in range(len(self.claims)):
             if any(found.broken[number] for found in self.found):
                 for found in self.found:
@@ -172,7 +172,7 @@ class Library:
         return int(states * (self.key_bytes + 1 + 64 / 10 * 2))
 
     def parent(self, number: int) -> int:
-        """Returns the number of the state from which the search first reached this state."""
+        """Returns the number of the state from which the search first reached state `number`."""
         parent: int = self.c.search_parent(self.search, number)
         return parent
 

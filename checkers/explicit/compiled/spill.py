@@ -145,7 +145,7 @@ class Spilled:
     # ---- batches
 
     def _give(self, first: int, quota: int) -> int:
-        """Passes at most `quota` states of the level to the C library; returns how many."""
+        """Passes at most `quota` states of the level to the C library; returns their number."""
         count = min(quota, self.level[1] - first)
         offset = (first - self.level[0]) * self.width
         path = self._frontier(self.level[0])
