@@ -101,9 +101,9 @@ def write_meta_properties(file: Path, cluster_id: str, node_id: BrokerId, direct
 
 
 def check_meta_properties(file: Path, cluster_id: str, node_id: BrokerId) -> bool:
-    """Returns True if the file belongs to this broker, False if it does not exist.
+    """Returns True if the file belongs to this broker, False if the file does not exist.
 
-    Raises BadDataDir if it belongs to another cluster or another broker.
+    Raises BadDataDir if the file belongs to another cluster or another broker.
     """
     if not file.exists():
         return False

@@ -3,9 +3,10 @@
     {"version": 7, "starts": 3, "brokers": [...], "changed": [[topic, partition, state], ...],
      "deleted": [[topic, partition], ...]}
 
-One line is one version of the image. Only the parts that differ from the line before are written,
-before any message tells a broker of them. When the cluster starts, the file is replaced by one line
-with the whole image. A line that a killed process left incomplete is cut off: nobody knows of it.
+One line is one version of the image. It has only the parts that differ from the previous version,
+and is written before any broker receives this version. When the cluster starts, the file is
+replaced by one line with the whole image. A line that a killed process left incomplete is removed:
+no broker has received its version.
 
 Source: KIP-631, whose log of records this file stands for.
 Simplified: JSON, not Kafka's `__cluster_metadata-0`, so Kafka's tools do not read it. The file is

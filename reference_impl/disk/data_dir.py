@@ -4,12 +4,12 @@
     DIR/cluster-metadata.ndjson    topics, partition registrations, broker epochs
     DIR/broker-1/                  a log directory like that of Kafka's broker 1
 
-The nodes know no files. After each step the host gives the new value of the node to `keep_broker`
-or `keep_metadata`, which write the difference. Only then does the host deliver the messages of the
-step. So each record is written before it is acknowledged or counted as replicated, and each
-partition registration before a broker acts on it. The write() is not followed by a flush, unless
-flush.messages requires it: as with Kafka, records then survive a killed process, but not a power
-loss.
+The nodes do not use files. After each step the host gives the new state of the node to
+`keep_broker` or `keep_metadata`, which write the difference to the files. Only then does the host
+deliver the messages of the step. So each record is written before it is acknowledged or counted as
+replicated, and each partition registration before a broker acts on it. A write is flushed only if
+flush.messages requires it. As with Kafka, unflushed records survive a killed process, but not a
+power loss.
 
 Source: LogManager, UnifiedLog.append of Kafka.
 Simplified: one log directory for each broker. flush.ms has no effect, as in Kafka with the default
@@ -224,7 +224,7 @@ class DataDir:
         return cls(folder, note, metadata, cluster_id, topic_id, lock)
 
     def start_broker(self, broker_id: BrokerId) -> tuple[Disk, BrokerEpoch]:
-        """Returns the logs of the broker, and its broker epoch before a clean shutdown, else -1.
+        """Returns the broker's logs, and its broker epoch before a clean shutdown (-1 without one).
 
         Raises BadDataDir if a file of the broker cannot be read.
         """

@@ -7,9 +7,9 @@
       partition.metadata
 
 A log is an immutable value, so a change is written as the difference of two values. The common
-difference is an append to the last segment: one write(). Every other difference is written so that
-a process that is killed in between leaves a folder that can be read: segments that go are deleted
-from the end, a compacted segment replaces the old file as a whole.
+difference is an append to the last segment: one write(). A process that is killed while it writes
+any other difference leaves a readable folder: truncated segments are deleted from the end, and a
+compacted segment replaces the old file as a whole.
 
 Source: LogSegment, UnifiedLog, LogFileUtils of Kafka.
 Simplified: no `.index`, `.timeindex` and `.txnindex`. Kafka rebuilds all three for each segment
@@ -76,9 +76,8 @@ def files_from(folder: Path, log: PartitionLog, start: Offset) -> list[Path]:
 def _only_grew(before: PartitionLog, after: PartitionLog) -> bool:
     """Returns True if `after` is `before` with more batches at its end.
 
-    Each batch is an object of its own, and only truncation or compaction takes one away. So if the
-    last batch of `before` has its place in `after`, nothing before it has changed. Compaction,
-    which changes earlier ones, moves `cleaned`.
+    Compares only the last batch of `before`, by identity. This suffices: a truncation removes this
+    batch, and a compaction changes `cleaned`.
     """
     if not before.segments or before.first_offset != after.first_offset:
         return False
@@ -99,10 +98,10 @@ def _append(folder: Path, old: Segment, new: Segment) -> None:
 
 
 def _files(log: PartitionLog) -> Mapping[int, Segment]:
-    """Returns the segment of each file by its first offset.
+    """Returns the segment of each file, by the first offset in the file's name.
 
-    The last file is empty if the log has no segments, and the first one if compaction has removed
-    the first batches.
+    If the log has no segments, or compaction has removed the first batches, there is an empty file
+    at the log's first offset.
     """
     files: dict[int, Segment] = {segment.base_offset: segment for segment in log.segments}
     first = log.first_offset if files else log.end_offset
@@ -112,9 +111,9 @@ def _files(log: PartitionLog) -> Mapping[int, Segment]:
 def _write_segments(folder: Path, old: Mapping[int, Segment], new: Mapping[int, Segment]) -> None:
     """Writes the changed segments and deletes those that have gone.
 
-    A truncation deletes the last segments before it shortens another. A compaction writes the later
-    segments first, and deletes the old ones at the end. So there may be a duplicate of a segment
-    for a moment, but never a gap.
+    A truncation deletes the last segments before it shortens another one. A compaction writes later
+    segments first, and deletes the old ones at the end. So records may be in two files for a
+    moment, but there is never a gap.
     """
     last = max(new)
     gone = sorted(old.keys() - new.keys(), reverse=True)

@@ -5,10 +5,10 @@
                                 v
            the segment is truncated here, later segments are deleted
 
-Batches below the recovery point were flushed, so their checksums are not computed again. The
-leader-epoch cache and the producer state are completed from the batches: they may have been
-written after the last checkpoint. A segment whose records are all in the segment before it is the
-rest of an interrupted compaction, and deleted.
+Batches below the recovery point were flushed, so their checksums are not computed again. Batches
+may be newer than the last checkpoint, so the leader-epoch cache and the producer state are
+completed from them. A segment whose records are all in the segment before it was left by an
+interrupted compaction, and is deleted.
 
 Source: LogLoader.recoverLog, LogSegment.recover, ProducerStateManager.truncateAndReload.
 Simplified: the aborted-transaction index is computed from all batches.

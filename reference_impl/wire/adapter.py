@@ -90,8 +90,8 @@ class Call:
 def decode(frame: bytes, limits: FrameLimits = LIMITS) -> Call:
     """Returns the request in a frame; raises MalformedFrame or UnsupportedApiVersions.
 
-    LargeFrame is the MalformedFrame of a frame that has only too many elements.
-    The limits are checked first, because kio trusts the lengths and counts of the frame.
+    Raises LargeFrame, a kind of MalformedFrame, if the frame has too many elements. The limits are
+    checked first, because kio trusts the lengths and counts in the frame.
     """
     if len(frame) < _REQUEST.size:
         raise MalformedFrame(f"a frame of {len(frame)} bytes is too short for a request header")

@@ -1,4 +1,4 @@
-"""The applied log: one line of NDJSON for each batch that the cluster has appended.
+"""The applied log: one line of NDJSON for each batch that the cluster has acknowledged.
 
     {"event": "produce", "broker": 0, "topic_partition": "a-0", "base_offset": 4, "records": 2,
      "producer_id": 1000, "producer_epoch": 0, "base_sequence": 4, "answered": false}
@@ -95,9 +95,10 @@ def applied(log: Path) -> int:
 
 
 def _records(entry: dict[str, object]) -> Iterable[tuple[object, ...]]:
-    """Returns the identity of each record in a line.
+    """Returns the identity of each record in a line of the log.
 
-    That is the producer and the sequence number, or the offset if the producer is not idempotent.
+    It consists of topic partition, producer id, producer epoch and sequence number. Without an
+    idempotent producer, the offset replaces the sequence number.
     """
     producer = (entry["topic_partition"], entry["producer_id"], entry["producer_epoch"])
     first = entry["base_offset"] if entry["producer_id"] == -1 else entry["base_sequence"]

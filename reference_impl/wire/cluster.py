@@ -72,8 +72,8 @@ async def describe_cluster(broker: ServedBroker, call: Call) -> bytes:
 async def describe_topic_partitions(broker: ServedBroker, call: Call) -> bytes:
     """Handles DescribeTopicPartitions; returns the response frame.
 
-    With a cursor to a topic that the request does not name, or to a negative partition, every topic
-    of the request has the error INVALID_REQUEST.
+    Every topic of the request gets INVALID_REQUEST if the cursor has a topic that the request does
+    not name, or a negative partition.
     """
     seen = await image(broker)
     topics = _by_topic(seen)

@@ -1,8 +1,8 @@
 """Carries out the faults of a served cluster: crashes, pauses, splits, elections, and the clock.
 
-A fault that comes at once, from the control port, returns when it has happened, or raises BadFault.
-A fault that a request triggers happens beside it: a broker that is already down is not killed
-again.
+The control port awaits a fault without a condition: the call returns when the fault has happened,
+or raises BadFault. A fault that a request triggers happens in parallel to the request; a broker
+that is already down is not killed again.
 """
 
 from __future__ import annotations

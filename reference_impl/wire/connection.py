@@ -3,9 +3,9 @@
     bytes -> a whole frame -> answered at once              -> the next frame
                            -> waits (a long poll, acks=all) -> the next frame when it is answered
 
-Most requests never wait. So a handler runs at once until it ends or waits for the first time, and
-only then gets a task of its own. A second frame that has already arrived is answered in the next
-turn of the event loop, so that no client keeps the others from theirs.
+Most requests never wait. So a handler runs at once, and gets a task of its own only when it waits
+for the first time. If a second frame has already arrived, it is answered in the next turn of the
+event loop, so that other clients are not kept waiting.
 
 Like Kafka, a connection does not read while a request waits or the client does not take its
 responses, except what fits into its buffer. It reports the bytes of a large request while they
@@ -33,8 +33,8 @@ class Connection(asyncio.Protocol):
     """One connection to one broker; `end` is called once, with the exception that ended it.
 
     `answer` returns the frame of the response, or None if there is none. `use` is called for each
-    frame. `hold` is called with the number of bytes that the connection holds if they are many, and
-    with 0 when they are few again.
+    frame. `hold` is called when the connection holds many bytes, with their number, and with 0 when
+    it holds few again.
     """
 
     def __init__(

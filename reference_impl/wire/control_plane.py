@@ -162,10 +162,10 @@ def _invalid_metadata(call: Call) -> bytes:
 
 
 async def _create(broker: ServedBroker, names: Sequence[Any]) -> None:
-    """Creates the topics that a client names and that do not exist.
+    """Creates the missing topics of a metadata request.
 
-    The response still says that they are unknown, so the client asks again. Kafka:
-    AutoTopicCreationManager.
+    The response still has the error of an unknown topic, so the client sends the request again.
+    Kafka: AutoTopicCreationManager.
     """
     replicas = min(DEFAULT_REPLICATION_FACTOR, len(broker.addresses))
     for name in names:

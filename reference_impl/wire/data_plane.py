@@ -158,7 +158,7 @@ async def _read(
 def _fetched(call: Call, index: int, answer: Fetched | None, hint: Mapping[str, Any]) -> Any:
     """Returns the part of the response for one topic partition.
 
-    If there is an error, the part has no other data than the leader hint. Kafka: LogReadResult.
+    With an error, the part has no data except the leader hint. Kafka: LogReadResult.
     """
     if answer is None or answer.error:
         error = UNKNOWN_TOPIC_ID if answer is None else answer.error

@@ -19,7 +19,8 @@ _LARGEST_MMAP_THRESHOLD: Final = 32 * 1024 * 1024  # HEAP_MAX_SIZE / 2 of glibc 
 def keep_freed_memory() -> bool:
     """Lets this process keep up to 64 MiB of freed memory; returns False without glibc.
 
-    This concerns the whole process, so only a program that is a broker and nothing else calls it.
+    The setting applies to the whole process, so only a program that is nothing but a broker calls
+    it.
     """
     if os.name != "posix":
         return False

@@ -10,10 +10,10 @@ from reference_impl.wire.produce import PartitionProduce
 
 @dataclass(frozen=True, slots=True)
 class Handled:
-    """The response frame of a request, None without a response, and the batches it appended.
+    """The result of a request: its response frame (None without a response) and appended batches.
 
-    With `closes` the connection is closed. With `silence` nothing more is read or written on the
-    connection until the silence ends; then the connection is closed.
+    If `closes` is true, the connection is closed. If `silence` is set, nothing more is read or
+    written on the connection until the silence ends; then the connection is closed.
     """
 
     frame: bytes | None

@@ -415,10 +415,10 @@ class Host:
             self._step(node_id, TimerFired(timer), life)
 
     def _wake_resting(self) -> None:
-        """Ends the rest of each timer whose reason has changed, and comes again.
+        """Schedules each held-back timer again that may now have something to do; repeats itself.
 
-        A leader that was at rest has not heard of its followers for long. So its check for lagging
-        followers comes only after they had the time to fetch.
+        A leader at rest has received no fetch for a long time. So its check for lagging followers
+        comes only after they have had time to fetch.
         """
         nodes = self._nodes
         changed = [

@@ -50,7 +50,7 @@ def allow_open_files(count: int) -> None:
 class InFlight(Generic[C]):
     """The open connections, and the bytes of those that hold many.
 
-    Both are in order: the least recently used connection and the oldest large request come first.
+    The least recently used connection comes first, and so do the bytes of the oldest large request.
     """
 
     limits: InFlightLimits = IN_FLIGHT

@@ -1,6 +1,6 @@
 """Paused nodes and split links of a served cluster.
 
-A paused node takes no step: its timers, messages and requests wait until it resumes, as after
+A paused node does nothing: its timers, messages and requests wait until it resumes, as after
 SIGSTOP. A message over a split link is lost; the nodes notice this by their timeouts.
 """
 

@@ -1,7 +1,7 @@
 """Batches with many records, or with records that decompress to many bytes, are read in a thread.
 
-The leader would read such a batch in the event loop of the brokers, and everything else would wait.
-What a batch declares depends on its bytes alone, so it can be read before the leader handles it.
+If the leader read such a batch in the event loop of the brokers, everything else would wait. The
+checks depend on the bytes of the batch alone, so a thread can read it before the leader handles it.
 """
 
 from __future__ import annotations

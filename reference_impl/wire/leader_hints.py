@@ -22,7 +22,7 @@ from reference_impl.wire.served_broker import ServedBroker, image
 
 @dataclass(frozen=True, slots=True)
 class LeaderHints:
-    """The leaders of the topic partitions that this broker does not lead, for one response.
+    """The leaders of those topic partitions of one response that this broker does not lead.
 
     Empty if this broker leads all topic partitions of the response.
     """
@@ -41,10 +41,7 @@ class LeaderHints:
         return cls(call, states, broker.addresses)
 
     def beside(self, place: TopicPartition) -> dict[str, Any]:
-        """Returns the hint for a topic partition, as the response field that comes with its error.
-
-        The result is empty if the topic partition has no hint.
-        """
+        """Returns the response field with the leader of a topic partition; empty without a hint."""
         state = self.states.get(place)
         if state is None:
             return {}

@@ -71,7 +71,7 @@ def is_unchanged(nodes: Nodes, node_id: NodeId, timer: Timer, reason: Reason) ->
 def is_at_rest(leader: Leader, up: Iterable[BrokerId]) -> bool:
     """Returns True if no timer can change the leader before a request or new metadata does.
 
-    A replica outside the ISR may be missing if its broker is down.
+    All followers must have all records, except those outside the ISR whose brokers are down.
     """
     if leader.waiting_produces or leader.waiting_deletions or leader.unverified:
         return False

@@ -153,9 +153,9 @@ def describe(state: PartitionState | CreateTopic) -> list[Described]:
 
 
 def written_configs(request: CreateTopic) -> Iterable[tuple[str, str]]:
-    """Yields the name and the value of each setting that a CreateTopics request must contain.
+    """Yields the name and the value of each setting that differs from its default or was set.
 
-    These are the settings that differ from their defaults, and those that were set explicitly.
+    A CreateTopics request must contain these settings.
     """
     for name, (field, _, _) in CONFIGS.items():
         value = getattr(request.log_config if field in _OF_LOG else request, field)

@@ -206,8 +206,8 @@ def offsets_of(
 ) -> tuple[tuple[TopicPartition, CommittedOffset], ...]:
     """Returns the topic partitions in a request, each with the offset to commit.
 
-    If the request has topic ids, the parameter `names` maps the position of each topic in the
-    request to its name. Topics with an unknown id are missing in `names`, and are left out.
+    If the request has topic ids, `names` maps the position of each topic in the request to its
+    name. Topics with an unknown id are not in `names`, and are left out.
     """
     return tuple(
         (

@@ -38,8 +38,8 @@ class UnknownError(ValueError):
 def error_code(number: int) -> ErrorCode:
     """Returns the error that has the error code `number` on the wire.
 
-    The simulation does not have all errors of Kafka. A few of the missing ones are replaced by an
-    error that a client handles in the same way. For any other, raises UnknownError.
+    The simulation lacks some errors of Kafka. A few of these are replaced by an error that a client
+    handles in the same way. Raises UnknownError for all others.
     """
     if number in ALIKE:
         return ALIKE[number]

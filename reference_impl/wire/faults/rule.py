@@ -181,9 +181,10 @@ class Request:
 class When:
     """Selects requests. A field that is None selects every request.
 
-    `client_id` and `topic` may have the wildcards * and ?. Selected requests are numbered from 1 on
-    since the rule was added. The rule acts on them from number `first` on, on each `every`-th one,
-    with the chance `probability`, and at most `times` times. With `nth` it acts on this one alone.
+    `client_id` and `topic` may have the wildcards * and ?. The selected requests since the rule was
+    added have numbers from 1 on. The rule acts on every `every`-th request, starts to count at
+    number `first`, acts with the chance `probability`, and at most `times` times. With `nth` it
+    acts only on the request with this number.
     """
 
     api: Api | None = None
@@ -245,9 +246,9 @@ def _like(pattern: str | None, name: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """A fault, the requests that trigger it, and a rule that comes into force when it first acts.
+    """A fault and the requests that trigger it; `when` is None if the fault happens at once.
 
-    `when` is None if the fault happens at once.
+    When the rule acts for the first time, the rule `then` comes into force.
     """
 
     fault: Fault

@@ -71,10 +71,11 @@ class RulesInForce:
         return any(one.rule.when and one.rule.when.reads_partitions for one in self)
 
     def acting_on(self, request: Request, *, applied: bool) -> list[ActiveRule]:
-        """Counts the request before or after it is applied; returns the rules that act on it.
+        """Counts the request for each rule that selects it; returns the rules that act on it.
 
-        Faults of the cluster come first, since the fault of a request may end it. The rules that
-        follow the acting ones come into force.
+        Called before the request is applied, and again after it (`applied`). Faults of the cluster
+        come first, because a fault of the request may end the request. The rule `then` of a rule
+        that acts for the first time comes into force.
         """
         of_phase = [one for one in self if one.rule.when and one.rule.when.applied == applied]
         selecting = [one for one in of_phase if one.sees(request)]
