@@ -1,6 +1,6 @@
-"""Each claim in the record has a verdict, or the reason for having none.
+"""The file of all claims has for each claim a verdict, or the reason for having none.
 
-The programs and commands in the record, run again, have the recorded verdicts.
+The recorded programs (lists of calls) and commands, run again, have the recorded verdicts.
 """
 
 from __future__ import annotations

@@ -27,9 +27,9 @@ class Play:
         return next(a for a in self.spec.actions if a.name == name)
 
     def do(self, *script: str) -> Play:
-        """Takes the steps of a script; fails if the spec does not allow one of them.
+        """Takes the steps of a script, each written as an action and its arguments: `commit 0 1`.
 
-        Each step is written as an action and its arguments, as in `commit 0 1`.
+        Fails if the spec does not allow a step.
         """
         for line in script:
             name, *values = line.split()

@@ -27,10 +27,9 @@ ROW = Reason(
 
 
 def compared(*offsets: int) -> Compared:
-    """Returns a comparison of two systems' answers to a sequence of sends.
+    """Returns a comparison of a system with the reference broker, on one send for each offset.
 
-    The compared system answers with the offsets in the parameter `offsets`, the reference broker
-    with 0.
+    The compared system answers with the given offsets; the reference broker always answers 0.
     """
     steps = Steps(family="appends", seed=0, topics=(), steps=(SEND,) * len(offsets))
     theirs = Answers([{"error_code": "NONE", "offset": one} for one in offsets])

@@ -1,4 +1,4 @@
-"""Joins many histories into one, so that one analysis finds the rows of each single history.
+"""Joins many histories into one, so that one analysis finds the anomalies of each history.
 
 Each history gets its own keys, values, groups, transactional ids, processes and time interval, so
 no definition relates operations of two histories. Offsets do not change.

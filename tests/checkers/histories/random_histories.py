@@ -1,6 +1,7 @@
 """Generates random histories from seeds; their observations may contradict each other.
 
-A history has all kinds of micro-operations, at few offsets of few keys, so contradictions are many.
+A history has all kinds of micro-operations, at few offsets of few keys, so there are many
+contradictions.
 One history in eight may break an assumption of the analysis: a process has two open operations, or
 a value is sent twice. Some offsets are at the boundaries of bitset words.
 
@@ -55,8 +56,7 @@ SETTLED: Final = tuple(zip("abcdef", (0, 1, 2, 63, 64, 1 << 16), strict=True))
 def random_history(seed: int, fs: Sequence[str] = FS, *, settled: float = 0) -> History:
     """Returns up to thirty operations of five processes, from a seed.
 
-    The parameter `settled` is the fraction of observations that agree with one fixed log. The
-    others are random.
+    `settled` is the fraction of observations that agree with one fixed log; the others are random.
     """
     rng = random.Random(seed)
     unsound = rng.random() < 0.125

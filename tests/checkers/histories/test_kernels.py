@@ -92,7 +92,7 @@ def histories(draw: st.DrawFn, *, sound: bool) -> History:
 def partitioned(table: pa.Table, rng: random.Random, count: int, *, mixed: bool) -> LocalDataset:
     """Returns a history as a dataset of several tables; `count` is their number.
 
-    Each table has a range of the history's rows, or random rows if the parameter `mixed` is set.
+    Each table has consecutive rows of the history, or random rows if `mixed` is true.
     """
     rows = list(range(table.num_rows))
     if mixed:

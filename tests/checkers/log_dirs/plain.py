@@ -1,4 +1,4 @@
-"""Reads log segments in plain Python, byte by byte: the oracle of the fast reader.
+"""Reads log segments in plain Python, byte by byte; tests compare the fast reader with it.
 
 Source: Kafka documentation, "Record Batch"; DefaultRecordBatch, DefaultRecord, FileLogInputStream.
 Simplified: of messages of magic 0 and 1 only position and offset are read. The name of a record's

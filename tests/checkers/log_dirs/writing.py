@@ -1,7 +1,7 @@
 """Writes logs as the files that a broker leaves: segments, checkpoints and transaction indexes.
 
-Checksums are correct unless a batch asks for a wrong one. Sizes and positions are computed from the
-written bytes. The sizes and positions in the batch objects are ignored.
+Checksums are correct unless a batch asks for a wrong one. Sizes and positions are those of the
+written bytes, whatever the batch objects contain.
 
 Source: as `folders` and `plain`.
 """

@@ -158,10 +158,10 @@ def test_a_killed_recorder_has_every_send_that_the_broker_applied(tmp_path: Path
 def test_a_recording_of_a_cluster_that_stays_down_ends_unfinished(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The only replica of some partitions stays down, so records cannot be sent and read.
+    """A recording ends even if the only replica of some partitions stays down.
 
-    The recording ends all the same. Its metadata says that it is unfinished, and which logs are
-    unread.
+    Records of these partitions cannot be sent or read. The metadata of the recording marks it as
+    unfinished, and lists the unread logs.
     """
     monkeypatch.setattr(reading, "READ_WITHIN_S", 1.0)
     monkeypatch.setattr(reading, "QUERY_S", 0.3)

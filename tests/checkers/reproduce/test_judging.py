@@ -1,7 +1,8 @@
 """The verdicts on recorded histories of real brokers of Apache Kafka.
 
-`urteil reproduce NAME` recorded two histories in `tests/data/reproduce/NAME`: `case`, which is
-violated, and `control`, which holds. The two runs differ only in what the brokers did.
+`urteil reproduce NAME` recorded two histories in `tests/data/reproduce/NAME`: `case`, in which a
+claim is violated, and `control`, in which the claim holds. The two runs differ only in what the
+brokers did.
 """
 
 from __future__ import annotations
@@ -36,10 +37,7 @@ def test_its_recorded_control_holds(name: str) -> None:
 
 
 def test_every_finding_has_recorded_histories() -> None:
-    """Every reproduced finding has recorded histories, unless one response of a broker decides it.
-
-    A promise about a response is decided by the response alone, without a history.
-    """
+    """A reproduced finding has recorded histories, unless one response of a broker proves it."""
     findings = {one.name for one in REPRODUCTIONS.values() if one.page and one.case.breaks is None}
     assert findings <= {*NAMES}
 

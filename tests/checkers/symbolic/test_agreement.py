@@ -1,6 +1,6 @@
 """Z3 and the reference interpreter agree on random formulas and random actions.
 
-The states are random states of a small scope that has every kind of sort. Every Z3 query has a
+The states are random states of a small scope that has every kind of sort. Every Z3 query has a time
 limit.
 """
 
@@ -194,9 +194,9 @@ def finite() -> tuple[Step, dict[str, list[Expr]]]:
 
 
 def closed() -> tuple[Step, dict[str, list[Expr]]]:
-    """Returns a step over unbounded sorts, and the elements of each sort.
+    """Returns a step that is translated for unbounded sorts, and a few elements of each sort.
 
-    Axioms allow a sort only these elements, so Z3 has the same states as the interpreter.
+    Axioms forbid all other elements, so Z3 has the same states as the interpreter.
     """
     sorts, elements = Unbounded(), dict[str, list[Expr]]()
     for info in (NODE, TURN):
@@ -239,9 +239,8 @@ def test_a_formula_has_the_same_value_in_z3_at_a_finite_scope(
 def test_the_unbounded_translation_agrees_for_closed_sorts(formula: t.Node, state: State) -> None:
     """The unbounded translation agrees with the interpreter if axioms limit the sorts.
 
-    The axioms allow each sort a few elements, the same as in the interpreter.
-
-    Z3 may answer "unknown" if the formula has a quantifier.
+    The axioms allow only the elements that the interpreter has. Z3 may answer "unknown" if the
+    formula has a quantifier.
     """
     step, elements = closed()
     translated = step.formula(formula, step.before)

@@ -172,9 +172,9 @@ def test_what_the_spec_does_not_have_is_outside_and_not_forbidden(tmp_path: Path
 def test_a_leader_that_is_elected_again_keeps_its_fetches_outside_of_the_spec(
     tmp_path: Path,
 ) -> None:
-    """A trace is outside of the spec if a leader counts fetches from its earlier leader epoch.
+    """A trace is outside of the spec if a leader counts fetches of its previous leader epoch.
 
-    In Kafka 3.5.2, if the ISR becomes smaller, the same leader begins a new leader epoch.
+    Kafka 3.5.2 does so: if the ISR shrinks, the same leader begins a new leader epoch.
     """
     found = run(
         tmp_path,
@@ -192,9 +192,9 @@ def test_a_leader_that_is_elected_again_keeps_its_fetches_outside_of_the_spec(
 
 
 def late_append(by: int) -> tuple[Line, ...]:
-    """Returns log lines of a leader that logs an append after the follower has fetched the record.
+    """Returns a trace in which the leader logs an append after the follower has copied the record.
 
-    The parameter `by` is the number of lines by which the line of the append is late.
+    The line of the append is late by `by` lines.
     """
     idle = ((1, records(2, 0)),) * (by - 1)
     other_thread = (1, appends(0, 0, "data-plane-kafka-request-handler-7"))

@@ -1,4 +1,4 @@
-"""A trace of Kafka 3.9 is followed to its end, and its mutants are rejected.
+"""Trace validation accepts a trace of Kafka 3.9, and rejects its mutants.
 
 Kafka 3 writes other lines than Kafka 4 about transactions: the metadata is a Scala class, states
 are in camel case, and no line names a transaction version.

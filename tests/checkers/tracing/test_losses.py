@@ -118,7 +118,7 @@ def test_an_unclean_election_of_a_replica_with_every_record_loses_nothing(tmp_pa
 def test_the_records_of_a_replaced_leader_are_lost_as_it_commits_them(tmp_path: Path) -> None:
     """Records that a replaced leader commits after an unclean election are lost at once.
 
-    The replaced leader does not know of the election, and continues to commit records.
+    The replaced leader has not heard of the election, so it continues to commit records.
     """
     assert losses(
         tmp_path, *ONE_RECORD, *ALONE, *UNCLEAN, (1, appends(3, 3)), (1, advances(3, 4))

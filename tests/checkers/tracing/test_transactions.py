@@ -199,8 +199,8 @@ def test_the_coordinator_aborts_a_transaction_of_an_old_client_in_a_new_epoch(
 ) -> None:
     """A coordinator's abort after a timeout begins a new producer epoch, even for an old client.
 
-    The cluster has transaction version 2, in which every end of a transaction begins a new producer
-    epoch. The client uses version 0.
+    The cluster uses transaction version 2, in which each transaction ends with a new producer
+    epoch; the client uses version 0.
     """
     found = run(
         tmp_path,

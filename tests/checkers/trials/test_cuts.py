@@ -24,9 +24,9 @@ from reference_impl.simulation import faults
 
 @dataclass(frozen=True)
 class OfProcesses:
-    """A stand-in for a system whose brokers are processes: the served reference broker.
+    """The served reference broker, as a stand-in for a system whose brokers are processes.
 
-    The stand-in declares every ability of a system, and proxies can cut its links.
+    It declares every ability of a system, and proxies can cut its links.
     """
 
     served: ServedCluster

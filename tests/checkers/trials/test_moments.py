@@ -1,6 +1,7 @@
-"""The states of replicas from TRACE logs: the claims on elections hold on a real trace.
+"""The claims on elections hold for the states of replicas in a real trace.
 
-Each claim is shown able to fail, on a trace with one event that is changed or left out.
+The states are computed from Kafka's TRACE logs. Each claim fails on a trace in which one event is
+changed or left out.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ def states(
 def watched(seen: tuple[Moment, ...], log: Moment | None = None) -> Watched:
     """Returns what a trial observed: the states of the replicas, and the log at the end.
 
-    The log at the end is the longest log of a replica in the last state.
+    The log at the end is the longest log of any replica in the state `log`, by default the last
+    state.
     """
     replicas = (log or seen[-1]).replicas.values()
     longest = max(replicas, key=lambda replica: len(replica.log))
@@ -64,8 +66,8 @@ def is_a(event: Event, step: Step) -> bool:
 def changed(step: Step, change: Callable[[Event], Event | None], at: int = 0) -> Sequence[Event]:
     """Returns the recorded trace with one event changed or left out.
 
-    The parameter `step` is the kind of this event. The parameter `change` is a function that
-    returns the changed event, or None.
+    This event is number `at` of the events of kind `step`, from 0 on. `change` returns the changed
+    event, or None to leave it out.
     """
     places = [place for place, event in enumerate(recorded()) if is_a(event, step)]
     one = change(recorded()[places[at]])

@@ -1,4 +1,4 @@
-"""The powers of a system: the faults that a trial can cause, and the evidence that it can record.
+"""The powers of a system: the faults that a trial can cause in it, and what a trial can record.
 
 The powers follow from the system's abilities, its proxies and the settings of its brokers.
 """

@@ -66,10 +66,10 @@ def test_a_fetch_with_an_ignored_broker_epoch_elects_an_empty_disk(play: Begin) 
 
 
 def test_an_offset_and_a_broker_epoch_of_two_lives_elect_an_empty_disk(play: Begin) -> None:
-    """With the bug KAFKA-15221 the leader reads b1's offset and b1's broker epoch at two moments.
+    """With the bug KAFKA-15221 the leader combines b1's old offset with b1's new broker epoch.
 
-    In between, b1 restarts with an empty disk. The offset of the old life and the epoch of the new
-    one let b1 join the ISR, and b1 is elected.
+    b1 has restarted with an empty disk in between. Together, the old offset and the new epoch let
+    b1 join the ISR, and b1 is elected.
     """
     run = play(ReadsReplicaTwice(**TWO_RECORDS)).do(
         *("write 0", "write 0", "fetch 1 0", "fetch 1 0", "advance_high_watermark 0"),

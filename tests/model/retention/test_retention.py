@@ -101,8 +101,8 @@ PARTED_BELOW = (
 def test_a_diverged_follower_drops_old_records_before_it_joins_the_isr(play: Begin) -> None:
     """A follower with an old record that the leader lacks drops it before it joins the ISR.
 
-    b0 has the old record at offset 0. The leader b1 has deleted its own record there, and so no
-    longer knows that record's epoch.
+    b0 has the old record at offset 0. The leader b1 has deleted its own record at offset 0, so b1
+    no longer knows the epoch of this record.
     """
     log = play(Retention()).do(*PARTED_BELOW)
     assert log["log.end_offset 0"] == 1  # the old record is still there

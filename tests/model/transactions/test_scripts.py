@@ -27,9 +27,9 @@ def action(spec: Spec, name: str) -> Action:
 
 
 def taken(spec: Spec, script: str) -> tuple[State, str, str]:
-    """Returns the state after the script, the first refused step, and the conjunct that forbids it.
+    """Runs a script; returns the last state, the refused step, and the conjunct that forbids it.
 
-    The step and the conjunct are "" if no step is refused.
+    The run ends at the first refused step. If there is none, the step and the conjunct are "".
     """
     interpreter = Interpreter.of(spec)
     (state,) = interpreter.initial(spec)

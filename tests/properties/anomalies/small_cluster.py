@@ -1,7 +1,8 @@
 """A simulated small cluster with at most one defect.
 
-Markers are written one by one, long after the decision. All pending offsets of a transaction take
-effect together, some time after the decision. The module `small_cluster_clients` has the clients.
+The markers of a transaction are written one by one, long after the decision to commit or abort. Its
+pending offsets take effect together, some time after the decision. The module
+`small_cluster_clients` has the clients.
 """
 
 from __future__ import annotations

@@ -98,8 +98,7 @@ class Clients:
     ) -> None:
         """Ends an operation with an outcome; some operations of unknown outcome never complete.
 
-        The operation gets the micro-operations in the lists that `opened` received, and then those
-        in the parameter `did`.
+        The operation has the micro-operations that `opened` received, followed by those in `did`.
         """
         _, known = self.running.pop(operation.process)
         everything = (*(micro for some in known for micro in some), *did)

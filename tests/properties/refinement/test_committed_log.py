@@ -37,9 +37,9 @@ class RememberingKip101(RemembersWhatIsCommitted, Kip101):
 
 
 def of_replication(spec: RemembersWhatIsCommitted) -> tuple[int, Counter[str]]:
-    """Returns the number of states of a replication spec, and its transitions by abstract action.
+    """Returns how many states a replication spec has, and how many transitions per abstract action.
 
-    Each transition is counted under the action of the committed log that explains the transition.
+    A transition is counted for the action of the committed log that explains it.
     """
     found = compiled_graph(spec)
     logs = [log_of_replication(state, spec.replicas) for state in found.states]

@@ -1,6 +1,6 @@
 """Every step of the spec `transactions` is at most two steps of the proved abstract spec.
 
-`transactions` is called the rich spec here, because it has more details than the abstract one.
+Here `transactions` is called the rich spec, because it is more detailed than the abstract one.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ UNEXPLAINED = "unexplained"
 
 
 def coverage(spec: Transactions) -> Counter[str]:
-    """Counts the transitions of the rich spec by the abstract action that explains them.
+    """Returns how many transitions of the rich spec each abstract action explains.
 
-    Transitions that change nothing in the abstract spec are counted apart, and so are transitions
-    that no action explains.
+    The key "none" counts transitions that change nothing in the abstract spec; `UNEXPLAINED` counts
+    transitions that no action explains.
     """
     found, refinement = compiled_graph(spec), Refinement(spec)
     steps: Counter[str] = Counter()

@@ -1,6 +1,6 @@
 """The suite `delivery`: pipelines crash between two writes, and their claims break or hold.
 
-Violations are found with each of ten seeds, and the claims are decided on PostgreSQL too.
+The search finds the violations with each of ten seeds. The claims are decided on PostgreSQL too.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def test_every_setting_is_on_some_side() -> None:
 
 
 def test_a_commit_that_waited_for_verification_is_refused_after_a_rebalance() -> None:
-    """A commit must be verified first (KIP-890); if a rebalance occurs meanwhile, it is refused.
+    """A commit is refused if a rebalance occurs while its transaction is verified (KIP-890).
 
     In the run the coordinator's log is slow, so the verification takes long.
     """

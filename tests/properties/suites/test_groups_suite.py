@@ -12,9 +12,10 @@ from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
 
 
 def ended(setting: str, *rules: tuple[str, int], bugs: Bugs = NO_BUGS) -> GroupsMachine:
-    """Returns the suite's state machine after some of its rules have run, without a verdict.
+    """Runs some rules of the suite's Hypothesis state machine; returns the machine, without a
+    verdict.
 
-    Each rule comes with its argument. A negative number stands for no argument.
+    Each rule comes with its argument; a negative number stands for no argument.
     """
     machine = GroupsMachine(setting, bugs=bugs, judge=())
     arguments = {"pass_time": "pause_ms", "crash": "broker"}

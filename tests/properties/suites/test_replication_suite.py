@@ -75,7 +75,7 @@ def test_a_claim_that_the_smallest_run_does_not_break_is_undecided() -> None:
     ("setting", "log"), [("new epoch", "v0 v1 v2 v1 v2"), ("new epoch, one in flight", "v0 v1 v2")]
 )
 def test_brokers_that_restart_append_two_batches_in_flight_twice(setting: str, log: str) -> None:
-    """Restarted brokers append two retries again if they know only a producer's newest batch.
+    """Restarted brokers append two retries again if they remember only a producer's newest batch.
 
     Kafka's brokers do the same. With one batch in flight, no retry is appended again.
     """

@@ -15,7 +15,7 @@ SIMPLER = {"by": (1, 2, 3)}
 
 
 class Counter(RuleBasedStateMachine):
-    """A state machine that adds to a number and doubles it.
+    """A Hypothesis state machine that adds to a number and doubles it.
 
     A run fails if it has doubled the number at least once and the number has reached the goal.
     """

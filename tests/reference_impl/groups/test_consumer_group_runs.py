@@ -168,8 +168,8 @@ class Groups(RuleBasedStateMachine):
     def subscribe(self, id_: str, topics: tuple[str, ...]) -> None:
         """Changes a subscription; late heartbeats with the earlier subscription are dropped.
 
-        A late heartbeat could assign a partition again in a new epoch. The owner could then commit
-        only after the response to this heartbeat.
+        A late heartbeat could assign a partition again in a new epoch. The owner could not commit
+        before it has the response to this heartbeat.
         """
         self.clients[id_].topics = topics
         self.late = [request for request in self.late if request.member_id != id_]

@@ -93,8 +93,7 @@ class Replica:
     def fold(self) -> ProducerStates:
         """Returns the producer state that a replay of the log's batches computes.
 
-        Of the batches before the newest snapshot, the replay uses only the newest one of each
-        producer.
+        Before the newest snapshot, only the newest batch of each producer counts.
         """
         newest = self.log.snapshots[-1] if self.log.snapshots else NO_SNAPSHOT
         before = [b for b in self.history if b.header.next_offset <= newest.offset]

@@ -143,7 +143,7 @@ def coordinator(
 ) -> Callable[[str, int], Connection]:
     """Returns a function that connects to the coordinator of a group or of a transactional id.
 
-    The function's second argument is 0 for a group and 1 for a transactional id.
+    The second argument of this function is 0 for a group and 1 for a transactional id.
     """
 
     def connected(key: str, kind: int) -> Connection:

@@ -125,9 +125,10 @@ def test_a_large_request_is_handled_in_a_thread_of_its_own(
 def test_the_largest_requests_do_not_stop_a_healthy_client(
     cluster: Served, connect: Connect
 ) -> None:
-    """While four connections send the largest requests, each healthy request takes below a second.
+    """While four connections send the largest requests, other requests take less than a second.
 
-    In the event loop of the brokers they would take several seconds on a busy machine.
+    If the largest requests ran in the event loop of the brokers, the others would take several
+    seconds on a busy machine.
     """
     hostile = [connect(cluster.bootstrap_servers) for _ in range(4)]
     for connection in hostile:

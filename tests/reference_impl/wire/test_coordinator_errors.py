@@ -268,7 +268,7 @@ def test_all_offsets_of_a_classic_group_are_fetched_by_name_or_topic_id(
     """OffsetFetch without topics returns all offsets of a classic group.
 
     Topics are identified by their names, since version 10 by their ids. The request may contain any
-    member id, as franz-go sends one: a classic group does not check it.
+    member id, because a classic group does not check it; franz-go sends one.
 
     Kafka: KafkaApis.fetchAllOffsetsForGroup, ClassicGroup.validateOffsetFetch.
     """

@@ -1,6 +1,6 @@
-"""A step is a pair of consecutive values of one key, as one process polled or sent them.
+"""Steps: pairs of consecutive values of one key that one process polled or sent.
 
-The values of a step are in one operation, or in consecutive operations.
+The two values are in one operation, or in consecutive operations.
 """
 
 from __future__ import annotations

@@ -76,10 +76,10 @@ def edges_of(rows: list[tuple[int, ...]]) -> Batch:
     edges=st.lists(EDGE, max_size=4),
 )
 def test_every_cycle_is_inside_one_time_range(late: dict[int, int], edges: list[Edge]) -> None:
-    """Every cycle of dependencies is inside one of the time ranges that the kernel computes.
+    """Every cycle of dependencies is inside one of the time ranges of `TimeRanges`.
 
-    Every cycle has a dependency that leads back in time. The range of this dependency is the time
-    between its two operations. Overlapping ranges are merged.
+    Every cycle has a dependency that leads back in time. There is a range for each such dependency:
+    the time between its two operations. Overlapping ranges are merged.
     """
     ops = sorted(late)
     info_senders = InfoSenders(NumberSet(numbers(ops)), numbers([late[op] for op in ops]))

@@ -73,10 +73,11 @@ def register_of(group: str, key: str) -> int:
 
 
 def highest_before(h: History, fetch: dict[str, int], since_ns: int) -> list[tuple[int, ...]]:
-    """Returns the highest offset that was certainly committed before a fetch, and its first commit.
+    """Returns the highest offset that was certainly committed before a fetch.
 
-    Returns an empty list if no such offset is above the fetched offset. Commits that began before
-    the time `since_ns` do not count.
+    The list has one row: the offset, the number of the first operation that committed it, and the
+    start of this operation. The list is empty if no such offset is above the fetched one. Only
+    commits that began after `since_ns` count.
     """
     higher = [
         (-it.offset, op, commit.invoked_ns)
