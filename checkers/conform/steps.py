@@ -118,7 +118,7 @@ class Topic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steps:
-    """A sequence: its family, its seed, the topics that it needs, and its steps."""
+    """A sequence of requests and pauses: its family, its seed, its topics and its steps."""
 
     family: str
     seed: int

@@ -26,7 +26,7 @@ NOT_YET: Final = ("NOT_LEADER_OR_FOLLOWER", "UNKNOWN_TOPIC_OR_PARTITION")
 
 
 class NotReady(InputFault):
-    """Raised if a cluster cannot run sequences; the message names what is missing."""
+    """Raised if a cluster is not ready for requests; the message names what is missing."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -106,7 +106,10 @@ def _first_missing(paths: Iterable[str]) -> str | None:
 
 
 def in_one_task(spark: SparkSession, work: Callable[[], ResultT]) -> ResultT:
-    """Executes the work in one Spark task and returns its result; raises the work's InputFault."""
+    """Executes the work in one Spark task and returns its result.
+
+    Raises InputFault if the work raised it.
+    """
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _ in batches:

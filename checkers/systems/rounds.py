@@ -144,7 +144,10 @@ NEEDS: Final[Mapping[str, frozenset[Ability]]] = {  # the abilities that a kind 
 def rounds(
     seed: int, kinds: Sequence[str], brokers: Sequence[int], session_s: float
 ) -> Iterator[Round]:
-    """Yields rounds without end; the kinds take turns. Equal arguments give equal rounds."""
+    """Yields rounds of faults without end, the kinds in turn.
+
+    Equal arguments give equal rounds.
+    """
     draw = Draw(rng=random.Random(f"faults {seed}"), brokers=brokers, session_s=session_s)
     while True:
         for kind in kinds:

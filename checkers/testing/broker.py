@@ -206,7 +206,7 @@ class Broker:
             injected.end()
 
     def happen(self, do: str, **fields: Any) -> None:
-        """Lets a fault of the cluster happen now, such as `crash` or `elect`."""
+        """Makes a fault of the cluster happen now, such as `crash` or `elect`."""
         self.call("POST", "/faults", {"do": do, **fields})
 
     def clear_faults(self) -> None:

@@ -146,7 +146,7 @@ def _over(sent: threading.Event) -> threading.Event:
 
 
 def judged(row: Row, folder: Path) -> Row:
-    """Returns the row with the verdict on the history and the log directories of the folder."""
+    """Returns the row with the verdict on the folder's history and log directories."""
     history = folder / HISTORY
     analysis = analyze(history, declared=assumptions_of(history))
     (folder / VERDICT).write_text(explained(analysis) + "\n")

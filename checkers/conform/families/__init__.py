@@ -64,7 +64,7 @@ def sequence(family: str, seed: int) -> Steps:
 
 
 def sequences(seed: int, families: Iterable[str] = FAMILIES) -> Iterator[Steps]:
-    """Yields sequences without end; each family appears as often as its weight says."""
+    """Yields random sequences of requests without end; each family appears by its weight."""
     names = tuple(families)
     rounds = range(max(FAMILIES[name].weight for name in names))
     chosen = [name for count in rounds for name in names if count < FAMILIES[name].weight]
