@@ -35,6 +35,7 @@ NOT_COMPARED: Final[Mapping[str, str]] = {
     "authorized_operations": "access control is off",
     "client_host": "an address",
     "transaction_start_time": "when the transaction began",
+    "last_timestamp": "when a broker wrote the last marker",
     "log_dir": "a folder of the broker",
     "total_bytes": "the size of a disk",
     "usable_bytes": "the size of a disk",

@@ -155,6 +155,14 @@ REASONS: Final[tuple[Reason, ...]] = (
         sentence="The default of a topic's setting is a setting of the brokers of the cluster.",
     ),
     Reason(
+        name="producer-beside-a-transaction-error",
+        verdict=Verdict.PERMITTED,
+        apis=_of(Api.DESCRIBE_TRANSACTIONS),
+        field="transaction_states.producer_id",
+        when=beside_an_error,
+        sentence="Beside an error the producer id is 0, which in Kafka is also that of a producer.",
+    ),
+    Reason(
         name="heartbeat-interval",
         verdict=Verdict.PERMITTED,
         apis=_of(Api.CONSUMER_GROUP_HEARTBEAT),

@@ -46,6 +46,7 @@ _ZERO: Final[Mapping[str, Any]] = {
     "bool": False,
     "timedelta_i32": timedelta(0),
     "timedelta_i64": timedelta(0),
+    "bytes": b"",
 }
 
 

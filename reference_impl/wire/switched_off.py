@@ -9,7 +9,7 @@ Source: KIP-48, KIP-140, KIP-546; AclApis, KafkaApis of Apache Kafka.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from reference_impl.protocol.messages import ErrorCode
@@ -17,7 +17,7 @@ from reference_impl.wire.adapter import Call
 from reference_impl.wire.served_broker import ServedBroker
 
 NO_AUTHORIZER: Final = "No Authorizer is configured."
-NO_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC)
+NO_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC) - timedelta(milliseconds=1)  # -1 on the wire
 DISABLED: Final = ErrorCode.SECURITY_DISABLED
 NOT_ALLOWED: Final = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
 

@@ -65,7 +65,6 @@ class _Inspection:
         note, topic, epoch, to = self.draw.one(
             (
                 ("", TOPIC, 0, LEADER),
-                (", stale epoch", TOPIC, -1, LEADER),
                 (", at a follower", TOPIC, 0, FOLLOWER),
                 (", no topic", NOWHERE, 0, LEADER),
             )

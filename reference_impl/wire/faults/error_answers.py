@@ -16,7 +16,7 @@ import io
 import struct
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final, get_args, get_type_hints
 
 from reference_impl.wire.adapter import Call, payload
@@ -189,6 +189,7 @@ def _empty(each: Field[Any]) -> Any:
         ("tuple", ()),
         ("None", None),
         ("Timedelta", timedelta(0)),
+        ("TZAware", datetime(1970, 1, 1, tzinfo=UTC)),
         ("bool", False),
         ("ErrorCode", KioErrorCode.none),
         ("str", ""),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -44,7 +45,10 @@ def test_no_acl_is_created_or_deleted(version: int, broker: Any) -> None:
 @pytest.mark.parametrize("version", [1, 2])
 def test_tokens_need_an_authenticated_connection(version: int, broker: Any) -> None:
     for api in (Api.RENEW_DELEGATION_TOKEN, Api.EXPIRE_DELEGATION_TOKEN):
-        assert broker.call(api, version, hmac=b"1").error_code == NOT_ALLOWED
+        broker.send(api, version, hmac=b"1")
+        frame = broker.receive_frame()  # kio reads no time before 1970, and Kafka has -1 here
+        header = 5 if version >= 2 else 4
+        assert struct.unpack(">hq", frame[header : header + 10]) == (NOT_ALLOWED, -1)
     described = broker.call(Api.DESCRIBE_DELEGATION_TOKEN, version, owners=None)
     assert (described.error_code, described.tokens) == (NOT_ALLOWED, ())
 

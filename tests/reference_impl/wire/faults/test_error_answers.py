@@ -29,7 +29,13 @@ OF_TRANSACTIONS: dict[str, Any] = {
     "v3_and_below_topics": [{"name": "a", "partitions": [3]}],
     "transactions": [{"transactional_id": "x", "topics": [{"name": "a", "partitions": [3]}]}],
 }
-PLAIN = frozenset({Api.DELETE_TOPICS, Api.DESCRIBE_GROUPS, Api.DELETE_GROUPS, Api.LIST_GROUPS})
+PLAIN = frozenset({
+    Api.DELETE_TOPICS,
+    Api.DESCRIBE_GROUPS,
+    Api.DELETE_GROUPS,
+    Api.LIST_GROUPS,
+    Api.DESCRIBE_LOG_DIRS,
+})  # fmt: skip
 
 
 def called(api: Api, version: int) -> Call:
