@@ -104,9 +104,10 @@ def change_without(
 def with_leader(
     state: PartitionState, broker: BrokerId | None, alive: Alive
 ) -> PartitionState | None:
-    """Returns the registration with `broker`, or the next live member of the ISR, as the leader.
+    """Returns the registration with another leader, a live member of the ISR.
 
-    Returns None if no other live member of the ISR may lead.
+    This is `broker`, or if `broker` is None, the next live member. Returns None if there is no such
+    member, or if `broker` leads already.
     """
     after = state.isr.index(state.leader) + 1 if state.leader in state.isr else 0
     members = (*state.isr[after:], *state.isr[:after])

@@ -200,8 +200,8 @@ def offset_deletion_error(classic: ClassicGroup, *, exists: bool) -> ErrorCode:
 def is_read(place: TopicPartition, classic: ClassicGroup, consumer: ConsumerGroup) -> bool:
     """Returns True if a member of the group subscribes to the topic of this partition.
 
-    A classic group of consumers that is not in any generation yet may read every topic. Kafka:
-    ClassicGroup.computeSubscribedTopics.
+    Also returns True if the subscription of a classic consumer is unreadable, or if a classic group
+    of consumers has no protocol yet. Kafka: ClassicGroup.computeSubscribedTopics.
     """
     if consumer.members:
         return any(place.topic in member.topics for member in consumer.members.values())

@@ -117,9 +117,9 @@ class GroupOffsets:
         return found
 
     def has_group(self, group: str) -> bool:
-        """True if an offset commit has created the group, and it has not been forgotten since.
+        """True if an offset commit has created the group, and the group has not been removed since.
 
-        The abort of a transaction drops its offsets, but not the group. Kafka:
+        An aborted transaction drops its pending offsets, but not the group. Kafka:
         OffsetMetadataManager.replay, GroupMetadataManager.maybeDeleteGroup.
         """
         return group in self.groups

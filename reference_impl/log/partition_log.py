@@ -297,8 +297,7 @@ class PartitionLog:
         )
 
     def after_process_crash(self) -> PartitionLog:
-        """Returns the log that remains when the process dies: all records, with checkpointed
-        offsets.
+        """Returns the log after a crash of the process: all records, with the checkpointed offsets.
 
         If the log start was not checkpointed, the log begins at its oldest segment again.
         """

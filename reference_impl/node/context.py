@@ -1,6 +1,7 @@
 """The context of one step of a leader, follower or coordinator: time, broker, metadata, settings.
 
-The step is a pure function of the role's state, the input and the context.
+The result of a step depends only on the state of the leader, follower or coordinator, on the input
+and on this context.
 """
 
 from __future__ import annotations

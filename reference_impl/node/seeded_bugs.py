@@ -1,7 +1,6 @@
 """The table of seeded bugs: what each bug changes and breaks, and which checks must find it.
 
-The field `breaks` contains names of claims of the catalogue, or of anomalies of the history
-analysis.
+The field `breaks` names claims of the claim catalogue, or anomalies of the history analysis.
 """
 
 from __future__ import annotations

@@ -8,11 +8,12 @@ before the append.
 Source: ProduceRequest.validateRecords, UnifiedLog.analyzeAndValidateRecords, LogValidator.
 Simplified: message.timestamp.after.max.ms has its default, and the timestamp type is always
 CreateTime. A batch may be larger than segment.bytes. A compressed record must be well-formed as a
-whole, whereas Kafka skips its key and value. Compressed records have at most 100 MiB, which Kafka
-does not limit; more get MESSAGE_TOO_LARGE. Deviates: three batches are rejected that Kafka appends
-and no client sends. One has a producer id and no producer epoch, one is transactional without a
-producer id, and one is not compressed and has offset deltas that are not 0, 1, 2 and so on: its
-readers would get offsets outside of the batch. Such a compressed batch is renumbered, as by Kafka.
+whole, whereas Kafka skips its key and value. Compressed records may have at most 100 MiB; larger
+ones get MESSAGE_TOO_LARGE. Kafka has no such limit. Deviates: rejects three kinds of batches that
+Kafka appends and no client sends: with a producer id but no producer epoch; transactional without a
+producer id; not compressed and with offset deltas other than 0, 1, 2 and so on, so that readers
+would get offsets outside of the batch. A compressed batch with such deltas is renumbered, as by
+Kafka.
 """
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ from reference_impl.protocol.topic_config import DEFAULT_LOG_CONFIG, CleanupPoli
 class PartitionState:
     """The partition registration: the controller's state of one topic partition.
 
-    Every change except one of the configuration increments the partition epoch. Every change of the
-    leader, also to no leader, increments the leader epoch.
+    Every change increments the partition epoch, except a change of the configuration alone. Every
+    change of the leader, also to no leader, increments the leader epoch.
     """
 
     replicas: tuple[BrokerId, ...]  # in order of preference
@@ -140,7 +140,7 @@ class DeletedTopic:
 class CreatePartitions:
     """Request: increase a topic's partition count; a broker forwards it to the controller.
 
-    `assignments` has the replicas of each new partition, unless the controller is to place them.
+    `assignments` has the replicas of each new partition. If None, the controller chooses them.
     """
 
     topic: str
@@ -226,8 +226,7 @@ class HeldElection:
 class RegisterBroker:
     """Request: register a broker after its start, with a new incarnation number.
 
-    `previous_broker_epoch` is the epoch before a clean shutdown, read from a file that the shutdown
-    writes.
+    `previous_broker_epoch` is the broker epoch before a clean shutdown, which stores it in a file.
     """
 
     broker_id: BrokerId

@@ -3,10 +3,10 @@
     connection -> few elements: handled in the event loop of the brokers
                -> many: this thread decodes, handles and encodes; each call of the broker goes back
 
-A request of 10,000 elements takes up to a second of Python. In the event loop of the brokers,
-nothing else would happen meanwhile. A handler calls the broker only through the interface
-`ServedBroker`, so it can run in another thread, and only these calls run in the event loop of the
-brokers. Large requests wait for each other. Python switches between the two threads every
+Python handles a request of 10,000 elements in up to a second. In the event loop of the brokers,
+nothing else would happen during this time. A handler calls the broker only through the interface
+`ServedBroker`. So the handler can run in another thread, and only these calls run in the event
+loop. Large requests are handled one at a time. Python switches between the two threads every
 millisecond.
 """
 

@@ -2,9 +2,9 @@
 
 Each connection has one request in flight, because the next frame is read after the response. The
 bytes of a large frame count as they arrive, and the bytes of a large response until the client has
-taken them. If all connections together hold too many, one is closed: the one whose request began
-first. A client that declares 100 MiB and sends them slowly thus never keeps others waiting, as it
-would if it reserved what it declares. Of too many connections the least recently used is closed.
+taken them. If all connections together hold too many bytes, the one whose request began first is
+closed. So a client that declares 100 MiB and sends them slowly does not keep others waiting. If
+there are too many connections, the least recently used one is closed.
 
 Source: Processor.closeExcessConnections, Selector.lowestPriorityChannel (max.connections);
 queued.max.request.bytes, with which Kafka stops to read, in NetworkReceive.readFrom.

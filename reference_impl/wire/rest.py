@@ -4,10 +4,10 @@
                 follower's fetch waits here: the timers WAITS and REPLICA_LAG would change nothing
     follower    its fetch waits at the leader: the timer FETCH, a timeout, would only repeat it
 
-A node accepts a timer at any time after it is due, so the host may deliver a held timer later. It
-delivers the timer when the leader has changed. A leader is an immutable value, so the host only
-compares its identity. Without this the followers of 500 partitions would send 2,000 fetches a
-second. In Kafka one fetch of a fetch session has all partitions of a leader.
+A node accepts a timer at any time after the timer is due, so the host may deliver it later: when
+the leader has changed. A leader is an immutable value, so the host compares only its identity. If
+these timers fired, the followers of 500 partitions would send 2,000 fetches a second. In Kafka one
+fetch of a fetch session has all partitions of a leader.
 
 Source: KIP-227.
 """

@@ -5,9 +5,9 @@
     matched by a rule, after     delayed, or its response is replaced or lost
     logged
 
-A request that crashes its own broker is not applied; with `applied` it is applied and answered, and
-then the broker dies. A `disconnect` in the same place loses this response too.
-Without rules and without a log of requests, none of this is in the path of a request.
+A request that crashes its own broker is not applied. With `applied` it is applied and answered, and
+then the broker dies; a `disconnect` of the same request loses this response. Without rules and
+without a log of requests, this module is not called.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Responses with a Kafka error: in place of a request that is not applied, or of its response.
 
-An error stands where Kafka's requests report one: at each partition, topic, group or resource that
-the request names, and at the response itself if it has no such parts. Errors of fetch sessions and
-of whole groups stand further out. A Metadata response keeps its brokers, so that a client can ask
-again.
+A response has the error where Kafka reports it: at each partition, topic, group or resource that
+the request names, or at the whole response if it has no such parts. An error of a fetch session or
+of a whole group is reported once for the session or group. A Metadata response keeps its brokers,
+so that a client can send another request.
 
 Source: AbstractRequest.getErrorResponse and its overrides.
 Simplified: FetchRequest.getErrorResponse and some others repeat the error of the parts at the

@@ -1,8 +1,8 @@
 """The rules in force, in the order in which they were added.
 
-Every rule counts each request that it matches. If several rules select a request, the first fault
-of a request acts, and every fault of the cluster. Removing a rule wakes the connections that it
-keeps silent.
+Every rule counts each request that it matches. If several rules match a request, only the first
+fault on the request acts, but all faults of the cluster do. Removing a rule ends the silence of the
+connections that it keeps silent.
 """
 
 from __future__ import annotations
