@@ -78,7 +78,8 @@ def test_a_counterexample_is_printed_as_a_state_and_a_step() -> None:
 def test_the_state_of_a_counterexample_is_minimal() -> None:
     """In a counterexample, a variable has its least value unless the violation needs another one.
 
-    The test sets each of the other variables to its least value, and the violation disappears.
+    The test sets each of the other variables, one at a time, to its least value, and the violation
+    disappears.
     """
     spec = Version1()
     found = shown(spec, "append", "no_hanging_transaction")
@@ -98,7 +99,7 @@ def test_the_state_of_a_counterexample_is_minimal() -> None:
 
 
 def test_a_larger_scope_is_tried_if_the_specs_own_has_no_counterexample() -> None:
-    """The counterexample is found in a scope with three sequence numbers.
+    """The search for a counterexample tries a larger scope if the spec's own scope has none.
 
     The spec's own scope has two sequence numbers, but a gap in a log needs three.
     """

@@ -235,7 +235,7 @@ def test_lines_of_one_thread_are_never_exchanged(tmp_path: Path) -> None:
 
 
 def test_a_line_that_kafka_logs_first_is_not_taken_early(tmp_path: Path) -> None:
-    """A line that Kafka logs before it acts is not accepted before other lines.
+    """Trace validation accepts no line early that Kafka logs before it acts.
 
     Kafka logs a fetch before it sends the fetch. So the leader's line about this fetch cannot come
     before the follower's.

@@ -50,8 +50,8 @@ def test_only_replicas_stay_eligible_by_the_proposed_rule(play: Begin) -> None:
 def test_a_broker_in_the_elr_cannot_be_added_while_the_isr_is_empty(play: Begin) -> None:
     """A broker in the ELR cannot be added as a replica while the ISR is empty.
 
-    Kafka's controller answers UNKNOWN_SERVER_ERROR. If the partition has one replica, an ISR with a
-    member clears the ELR, and then the broker can be added.
+    Kafka's controller answers UNKNOWN_SERVER_ERROR. In the run the partition has one replica. When
+    this replica is in the ISR again, the broker can be added, and the ELR is then empty.
     """
     run = play(Kafka43()).do("remove_replica 0", "expire_session 1")
     assert members(run, "partition_registration.elr") == {0, 1}

@@ -98,9 +98,9 @@ NEXT_HAS_BEGUN: tuple[Call, ...] = (
 
 
 def test_a_lax_partition_closes_the_next_transaction_with_an_old_marker() -> None:
-    """A partition with lax markers lets the marker of one transaction close the next transaction.
+    """Before KIP-1228, the marker of one transaction may close the next transaction.
 
-    The old marker and the records of the next transaction have the same epoch, 1.
+    The late marker and the records of the next transaction have the same epoch, 1.
     """
     spec = LaxMarkers()
     state = run(spec, *NEXT_HAS_BEGUN, ("write_marker", FIRST, T))

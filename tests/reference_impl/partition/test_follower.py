@@ -159,7 +159,7 @@ def test_a_follower_starts_at_the_leaders_log_start_if_its_next_record_is_delete
     """A follower starts at the leader's log start if the leader has deleted the next record.
 
     The follower's high watermark rises to the new log start. With the seeded bug MARK_LEFT_BEHIND
-    it stays below (KAFKA-9491).
+    the high watermark stays below (KAFKA-9491).
     """
     follower, _ = following(log_of(1, 1, high_watermark=1))
     refused = replace(

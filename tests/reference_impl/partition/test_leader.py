@@ -100,7 +100,7 @@ def test_a_retry_gets_the_original_offset_once_it_is_replicated() -> None:
 
 
 def test_a_waiting_produce_ends_by_timeout_or_resignation_and_the_record_stays() -> None:
-    """A produce request that waits for replication gets an error at its timeout or a resignation.
+    """A waiting produce request gets an error at its timeout, or when the leader resigns.
 
     The record stays in the log, and the response has its offset together with the error.
 

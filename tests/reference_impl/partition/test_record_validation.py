@@ -213,7 +213,7 @@ def test_a_compacted_topic_requires_keys() -> None:
     ],
 )
 def test_a_record_cannot_declare_more_offsets_than_records(data: bytes) -> None:
-    """A batch is rejected if its count, its offsets and its records differ.
+    """A batch is rejected if its record count, its offset range and its records disagree.
 
     Otherwise one record could move the log's end to 2**31 - 1. Kafka: LogValidator.validateBatch,
     DefaultRecordBatch.uncompressedIterator.
@@ -283,7 +283,7 @@ def test_a_topic_has_its_own_largest_batch() -> None:
 @settings(max_examples=300, deadline=None)
 @given(st.binary(max_size=40), st.integers(0, 3), st.sampled_from([0, 1, 2, 3, 4]))
 def test_what_is_accepted_can_be_decoded(records: bytes, count: int, codec: int) -> None:
-    """Any bytes in the place of the records are rejected, or they can be decoded later.
+    """Whatever bytes replace the records of a batch, it is rejected or can be decoded later.
 
     Otherwise a batch that one client appends would break the broker when it compacts the log.
     """

@@ -1,6 +1,7 @@
-"""Small things in the answers of brokers, as in Apache Kafka 4.3, version by version.
+"""Details of brokers' responses, as in Apache Kafka 4.3, version by version.
 
-`urteil conform` found each of them: hints, limits, and requests that old versions may not send.
+They are hints, limits, and the rejection of requests that old versions may not send. `urteil
+conform` found a difference to Kafka in each.
 """
 
 from __future__ import annotations
