@@ -49,7 +49,17 @@ _SAME: Final = (
 _IDENTITY: Final = frozenset(
     {"topic_id", "resource_type", "resource_name", "member_id", "transactional_id"}
 )
-_ZERO: Final = frozenset({"session_id", "api_keys"})
+_ZERO: Final = frozenset({"session_id"})
+# By Kafka's type; a number is -1, as in Kafka's own responses.
+_EMPTY: Final[Mapping[str, Any]] = {
+    "string": "",
+    "bytes": b"",
+    "bool": False,
+    "error_code": KioErrorCode.none,
+    "timedelta_i32": timedelta(0),
+    "timedelta_i64": timedelta(0),
+    "datetime_i64": datetime.fromtimestamp(0, UTC),
+}
 
 
 def refusal(call: Call, error: str) -> bytes:
@@ -184,19 +194,9 @@ def _named(name: str, asked: Any) -> Any:
 
 
 def _empty(each: Field[Any]) -> Any:
-    hint = str(each.type)
-    empty: tuple[tuple[str, Any], ...] = (
-        ("tuple", ()),
-        ("None", None),
-        ("Timedelta", timedelta(0)),
-        ("TZAware", datetime(1970, 1, 1, tzinfo=UTC)),
-        ("bool", False),
-        ("ErrorCode", KioErrorCode.none),
-        ("str", ""),
-        ("Name", ""),
-        ("GroupId", ""),
-        ("TransactionalId", ""),
-        ("bytes", b""),
-    )
-    fallback = 0 if each.name in _ZERO else -1
-    return next((value for part, value in empty if part in hint), fallback)
+    hint, kind = str(each.type), str(each.metadata.get("kafka_type"))
+    if "tuple" in hint:
+        return ()
+    if "None" in hint:
+        return None
+    return _EMPTY.get(kind, 0 if each.name in _ZERO else -1)

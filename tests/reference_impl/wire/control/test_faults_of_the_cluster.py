@@ -118,7 +118,7 @@ def test_a_request_crashes_its_broker(
 
 def test_a_paused_broker_is_fenced_and_answers_when_it_resumes(control: Control) -> None:
     topic = control.topic("paused")
-    client = producer(control)
+    client = producer(control, socket_timeout_ms=1_000)  # so long it waits for the paused broker
     assert sent(client, topic, b"a") == [""]
     leader = control.leader(topic)
     control.fault(do="pause", broker=leader)

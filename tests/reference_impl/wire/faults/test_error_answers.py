@@ -29,18 +29,18 @@ OF_TRANSACTIONS: dict[str, Any] = {
     "v3_and_below_topics": [{"name": "a", "partitions": [3]}],
     "transactions": [{"transactional_id": "x", "topics": [{"name": "a", "partitions": [3]}]}],
 }
-PLAIN = frozenset({
-    Api.DELETE_TOPICS,
-    Api.DESCRIBE_GROUPS,
-    Api.DELETE_GROUPS,
-    Api.LIST_GROUPS,
-    Api.DESCRIBE_LOG_DIRS,
+OTHER: dict[str, Any] = {"hmac": b""}
+NAMING_PARTS = frozenset({
+    Api.PRODUCE, Api.FETCH, Api.LIST_OFFSETS, Api.METADATA, Api.OFFSET_COMMIT, Api.OFFSET_FETCH,
+    Api.FIND_COORDINATOR, Api.CREATE_TOPICS, Api.DELETE_RECORDS, Api.OFFSET_FOR_LEADER_EPOCH,
+    Api.TXN_OFFSET_COMMIT, Api.DESCRIBE_CONFIGS, Api.CREATE_PARTITIONS,
+    Api.INCREMENTAL_ALTER_CONFIGS, Api.CONSUMER_GROUP_DESCRIBE,
 })  # fmt: skip
+BODIES = dict.fromkeys(NAMING_PARTS, BODY) | {Api.ADD_PARTITIONS_TO_TXN: OF_TRANSACTIONS}
 
 
 def called(api: Api, version: int) -> Call:
-    body = OF_TRANSACTIONS if api is Api.ADD_PARTITIONS_TO_TXN else BODY
-    frame = encode(api, version, 7, {} if api in PLAIN else body)[4:]
+    frame = encode(api, version, 7, BODIES.get(api, OTHER))[4:]
     return Call(api, version, 7, "test", read_request(api, version, frame))
 
 
