@@ -108,7 +108,7 @@ def test_a_request_crashes_its_broker(
     control.fault(do="crash", broker=leader, when=when)
     if loses_response:
         control.fault(do="disconnect", when=when)
-    client = producer(control, enable_idempotence=False, retries=0, message_timeout_ms=1_000)
+    client = producer(control, enable_idempotence=False, retries=0, message_timeout_ms=2_000)
     is_delivered = sent(client, topic, b"a") == [""]
     await_until(lambda: states(control)[leader - 1] == "down")
     control.fault(do="advance-clock", ms=SESSION_MS)
