@@ -260,7 +260,10 @@ class Controller:
         return after, AlteredPartition(topic_partition=topic_partition, state=altered)
 
     def _alter_error(self, request: AlterPartition, state: PartitionState | None) -> ErrorCode:
-        """Returns the error that rejects an ISR proposal, or NONE; checks in Kafka's order."""
+        """Returns the error that rejects an ISR proposal, or NONE.
+
+        The checks have the same order as in Kafka.
+        """
         broker = self.brokers.get(request.broker_id)
         members = [member for member, _ in request.isr]
         if broker is None or broker.broker_epoch != request.broker_epoch:

@@ -135,9 +135,9 @@ def create_topic(cluster: ClusterState, request: CreateTopic) -> tuple[States, C
 
 
 def delete_topic(cluster: ClusterState, request: DeleteTopic) -> tuple[Changes, DeletedTopic]:
-    """Returns None for each partition of the topic, and the response.
+    """Returns the change that removes every partition of the topic, and the response.
 
-    Kafka: ReplicationControlManager.deleteTopic.
+    The new registration of each partition is None. Kafka: ReplicationControlManager.deleteTopic.
     """
     known = cluster.of_topic(request.topic)
     found = {state.incarnation for state in known.values()}
@@ -302,7 +302,7 @@ def _assigned(
 def _invalid_assignments(
     cluster: ClusterState, assignments: Assignments, replicas: int | None = None
 ) -> Iterable[Reason]:
-    """Returns the reasons why the client's assignment is invalid, each with whether it applies.
+    """Yields each possible reason why the client's assignment is invalid, and whether it applies.
 
     Kafka: ReplicationControlManager.validateManualPartitionAssignment.
     """

@@ -63,7 +63,10 @@ def write_leader_epochs(file: Path, epochs: Iterable[EpochStart]) -> None:
 
 
 def read_leader_epochs(file: Path) -> tuple[EpochStart, ...]:
-    """Returns the entries of the file; none if it does not exist. Raises BadDataDir."""
+    """Returns the leader epochs in the file with their first offsets; none if there is no file.
+
+    Raises BadDataDir if the file is malformed.
+    """
     found: list[EpochStart] = []
     for line in _lines(file):
         try:
@@ -124,7 +127,10 @@ def write_clean_shutdown(folder: Path, broker_epoch: BrokerEpoch) -> None:
 
 
 def take_clean_shutdown(folder: Path) -> BrokerEpoch:
-    """Deletes the file of the clean shutdown and returns its broker epoch; -1 if there is none."""
+    """Deletes the file that a clean shutdown left.
+
+    Returns the broker epoch in the file; -1 if there is no file.
+    """
     file = folder / CLEAN_SHUTDOWN
     if not file.exists():
         return UNKNOWN_BROKER_EPOCH

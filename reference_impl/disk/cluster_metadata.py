@@ -40,7 +40,10 @@ class ClusterMetadata:
 
     @classmethod
     def open(cls, file: Path) -> ClusterMetadata:
-        """Returns the metadata in the file, empty if there is none; raises BadDataDir."""
+        """Returns the cluster metadata in the file; empty metadata if there is no file.
+
+        Raises BadDataDir if the file is malformed.
+        """
         metadata = cls(file)
         whole, _, torn = (file.read_bytes() if file.exists() else b"").rpartition(b"\n")
         for number, line in enumerate(whole.split(b"\n") if whole else (), 1):

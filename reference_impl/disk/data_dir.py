@@ -80,7 +80,10 @@ class LogDirectory:
         self._checkpoint()
 
     def _incarnation(self, place: TopicPartition) -> int:
-        """Returns the incarnation of the topic whose log is in the folder; -1 for a deleted one."""
+        """Returns the incarnation of the topic whose log is in the folder.
+
+        Returns -1 if this topic was deleted.
+        """
         file = self.folder / str(place) / checkpoints.PARTITION_METADATA
         now = self.incarnations.get(place.topic, 0)
         kept = checkpoints.read_topic_id(file)
@@ -264,7 +267,10 @@ class DataDir:
 
 
 def _partitions(folder: Path) -> Iterator[TopicPartition]:
-    """Yields the partitions that have a folder; deletes the rest of interrupted deletions."""
+    """Yields each partition with a folder.
+
+    Deletes what interrupted deletions of partitions have left.
+    """
     for one in sorted(folder.iterdir()):
         topic, _, index = one.name.rpartition("-")
         if one.is_dir() and index == "delete":

@@ -13,11 +13,14 @@ from model.faults import InputFault
 
 
 class BadDataDir(InputFault):
-    """The error for a data directory that cannot be used; names the file and the next step."""
+    """The error for a data directory that cannot be used.
+
+    The message names the file and what the user can do next.
+    """
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Writes the file; a reader sees either its old content or the new one."""
+    """Replaces the file's content at once: a reader sees the old content or the new one."""
     new = path.with_name(path.name + ".tmp")
     new.write_bytes(data)
     new.replace(path)

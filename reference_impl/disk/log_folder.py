@@ -50,7 +50,10 @@ def create(folder: Path, log: PartitionLog) -> None:
 
 
 def write(folder: Path, before: PartitionLog, after: PartitionLog) -> None:
-    """Writes the changes between two values of the log; `before` is what the folder contains."""
+    """Writes the difference between two versions of the log.
+
+    The folder contains the version `before`.
+    """
     if after.snapshots is not before.snapshots:
         _write_snapshots(folder, before, after)
     if _only_grew(before, after):

@@ -239,7 +239,10 @@ class ClassicGroup:
 
     @classmethod
     def of(cls, entry: Entry, now_ms: int) -> ClassicGroup:
-        """Returns the group that a record stores; the members' sessions start at `now_ms`."""
+        """Returns the group that is stored in a record.
+
+        The session of each member starts at `now_ms`.
+        """
         key: Any = entry.key
         value: Any = entry.value
         members = {

@@ -194,7 +194,10 @@ class ConsumerGroups:
     read_to: Offset = FIRST_OFFSET
 
     def caught_up(self, log: PartitionLog, bugs: Bugs) -> ConsumerGroups:
-        """Returns the groups after a replay up to the log end, including unreplicated records."""
+        """Returns the groups after their records up to the log end are read again.
+
+        This includes records that are not replicated yet.
+        """
         if self.read_to >= log.end_offset:
             return self
         groups = dict(self.groups)

@@ -48,7 +48,7 @@ from reference_impl.protocol.requests import Response
 
 
 class PendingResponse(NamedTuple):
-    """A response that waits until the records that it depends on are replicated."""
+    """A response that waits until certain records are replicated."""
 
     requester: Requester
     request: GroupRequest
@@ -144,7 +144,10 @@ class GroupCoordinator:
     def append(
         self, context: Context, entries: list[Entry], written: PendingAppend, **transaction: Any
     ) -> StepResult[GroupCoordinator]:
-        """Appends the entries to the log; the responses in `written` wait for the append."""
+        """Appends the entries to the log.
+
+        The responses in `written` are sent after the append.
+        """
         send = coordinator_log.append(context, self.topic_partition, entries, **transaction)
         return replace(self, changes={**self.changes, context.correlation: written}), (send,)
 

@@ -108,7 +108,10 @@ class GroupOffsets:
     def in_partitions(
         self, topic_partitions: frozenset[TopicPartition]
     ) -> dict[str, tuple[TopicPartition, ...]]:
-        """Returns the groups with offsets in these topic partitions, and where each has some."""
+        """Returns the groups with a committed or pending offset in any of these topic partitions.
+
+        Each group is mapped to those of the partitions in which it has an offset.
+        """
         found: dict[str, tuple[TopicPartition, ...]] = {}
         pending = (place for places in self.pending.values() for place in places)
         for group, place in dict.fromkeys((*self.committed, *pending)):
@@ -131,9 +134,9 @@ class GroupOffsets:
         return replace(self, groups=self.groups - {group})
 
     def with_groups_of_offsets(self) -> GroupOffsets:
-        """Returns the state without the groups that have no committed and no pending offset.
+        """Returns the state without groups that have neither committed nor pending offsets.
 
-        All offsets stay the same.
+        No offset is removed.
         """
         places = (*self.committed, *(place for known in self.pending.values() for place in known))
         return replace(self, groups=frozenset(place.group for place in places))

@@ -41,7 +41,7 @@ class Finding(Enum):
 
 
 class Next(NamedTuple):
-    """The next state of a member.
+    """The result of a member's reconciliation: its next state.
 
     If `advances` is true, the member epoch becomes the epoch of the target assignment.
     """

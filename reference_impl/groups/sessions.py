@@ -47,7 +47,7 @@ def _revocation(group: ConsumerGroup, member_id: str) -> object:
 
 
 def with_all_members(clocks: Clocks, groups: Mapping[str, ConsumerGroup], now_ms: int) -> Clocks:
-    """Returns a clock for each member; a member without a clock gets its full time."""
+    """Returns a clock for each member; a member that had none gets a clock that starts now."""
     return {
         (group.group, member_id): clocks.get((group.group, member_id), Clock(now_ms, now_ms))
         for group in groups.values()

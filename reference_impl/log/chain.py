@@ -23,7 +23,10 @@ T = TypeVar("T")
 
 
 class Chain(Sequence[T]):
-    """An immutable sequence; equal to each sequence with equal items, also to a tuple."""
+    """An immutable sequence with fast appends.
+
+    It is equal to any sequence with equal items, also to a tuple.
+    """
 
     __slots__ = ("_before", "_last", "_shared")
 
@@ -48,7 +51,7 @@ class Chain(Sequence[T]):
         return _chain(shared, before, (item,))
 
     def with_last(self, item: T) -> Chain[T]:
-        """Returns the sequence with another last item; raises IndexError if it is empty."""
+        """Returns the sequence with its last item replaced; raises IndexError if it is empty."""
         if not self._last:
             raise IndexError("an empty chain has no last item")
         return _chain(self._shared, self._before, (item,))

@@ -90,7 +90,7 @@ def _is_aborted(batch: Batch, aborted: Sequence[Ended]) -> bool:
 def _cleaned(
     batch: Batch, latest: Mapping[bytes | None, Offset], *, now_ms: int, horizon_ms: int
 ) -> tuple[Batch, ...]:
-    """Returns a tuple with the batch after compaction; an empty tuple if no record is left."""
+    """Returns the batch after compaction, as a tuple; empty if no record is left."""
     head = batch.header
     if head.is_control:
         return (batch,)

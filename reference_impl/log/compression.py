@@ -114,9 +114,9 @@ def compress(compression: Compression, data: bytes) -> bytes:
 
 
 def decompress(compression: Compression, data: bytes, most: int = DECOMPRESSED_BYTES) -> bytes:
-    """Returns the decompressed data, which has at most `most` bytes.
+    """Returns the decompressed data.
 
-    Raises BadCompression for invalid data, and its subclass TooLarge for more bytes.
+    Raises TooLarge if it has more than `most` bytes, and BadCompression if the input is invalid.
     """
     try:
         return _UNPACK[compression](data, most)

@@ -58,7 +58,10 @@ def append(
     adds_partition: bool = False,
     knows_abortable: bool = False,
 ) -> Send:
-    """Returns the Produce request that appends the entries at the leader on the same broker."""
+    """Returns the Produce request by which a coordinator appends the entries.
+
+    The leader of the partition is on the same broker.
+    """
     records = [
         Record(
             key=json.dumps(entry.key).encode(),

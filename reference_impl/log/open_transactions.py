@@ -84,7 +84,7 @@ class PartitionTransactions:
         return min([high_watermark, *held])
 
     def kept_from(self, offset: Offset) -> PartitionTransactions:
-        """Returns the state without the aborted transactions whose marker is below the offset."""
+        """Returns the state without aborted transactions whose abort marker is below the offset."""
         if not self.aborted or self.aborted[0].marker_offset >= offset:
             return self
         left = tuple(ended for ended in self.aborted if ended.marker_offset >= offset)

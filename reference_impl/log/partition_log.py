@@ -142,7 +142,7 @@ class PartitionLog:
         return known.after_all(self.batches(start))
 
     def leave_hole(self, offsets: int) -> PartitionLog:
-        """Returns the log with a gap at its end; `offsets` is the size of the gap."""
+        """Returns the log with its end moved by `offsets`; these offsets have no records."""
         return replace(self, end_offset=Offset(self.end_offset + offsets))
 
     def truncate_to(self, offset: Offset) -> PartitionLog:
@@ -237,9 +237,10 @@ class PartitionLog:
         return EpochEndOffset(leader_epoch=self.epochs[at - 1].leader_epoch, end_offset=end)
 
     def batches(self, start: Offset = FIRST_OFFSET) -> Iterator[Batch]:
-        """Yields the batches that contain or follow the offset `start`.
+        """Yields the batches from the offset `start` on.
 
-        Batches that lie wholly below the log start are left out.
+        The first batch may begin below `start`, if it contains this offset. Batches that end below
+        the log start are left out.
         """
         start = max(start, self.log_start)
         first = bisect_left(self.segments, start, key=_last_offset_of)
@@ -307,7 +308,7 @@ class PartitionLog:
     def after_power_loss(self, kept: Offset) -> PartitionLog:
         """Returns the log after a power loss.
 
-        All flushed records remain, and the unflushed records below the offset `kept`.
+        The log keeps all flushed records, and the unflushed records below the offset `kept`.
         """
         left = self.after_process_crash()
         left = left.truncate_to(max(kept, self.flushed))

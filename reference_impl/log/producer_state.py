@@ -104,7 +104,7 @@ class ProducerStates:
         return ProducerStates(producers, transactions)
 
     def with_newest_batches(self) -> ProducerStates:
-        """Returns the state of a snapshot, with only the newest batch of each producer."""
+        """Returns the state as a snapshot has it: only the newest batch of each producer."""
         newest = {
             id_: known._replace(batches=known.batches[-1:]) for id_, known in self.producers.items()
         }

@@ -207,7 +207,7 @@ def whole_batches(data: bytes) -> Iterator[bytes]:
 
 
 def last_header(data: bytes) -> Header:
-    """Returns the header of the last whole batch; raises CorruptBatch if there is none."""
+    """Returns the header of the last complete batch; raises CorruptBatch if there is none."""
     start = end = 0
     while len(data) - end >= _PREFIX.size:
         _, length = _PREFIX.unpack_from(data, end)
@@ -244,9 +244,9 @@ def with_create_time(batch: bytes, max_timestamp_ms: int) -> bytes:
 
 
 def renumbered(batch: bytes) -> bytes:
-    """Returns the batch with offset deltas that count from 0.
+    """Returns the batch with its records numbered from 0 by their offset deltas.
 
-    The header keeps its producer, its sequence number and its compression. Kafka:
+    The producer, sequence number and compression in the header stay the same. Kafka:
     LogValidator.buildRecordsAndAssignOffsets.
     """
     head = header(batch)
@@ -341,7 +341,7 @@ def filter_records(
 
 
 def sealed(data: bytes) -> bytes:
-    """Returns the bytes of a batch with the checksum that they should have."""
+    """Returns the bytes of a batch with the checksum corrected."""
     batch = bytearray(data)
     _CRC.pack_into(batch, _CRC_AT, google_crc32c.value(data[_SIGNED_FROM:]))
     return bytes(batch)

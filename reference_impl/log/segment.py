@@ -32,7 +32,7 @@ class Batch(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """Record batches in the order of their offsets; a closed segment has at least one batch."""
+    """Consecutive record batches of a log; a closed segment has at least one batch."""
 
     batches: Sequence[Batch] = ()
     size: int = 0  # bytes

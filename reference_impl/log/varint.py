@@ -53,7 +53,7 @@ def _unsigned(data: bytes, at: int, most: int) -> tuple[int, int]:
 
 
 def as_int64(number: int) -> int:
-    """Returns the number as Java's long has it: the bits above 64 are dropped."""
+    """Returns the number as a Java `long`: only its lowest 64 bits, as a signed number."""
     return (number + _INT64) % (2 * _INT64) - _INT64
 
 

@@ -1,1 +1,1 @@
-"""What a broker and the controller share: the step of a node, timeouts and seeded bugs."""
+"""The parts that brokers and the controller share: steps, timeouts and seeded bugs."""

@@ -34,7 +34,10 @@ def no_append_error(topic_partition: TopicPartition, correlation: int) -> ErrorC
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """The time, the broker with its settings, and the metadata that the broker has applied."""
+    """What a partition or coordinator may read in a step.
+
+    This is the time, the broker with its settings, and the applied metadata.
+    """
 
     now_ms: int
     broker_id: BrokerId

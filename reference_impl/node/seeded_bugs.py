@@ -20,7 +20,7 @@ from reference_impl.node.bugs import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeededBug:
-    """One row of the table: the wrong behaviour, what it breaks, and which checks must find it."""
+    """A seeded bug: the wrong behaviour, what it breaks, and which checks must find it."""
 
     bug: Bug
     changes: str

@@ -268,7 +268,10 @@ def on_verified(
 
 
 def _is_patient(entry: PendingVerification, context: Context) -> bool:
-    """Returns True if the request may be sent again: a producer's own, soon after its first try."""
+    """Returns True if the verification may be requested again.
+
+    This holds for a producer's own request, for a short time after the first attempt.
+    """
     (_, request), *_ = entry.waiting
     adds = not entry.question.verify_only and not request.by_coordinator
     return adds and context.now_ms - entry.started_ms < ADDS_AGAIN_WITHIN_MS

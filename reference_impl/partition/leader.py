@@ -143,7 +143,10 @@ def _acknowledged_offset(
 
 
 def advance_high_watermark(leader: Leader, context: Context) -> StepResult[Leader]:
-    """Advances the high watermark as far as possible; sends the responses that waited for it."""
+    """Advances the high watermark as far as possible.
+
+    Sends the responses that waited for the new high watermark.
+    """
     effects: Effects = ()
     high_watermark = leader.in_sync.replicated_up_to(leader.log.end_offset, context)
     if high_watermark > leader.log.high_watermark:

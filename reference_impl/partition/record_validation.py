@@ -73,7 +73,7 @@ def only_batch(data: bytes) -> Batch | ErrorCode:
 
 
 def scanned(batch: Batch) -> RecordFacts | ErrorCode:
-    """Returns the facts of the batch's records, or the error if they are invalid."""
+    """Returns what the leader must know about the records, or the error if they are invalid."""
     try:
         return scan(batch.data, batch.header)
     except TooManyBytes:

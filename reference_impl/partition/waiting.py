@@ -31,7 +31,7 @@ from reference_impl.protocol.transactions import (
 
 
 class LocalLog(Protocol):
-    """A replica from which a consumer may read: a leader or a follower, with its log."""
+    """A replica from which a consumer may read, as leader or follower, with its log."""
 
     @property
     def topic_partition(self) -> TopicPartition: ...

@@ -63,7 +63,7 @@ class BrokerState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataImage:
-    """The cluster metadata at one version; a larger version is newer.
+    """The cluster metadata at one version; a newer image has a larger version.
 
     Brokers and topic partitions are sorted.
     """

@@ -271,7 +271,7 @@ class ListedOffsets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetForLeaderEpoch:
-    """Request: return the end offset of a leader epoch, to detect log truncation."""
+    """Request: return the end offset of a leader epoch; the client detects log truncation by it."""
 
     topic_partition: TopicPartition
     leader_epoch: LeaderEpoch

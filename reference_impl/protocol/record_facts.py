@@ -1,4 +1,4 @@
-"""What a leader needs to know of the records of a producer's batch."""
+"""What a leader must know about the records in a producer's batch."""
 
 from __future__ import annotations
 

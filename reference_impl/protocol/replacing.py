@@ -45,7 +45,10 @@ class _Plan(NamedTuple):
 
 @cache
 def _plan(kind: type[Any]) -> _Plan | None:
-    """Returns how to copy a value of the class, or None if its slots are not all of it."""
+    """Returns the plan by which a value of the class is copied quickly.
+
+    Returns None if the class is not a plain dataclass whose fields are all slots.
+    """
     if not dataclasses.is_dataclass(kind) or hasattr(kind, "__post_init__"):
         return None
     fields = dataclasses.fields(kind)

@@ -34,7 +34,7 @@ def invalid_name(topic: str) -> str:
 
 
 def collide(topic: str, other: str) -> bool:
-    """True if the names are equal once each period is an underscore.
+    """Returns True if the names differ at most in `.` and `_`, so Kafka cannot have both topics.
 
     >>> collide("a.b", "a_b"), collide("a.b", "a-b")
     (True, False)

@@ -83,7 +83,7 @@ class AddedPartitionsToTxn:
 
     @property
     def topic_partition(self) -> TopicPartition:
-        """The topic partition whose leader requested a verification; there is only this one."""
+        """The topic partition that the leader asks to verify; the request has only this one."""
         return self.topic_partitions[0]
 
 

@@ -39,7 +39,7 @@ class Truncation(Enum):
 
 
 class Rules(NamedTuple):
-    """The rules of one version: which requests a follower sends, and with which fields."""
+    """How one version of truncation works: a follower's requests, and which fields they have."""
 
     requests_epoch_end: bool = False  # before the first fetch
     response_has_epoch: bool = False  # a follower without that epoch requests again

@@ -27,7 +27,7 @@ class Exchange(NamedTuple):
 
 @dataclass(slots=True)
 class ArmedFault:
-    """A fault that waits for requests, and the number of matching requests so far."""
+    """A fault that takes effect at a certain matching request, and the count of matches so far."""
 
     fault: On
     seen: int = 0
@@ -68,7 +68,7 @@ def places(request: Request) -> tuple[TopicPartition, ...]:
 
 @dataclass(slots=True)
 class ArmedFaults:
-    """The faults that wait for requests, and the faults that apply to requests in flight."""
+    """The faults that wait for a request, and those that act on a request in flight."""
 
     waiting: list[ArmedFault] = field(default_factory=list[ArmedFault])
     met: dict[Exchange, On] = field(default_factory=dict[Exchange, On])

@@ -113,9 +113,9 @@ class Member:
         self._is_out = error_of(answer) in _JOIN_AGAIN
 
     def ensure_membership(self) -> Steps[bool]:
-        """Sends a heartbeat if one is due, and joins the next generation if needed.
+        """Sends a heartbeat if one is due, and joins the group again if a rebalance requires it.
 
-        Returns True if the generation is unchanged.
+        Returns True if the member's generation is still the same.
         """
         yield from self.heartbeat()
         if self.generation != NO_GENERATION and not self._is_out:

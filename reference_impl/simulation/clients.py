@@ -45,7 +45,10 @@ class Leadership:
         return replace(self, metadata_requests=self.metadata_requests + 1), NodeId(broker)
 
     def learn(self, image: MetadataImage) -> Leadership:
-        """Returns the leader after a metadata image; an older leader epoch changes nothing."""
+        """Returns the leader according to a metadata image.
+
+        An image with an older leader epoch changes nothing.
+        """
         for topic_partition, state in image.topic_partitions:
             if topic_partition == self.topic_partition and state.leader_epoch >= self.leader_epoch:
                 return replace(self, leader=state.leader, leader_epoch=state.leader_epoch)

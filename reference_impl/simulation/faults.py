@@ -100,7 +100,7 @@ class Lose:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Effect of the fault `On`: the message is `for_ms` late, perhaps overtaken by later ones."""
+    """Effect of the fault `On`: delays the message by `for_ms`; later ones may overtake it."""
 
     for_ms: int
 

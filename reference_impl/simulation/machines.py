@@ -22,7 +22,7 @@ from reference_impl.simulation.world import World
 
 
 class Machines(World):
-    """The machines of the brokers 1 to `brokers`, each with its own disk."""
+    """A cluster in which each of the brokers 1 to `brokers` has its own machine and disk."""
 
     def __init__(self, seed: int, conditions: Conditions, brokers: int, like: BrokerConfig) -> None:
         super().__init__(seed, conditions)
@@ -42,7 +42,7 @@ class Machines(World):
         return frozenset((link.source, link.target) for link in self._network.split)
 
     def apply(self, fault: Fault) -> None:
-        """Carries out the fault at once; a fault that waits for a request is stored until then."""
+        """Applies the fault at once, or keeps it until the request that it waits for."""
         match fault:
             case faults.Crash(broker):
                 self.crash(broker)

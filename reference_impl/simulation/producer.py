@@ -114,7 +114,7 @@ class Producer:
     over: ErrorCode | None = None  # why the session ended
 
     def send(self, now_ns: int, *values: str) -> tuple[Producer, ClientEffects]:
-        """Queues the values, and sends as many as the limit of requests in flight allows."""
+        """Queues the values; sends those for which the limit of requests in flight has room."""
         return replace(self, waiting=self.waiting + values)._pump(now_ns)
 
     def step(self, now_ns: int, event: Input) -> tuple[Producer, ClientEffects]:
@@ -148,8 +148,8 @@ class Producer:
     def _request(self, now_ns: int) -> tuple[Producer, ClientEffects]:
         """Sends the requests that are due now.
 
-        If the producer id or the leader is unknown, the producer first requests it. Then it sends
-        batches.
+        If the producer does not know its producer id or the leader, it requests this first; then it
+        sends batches.
         """
         if self.over is not None or not (self.waiting or self.begun):
             return self, ()

@@ -37,7 +37,7 @@ CALL_MS: Final = 300
 
 
 class Call(NamedTuple):
-    """A request to a node, and how long the program waits for the response."""
+    """A request that a client program sends to a node, and how long it waits for the response."""
 
     to: NodeId
     request: Request
@@ -84,9 +84,9 @@ class Application:
         group: str | None = None,
         isolation: Isolation | None = None,
     ) -> None:
-        """Begins an operation with the micro-operations `did`.
+        """Begins an operation of the history, with the micro-operations `did`.
 
-        An operation that never ends is in the history too, with these micro-operations.
+        If the operation never ends, the history has it with these micro-operations.
         """
         assert self.open is None, f"{self.open} is open"
         self.now_ns += 1

@@ -89,7 +89,10 @@ def _peers(broker: BrokerId) -> tuple[NodeId, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """A workload, its faults and its cluster; each producer sends at a fixed interval."""
+    """What a simulated run consists of: a workload, faults, and a cluster.
+
+    Each producer sends at a fixed interval.
+    """
 
     seed: int = 0
     brokers: int = 3
@@ -189,7 +192,10 @@ def draw_faults(
 
 
 def draw_core(seed: int, cluster: Cluster) -> tuple[BrokerId, ...]:
-    """Returns a smallest set of brokers that can serve all partitions, drawn from the seed."""
+    """Returns one of the smallest sets of brokers that can serve all partitions.
+
+    The seed decides which one.
+    """
     coins = Random(f"core {seed}")
     for size in range(1, len(cluster.broker_ids)):
         enough = [*filter(cluster.may_do_alone, combinations(cluster.broker_ids, size))]

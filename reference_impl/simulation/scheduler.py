@@ -15,7 +15,7 @@ Event = TypeVar("Event")
 
 
 class Due(NamedTuple):
-    """The position of an event in the order: its time, a random number, and a sequence number."""
+    """The order of events: by time, then by a random number, then by a sequence number."""
 
     at_ms: int
     coin: int

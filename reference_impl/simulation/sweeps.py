@@ -33,7 +33,7 @@ ROUGH: Final = Conditions(jitter_ms=15, loss=3, doubling=5, overtaking=5)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweep:
-    """A workload, a network and kinds of faults, the same for all seeds."""
+    """A kind of simulated run: a workload, a network and kinds of faults. Only the seed varies."""
 
     name: str
     says: str

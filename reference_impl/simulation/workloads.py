@@ -90,9 +90,9 @@ def bills(name: str, until_ms: int) -> ProgramFactory:
 
 
 def reads(topic: CreateTopic, until_ms: int = 0) -> ProgramFactory:
-    """Returns a program that reads committed records, and at the end the whole log.
+    """Returns a client program that reads committed records, and in the end the rest of the log.
 
-    Sometimes it requests the end offset.
+    The program also requests the end offset now and then.
     """
 
     def program(app: Application) -> Program:

@@ -54,7 +54,7 @@ class Change(NamedTuple):
     request: CoordinatorRequest | None = None
 
     def reply(self, error: ErrorCode = ErrorCode.NONE) -> Effects:
-        """Returns the effect that sends the waiting response, or an error response instead.
+        """Returns the effect that sends the waiting response, or an error instead.
 
         Returns no effect if no request waits for this change.
         """

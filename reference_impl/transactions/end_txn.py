@@ -128,7 +128,7 @@ def end_response(transaction: TransactionMetadata, request: EndTxn) -> EndedTxn:
 
 
 def pending_markers(transaction: TransactionMetadata, context: Context) -> Markers:
-    """Returns the markers to be sent for a transaction whose result has just been decided."""
+    """Returns the markers to send, right after the result of a transaction is decided."""
     places = transaction.topic_partitions
     if Bug.MARKER_ON_ONE_PARTITION in context.bugs:
         places = places[:1]

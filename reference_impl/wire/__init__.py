@@ -1,1 +1,1 @@
-"""The reference broker over TCP: Kafka's wire protocol in front of the nodes."""
+"""The reference broker over TCP, with Kafka's wire protocol."""

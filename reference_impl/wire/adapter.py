@@ -71,7 +71,10 @@ class Call:
     body: Any
 
     def make(self, part: str, /, **values: Any) -> Any:
-        """Returns a part of the response, without the fields that the request's version lacks."""
+        """Returns the structure `part` of the response with these field values.
+
+        Fields that the request's version does not have are left out.
+        """
         kind, takes = _parts(self.api, self.version)[part]
         return kind(**{field: _as_kio(field, values[field]) for field in takes if field in values})
 

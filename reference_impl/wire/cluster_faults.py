@@ -53,7 +53,7 @@ async def carry_out(cluster: Faulty, fault: OfCluster) -> None:
 
 
 def has_happened(cluster: Faulty, fault: OfCluster) -> bool:
-    """Returns True if there is nothing to do: the broker is down, or up, already."""
+    """Returns True if the fault changes nothing: the broker is already down, or already up."""
     match fault:
         case Crash(broker=broker) | LosePower(broker=broker):
             return not cluster.host.is_up(broker)
@@ -64,7 +64,10 @@ def has_happened(cluster: Faulty, fault: OfCluster) -> bool:
 
 
 def check_brokers(rule: Rule, brokers: tuple[BrokerId, ...], at: str = "") -> None:
-    """Raises BadFault if the rule, or one that follows it, names a broker that does not exist."""
+    """Raises BadFault if the rule names a broker that does not exist.
+
+    The rules that take effect after this one are checked too.
+    """
     fault = rule.fault
     named: list[tuple[str, Node]] = [("broker", getattr(fault, "broker", None) or brokers[0])]
     if isinstance(fault, Split):

@@ -43,7 +43,7 @@ async def alter_configs(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def _altered(broker: ServedBroker, call: Call, change: Change) -> bytes:
-    """Sends one request for each resource; returns the response frame with all results.
+    """Changes the configuration of each resource with one request each; returns the response frame.
 
     A resource that occurs twice is rejected.
     """

@@ -123,7 +123,7 @@ class Connection(asyncio.Protocol):
     # ------------------------------------------------------------ frames
 
     def _next(self) -> None:
-        """Answers the next frame, if all of it is here and the client reads its responses."""
+        """Handles the next frame, if it is complete and the client reads its responses."""
         self._is_again = False
         if self._writes_paused or self._has_ended:
             return
@@ -149,7 +149,7 @@ class Connection(asyncio.Protocol):
             self._task = asyncio.create_task(self._wait(answering, waits_for))
 
     def _frame(self) -> bytes | None:
-        """Returns the next frame, without its length; None if a part of it is missing."""
+        """Returns the next frame without its length; None if it is not complete yet."""
         buffer = self._buffer
         if len(buffer) >= _LENGTH.size:
             (length,) = _LENGTH.unpack_from(buffer)

@@ -225,8 +225,9 @@ def _no_topic(call: Call, name: Any) -> Any:
 
 
 async def init_producer_id(broker: ServedBroker, call: Call) -> bytes:
-    """Handles InitProducerId; returns the response frame with a producer id and epoch. A request
-    with a producer id must have an epoch too.
+    """Handles InitProducerId; returns the response frame with a producer id and epoch.
+
+    A request with a producer id must have an epoch too, and the reverse.
     """
     body = call.body
     request = InitProducerId(

@@ -104,7 +104,10 @@ def writer(kind: Any) -> Write:
 
 
 def _shape(kind: Any) -> tuple[Any, bool, bool]:
-    """Returns the type of a value or of an array's elements, if it is an array, and if nullable."""
+    """Returns the type of a field, whether it is an array, and whether it may be null.
+
+    For an array this is the type of its elements.
+    """
     is_nullable = NoneType in get_args(kind)
     if is_nullable:
         (kind,) = [one for one in get_args(kind) if one is not NoneType]
@@ -119,7 +122,10 @@ def _is_fixed(field: Field[Any]) -> bool:
 
 
 def _packed(run: list[Field[Any]]) -> list[Write]:
-    """Returns the step that writes fields of fixed size at once; none if there is no field."""
+    """Returns a function, in a list of one, that writes all these fields of fixed size at once.
+
+    The list is empty if there are no fields.
+    """
     if not run:
         return []
     types = [field.metadata["kafka_type"] for field in run]
@@ -260,7 +266,7 @@ def _nullable_struct(one: Write) -> Write:
 
 
 def _tags(tagged: list[tuple[int, Field[Any]]]) -> Write:
-    """Returns the step that writes the tagged fields which differ from their default values."""
+    """Returns the function that writes the tagged fields whose value is not the default."""
     known = tuple(
         (
             tag,

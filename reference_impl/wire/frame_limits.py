@@ -55,7 +55,7 @@ _SIZES: Final = {
 
 
 class FrameRefused(ValueError):
-    """The error for a frame that declares more than it has, or more than the limits permit."""
+    """The error for a frame that is too short for what it declares, or exceeds a limit."""
 
 
 class TooManyElements(FrameRefused):
@@ -80,7 +80,7 @@ INLINE: Final = FrameLimits(elements=600)
 
 @dataclass(slots=True)
 class _Scan:
-    """A frame that is being scanned, and how many elements it may still have."""
+    """A frame during the scan, with its limit of elements and how many it has declared so far."""
 
     data: bytes
     size: int
@@ -88,7 +88,11 @@ class _Scan:
     elements: int = 0
 
     def take(self, count: int, at: int) -> None:
-        """Counts elements that start at the position `at`; each takes at least one byte."""
+        """Counts array elements that the frame declares at the position `at`.
+
+        Raises an error if fewer bytes are left, since each element takes at least one, or if the
+        limit is exceeded.
+        """
         if count > self.size - at:
             _refuse(at, f"{count} elements are declared, {max(0, self.size - at)} bytes are left")
         self.elements += count
@@ -147,7 +151,7 @@ def _entity(kind: Any) -> Skip:
 
 
 def _fixed_size(kind: Any, field: Field[Any]) -> int | None:
-    """Returns the size of a field that has always the same size, or None."""
+    """Returns the size in bytes of a field of fixed size; None for any other field."""
     inner, is_array, _ = _shape(kind)
     if is_array:
         return None
@@ -186,7 +190,7 @@ def _field(field: Field[Any], *, flexible: bool, tagged: bool = False) -> Skip:
 
 
 def _size_of(kind: Any) -> int | None:
-    """Returns the size of a struct that has always the same size, or None."""
+    """Returns the size in bytes of a structure of fixed size; None for any other structure."""
     if kind.__flexible__:
         return None
     sizes = [_fixed_size(field.type, field) for field in fields(kind)]
@@ -271,7 +275,7 @@ def _nullable_struct(one: Skip) -> Skip:
 
 
 def _tags(known: dict[int, Skip]) -> Skip:
-    """Returns the scanner of the tagged fields; an unknown one is skipped by its size."""
+    """Returns the scanner of tagged fields; those without a schema are skipped by their size."""
 
     def skip(scan: _Scan, at: int) -> int:
         if scan.data[at] == 0:

@@ -24,5 +24,5 @@ class Handled:
 
     @property
     def is_applied(self) -> bool:
-        """False if the request was to append batches, and all of them were rejected."""
+        """False if the request has batches and all of them were rejected."""
         return not self.appended or any(one.is_applied for one in self.appended)

@@ -32,7 +32,10 @@ CALLS: Final = 8  # how many calls of one request go to the event loop of the br
 
 @dataclass(slots=True)
 class HeavyLane:
-    """The thread with its event loop; it starts with the first large request."""
+    """The thread that handles large requests, with its own event loop.
+
+    The thread starts with the first large request.
+    """
 
     _loop: asyncio.AbstractEventLoop | None = None
     _thread: threading.Thread | None = None

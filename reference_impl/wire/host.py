@@ -81,7 +81,7 @@ class BrokerDown(ConnectionError):
 
 @dataclass(slots=True)
 class Host:
-    """The nodes of a served cluster, with the pending responses and the waiting long polls."""
+    """The nodes of a served cluster, with the requests that wait for a response or for data."""
 
     brokers: tuple[BrokerId, ...]
     note: Note
@@ -146,7 +146,7 @@ class Host:
         self._wake(node_id)
 
     def lose_power(self, broker_id: BrokerId) -> None:
-        """Kills the broker if it is up; its disk has only the records that were flushed."""
+        """Kills the broker if it is up; only flushed records survive on its disk."""
         if self.is_up(broker_id):
             self.kill_broker(broker_id)
         self._disks[broker_id] = {
@@ -173,12 +173,12 @@ class Host:
         self.interruptions.pause(NodeId(broker_id))
 
     def resume(self, broker_id: BrokerId) -> None:
-        """Lets a paused broker continue; it takes the steps that have waited, in order."""
+        """Ends the pause of a broker, which then handles what has arrived meanwhile, in order."""
         for event, life in self.interruptions.resume(NodeId(broker_id)):
             self._step(NodeId(broker_id), event, life)
 
     async def advance(self, ms: int) -> None:
-        """Lets the time pass, in steps in which the nodes exchange their messages."""
+        """Advances the cluster's clock in small steps; the nodes exchange messages in between."""
         for passed in range(0, ms, _CLOCK_STEP_MS):
             step_s = min(_CLOCK_STEP_MS, ms - passed) / 1000
             self._ahead_s += step_s
@@ -211,7 +211,10 @@ class Host:
         return controller.image
 
     async def spread(self, within_s: float) -> None:
-        """Waits until the running brokers have applied this metadata; gives up after a time."""
+        """Waits until the running brokers have applied the current metadata.
+
+        Gives up after `within_s` seconds.
+        """
         version = self.image.version
         try:
             async with asyncio.timeout(within_s):
@@ -305,7 +308,7 @@ class Host:
                     del polling[place]
 
     def _wake(self, node_id: NodeId, topic_partition: TopicPartition | None = None) -> None:
-        """Ends the long polls of a topic partition, or all of the broker."""
+        """Ends the waiting fetches of a topic partition, or of the whole broker."""
         polling = self._polling.get(node_id, {})
         places = polling if topic_partition is None else (topic_partition,)
         for place in places:
@@ -395,7 +398,7 @@ class Host:
     # ------------------------------------------------------------ timers
 
     def _schedule(self, node_id: NodeId, timer: Timer, at_ms: int) -> None:
-        """Sets a timer, which replaces the same timer of the node if it is set or at rest."""
+        """Sets a timer, which replaces the earlier one of the same name."""
         earlier = self._timers.get((node_id, timer))
         if earlier is not None:
             earlier.cancel()

@@ -76,7 +76,10 @@ class InFlight(Generic[C]):
             self._connections[connection] = None
 
     def hold(self, connection: C, count: int) -> C | None:
-        """Sets the bytes that a connection holds; returns one that must be closed, or None."""
+        """Records how many bytes of requests a connection holds.
+
+        Returns a connection to close if the total exceeds the limit, else None.
+        """
         self._held += count - self._bytes.get(connection, 0)
         if count:
             self._bytes[connection] = count

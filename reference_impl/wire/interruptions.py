@@ -18,7 +18,7 @@ Waiting = list[tuple[Input, int | None]]  # each with the life of the node that 
 
 @dataclass(slots=True)
 class Interruptions:
-    """The nodes that are paused, with what waits for each, and the pairs that are split."""
+    """The paused nodes, what waits for each of them, and the disconnected pairs of nodes."""
 
     _paused: dict[NodeId, Waiting] = field(default_factory=dict[NodeId, Waiting])
     _split: set[frozenset[NodeId]] = field(default_factory=set[frozenset[NodeId]])
@@ -33,7 +33,10 @@ class Interruptions:
         self._paused.setdefault(node, [])
 
     def resume(self, node: NodeId) -> Waiting:
-        """Ends the pause; returns what has waited, in order. Empty if the node was not paused."""
+        """Ends the pause of the node; returns the inputs that waited, in order.
+
+        Empty if the node was not paused.
+        """
         waiting = self._paused.pop(node, [])
         self._changed.set()  # wakes every waiter; each looks at its node again
         self._changed = asyncio.Event()

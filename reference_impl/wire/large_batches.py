@@ -20,7 +20,10 @@ MANY_BYTES: Final = 1024 * 1024  # after decompression
 
 
 async def scanned_apart(broker: ServedBroker, data: bytes) -> RecordFacts | ErrorCode | None:
-    """Returns what a large batch declares, or its error; None if the leader may read the batch."""
+    """Returns what a batch's records declare, or their error; reads large batches in a thread.
+
+    Returns None if the leader may read the batch itself.
+    """
     batch = only_batch(data)
     if isinstance(batch, ErrorCode) or not batch.header.has_known_compression:
         return None

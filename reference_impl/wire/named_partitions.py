@@ -42,7 +42,7 @@ def entities(message: Any) -> Iterator[Any]:
 
 
 def first_of(entity: Any, names: tuple[str, ...]) -> Any:
-    """Returns the value of the first of the fields that the entity has; None without any."""
+    """Returns the value of the first of these fields that the entity has; None if it has none."""
     return next((getattr(entity, name) for name in names if hasattr(entity, name)), None)
 
 
@@ -58,7 +58,10 @@ def places_of(entity: Any) -> Iterator[Place]:
 
 
 def named(message: Any) -> list[tuple[TopicName, int | None]]:
-    """Returns the partitions that a message names, and with None the topics named alone."""
+    """Returns the pairs of topic and partition in a message.
+
+    The partition is None if the message names only the topic.
+    """
     found: dict[tuple[TopicName, int | None], None] = {}
     for entity in entities(message):
         for each in fields(entity):

@@ -34,7 +34,10 @@ _OF_LEADER = frozenset({TimerKind.WAITS, TimerKind.REPLICA_LAG})
 
 
 def reason_to_rest(nodes: Nodes, node_id: NodeId, timer: Timer) -> Reason | None:
-    """Returns the replicas that make a due timer of a node needless; None if it must fire now."""
+    """Returns why a due timer would change nothing: the replicas that make it needless.
+
+    Returns None if the timer must fire.
+    """
     reason = present(nodes, node_id, timer)
     match reason:
         case (Leader() as leader,) if is_at_rest(leader, _up(nodes)):
@@ -48,9 +51,9 @@ def reason_to_rest(nodes: Nodes, node_id: NodeId, timer: Timer) -> Reason | None
 
 
 def present(nodes: Nodes, node_id: NodeId, timer: Timer) -> Reason:
-    """Returns the present values of the replicas that a reason for this timer consists of.
+    """Returns the replicas, as they are now, on which it depends whether this timer may rest.
 
-    Empty if no timer of this kind ever rests.
+    Empty if a timer of this kind always fires.
     """
     place = timer.topic_partition
     replica = _replica(nodes, node_id, place)

@@ -329,7 +329,7 @@ def _signals_stop(stopped: asyncio.Event) -> Generator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A cluster that is served in a thread of its own.
+    """A cluster that is served in its own thread.
 
     `notes` contains the log lines that the cluster has written so far.
     """

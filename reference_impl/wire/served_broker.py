@@ -53,7 +53,7 @@ class ServedBroker(Protocol):
         ...
 
     async def apart(self, work: Callable[[], R]) -> R:
-        """Returns the result of a pure function, which runs in the thread of large requests."""
+        """Returns the result of a pure function, which runs in the thread for large requests."""
         ...
 
 

@@ -54,7 +54,10 @@ def ids_of(seen: MetadataImage) -> TopicIds:
 
 
 async def named_topics(broker: ServedBroker, topics: Any) -> list[tuple[Any, str | None]]:
-    """Returns the topics of a request, each with its name; None for an unknown topic id."""
+    """Returns the topics of a request, each with its name.
+
+    The name is None if the topic id is unknown.
+    """
     topics = list(topics)
     if not any(hasattr(topic, "topic_id") for topic in topics):
         return [(topic, topic.name if hasattr(topic, "name") else topic.topic) for topic in topics]

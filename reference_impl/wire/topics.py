@@ -69,7 +69,7 @@ async def create_topics(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def _name_error(broker: ServedBroker, topic: str) -> CreatedTopic:
-    """Returns the response that rejects the topic's name, or one without an error.
+    """Returns a response with the error for an invalid topic name, or without an error.
 
     Kafka checks the name before replicas and settings.
     """
@@ -209,7 +209,7 @@ async def _deleted(
     identity: UUID,
     times: Counter[tuple[str | None, UUID]],
 ) -> tuple[DeletedTopic, str | None, UUID]:
-    """Returns the result of one deletion, and the name and the id in the response."""
+    """Returns the result of one topic's deletion, and the topic name and id for the response."""
     invalid = ErrorCode.INVALID_REQUEST
     by_name = ids.by_name.get(name or "", NO_ID)
     reasons = (
@@ -238,7 +238,7 @@ async def _deleted(
 
 
 def _once(topics: Iterable[Any]) -> tuple[list[Any], list[str]]:
-    """Returns the topics that occur once in a request, and the names of the others."""
+    """Returns the topics that occur once in a request, and the names of the repeated ones."""
     times = Counter(topic.name for topic in topics)
     once = [topic for topic in topics if times[topic.name] == 1]
     return once, [name for name, count in times.items() if count > 1]

@@ -1,1 +1,1 @@
-"""The client's side of the wire: requests become frames, and frames become responses."""
+"""The client's side of the protocol: requests are written to frames, responses read from frames."""

@@ -88,7 +88,7 @@ Values = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Dialogue:
-    """How a client writes one kind of request and reads its response, as two functions."""
+    """A kind of request: the function that writes it, and the one that reads its response."""
 
     api: Api
     versions: Range

@@ -61,7 +61,7 @@ class Controlled(Faulty, Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """One HTTP request: the rest of its path, its query and its body."""
+    """An HTTP request to the control port: the end of its path, its query and its body."""
 
     rest: str
     query: Mapping[str, str]

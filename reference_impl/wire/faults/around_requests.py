@@ -44,7 +44,7 @@ Handle: TypeAlias = Callable[[Call], Awaitable[Handled]]
 
 @dataclass(slots=True)
 class AroundRequests:
-    """The rules of a cluster, its log of requests, and what carries out faults of the cluster."""
+    """Applies the fault rules of a cluster to its requests, and logs the requests."""
 
     rules: RulesInForce
     happen: Callable[[OfCluster], None]
@@ -62,7 +62,7 @@ class AroundRequests:
         self._stopped.set()
 
     async def carry_out(self, broker: ServedBroker, call: Call, handle: Handle) -> Handled:
-        """Returns the result of the request, with the faults of the rules that act on it."""
+        """Returns the result of the request, with the faults of the rules that match it."""
         self.requests += 1
         request = await self._facts(broker, call)
         entry = None if self.log is None else self.log.begin(request, call)
@@ -162,7 +162,7 @@ def _ends(fault: OfCluster, request: Request) -> bool:
 async def _by_name(
     broker: ServedBroker, found: list[tuple[TopicName, int | None]]
 ) -> tuple[tuple[str, int | None], ...]:
-    """Returns the partitions with the name of each topic; unknown topic ids are left out."""
+    """Returns the partitions by topic name instead of topic id; unknown ids are left out."""
     if all(isinstance(topic, str) for topic, _ in found):
         return tuple((str(topic), index) for topic, index in found)
     ids = await topic_ids(broker)

@@ -63,14 +63,17 @@ _EMPTY: Final[Mapping[str, Any]] = {
 
 
 def refusal(call: Call, error: str) -> bytes:
-    """Returns the response of a request that is not applied, with the error at all its parts."""
+    """Returns the response to a request that is not applied.
+
+    Each topic, partition or group in the response has the error.
+    """
     kind = payload(call.api, call.version, EntityType.response)[1]
     blank = _blank(kind, call.body)
     return _written(call, _with_error(call.api, blank, KioErrorCode[error.lower()]))
 
 
 def with_error(call: Call, frame: bytes, error: str) -> bytes:
-    """Returns the response in a frame with the error at all its parts."""
+    """Returns the response frame with the error set for each topic, partition or group in it."""
     entity = response_in(call, frame)
     return _written(call, _with_error(call.api, entity, KioErrorCode[error.lower()]))
 
@@ -112,7 +115,10 @@ def _is_outside(api: Api, error: str) -> bool:
 
 
 def _marked_outside(entity: Any, error: KioErrorCode) -> Any:
-    """Returns the entity with the error in its outermost part that can have one, which is empty."""
+    """Returns the response with the error in its outermost structure that has an error field.
+
+    The arrays inside this structure become empty.
+    """
     reported = [each.name for each in fields(entity) if _is_reported(each, type(entity))]
     if hasattr(entity, ERROR[0]):
         return replace(entity, error_code=error, **dict.fromkeys(reported, ()))
@@ -123,7 +129,7 @@ def _marked_outside(entity: Any, error: KioErrorCode) -> Any:
 
 
 def _marked(entity: Any, error: KioErrorCode) -> Any:
-    """Returns the entity with the error in its innermost parts that can have one."""
+    """Returns the response with the error in its innermost structures that have an error field."""
     parts = {
         each.name: tuple(_marked(one, error) for one in getattr(entity, each.name))
         for each in fields(entity)
@@ -148,7 +154,7 @@ def _can_fail(kind: Any) -> bool:
 
 
 def _part(kind: Any, name: str) -> Any:
-    """Returns the class of the structures in an array; None for a field that is no such array."""
+    """Returns the class of the elements, if the field is an array of structures; else None."""
     hint = get_type_hints(kind, vars(__import__(kind.__module__, fromlist=["_"])))[name]
     for one in (hint, *get_args(hint)):
         inside = get_args(one)
@@ -161,7 +167,7 @@ def _part(kind: Any, name: str) -> Any:
 
 
 def _blank(kind: Any, asked: Any) -> Any:
-    """Returns a response, or a part of one, that names the same things as the request."""
+    """Returns an empty response that names the same topics, partitions or groups as the request."""
     values: dict[str, Any] = {}
     for each in fields(kind):
         part = _part(kind, each.name)
@@ -175,7 +181,7 @@ def _blank(kind: Any, asked: Any) -> Any:
 
 
 def _parts(asked: Any) -> tuple[Any, ...]:
-    """Returns the parts of a request that get an error each: its first array that has any."""
+    """Returns the items of a request that get an error each: those of its first nonempty array."""
     if not is_dataclass(asked):
         return ()
     arrays = (getattr(asked, each.name) for each in fields(asked))

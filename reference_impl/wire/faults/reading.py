@@ -43,7 +43,7 @@ OF_RULE: Final = ("do", "when", "then")
 
 
 def rule_of(document: Any, at: str = "") -> Rule:
-    """Returns the rule that a JSON object describes; raises BadFault with the wrong field."""
+    """Returns the rule that a JSON object describes; raises BadFault, naming the wrong field."""
     values = _object(document, at)
     name = values.get("do")
     if not isinstance(name, str) or name not in FAULTS:
@@ -94,7 +94,7 @@ def _in(at: str, name: str) -> str:
 
 
 def _value(hint: Any, value: Any, at: str) -> Any:
-    """Returns the value of a field whose type is `hint`; raises BadFault for another JSON type."""
+    """Returns the value of a field of the type `hint`; raises BadFault for a wrong JSON type."""
     args = get_args(hint)
     if NoneType in args and value is None:
         return None
@@ -158,7 +158,7 @@ def _error(value: Any, at: str) -> str:
 
 
 def error_codes() -> Mapping[str, int]:
-    """Returns the code of each Kafka error by name; the library with the names loads on demand."""
+    """Returns the code of each Kafka error by its name."""
     from reference_impl.wire.kio_schemas import KioErrorCode
 
     return {one.name.upper(): int(one) for one in KioErrorCode}
@@ -177,7 +177,7 @@ _READ: Final[Mapping[Any, Callable[[Any, str], Any]]] = {
 
 
 def document_of(rule: Rule) -> dict[str, Any]:
-    """Returns the JSON object of the rule, without fields that have their default."""
+    """Returns the rule as a JSON object, without the fields that have their default value."""
     document: dict[str, Any] = {"do": NAMES[type(rule.fault)], **_changed(rule.fault)}
     if rule.when is not None:
         document["when"] = _changed(rule.when)

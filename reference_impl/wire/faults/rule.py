@@ -45,7 +45,7 @@ LONGEST_ADVANCE_MS: Final = 3_600_000
 
 
 class BadFault(InputFault):
-    """The error for an invalid fault; the message has the place, and what to write instead."""
+    """The error for an invalid fault rule; it names the wrong field and what to write instead."""
 
     def __init__(self, at: str, message: str) -> None:
         super().__init__(f"{at}: {message}" if at else message)
@@ -262,7 +262,7 @@ class Rule:
 
 @dataclass(slots=True, eq=False)
 class ActiveRule:
-    """A rule in force: how many requests it has selected, and how many it has acted on."""
+    """A rule that was added: how many requests match so far, and how often it has acted."""
 
     id: int
     rule: Rule

@@ -16,12 +16,15 @@ from reference_impl.wire.faults.rule import ActiveRule, OfRequest, Request, Rule
 
 
 class UnknownRule(InputFault):
-    """The error for the number of a rule that is not in force."""
+    """The error if no rule in force has the given number."""
 
 
 @dataclass(slots=True)
 class RulesInForce:
-    """The rules of a cluster; `seed` decides the requests of rules with a probability."""
+    """The fault rules of a cluster.
+
+    The seed decides which requests a rule with a probability acts on.
+    """
 
     seed: int = 0
     _rules: dict[int, ActiveRule] = field(default_factory=dict[int, ActiveRule])
