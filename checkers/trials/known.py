@@ -118,6 +118,8 @@ DIRECTED: Final = {
     """,
     ("transactions", "retry_resumes", "one replica"): """
         state.lose_newest_instance()
+        state.pass_time(pause_ms=400)
+        state.zombie_commits(count=1)
         state.zombie_commits(count=1)
     """,
     ("transactions", "read_committed_waits", "read_uncommitted"): """

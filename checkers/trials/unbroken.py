@@ -1,7 +1,6 @@
 """Why no trial breaks a claim outside its condition on Apache Kafka 4.3.0, in plain words.
 
-A claim is in this table if and only if no trial has a verdict on it outside its condition. A reason
-that begins with `OPEN` says that a trial is still to be made.
+A claim is in this table if and only if no trial has a verdict on it outside its condition.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from collections.abc import Mapping
 from typing import Final
 
 SUBJECT: Final = "apache-kafka:4.3.0"
-OPEN: Final = "Not decided yet:"
 BECAUSE: Final[Mapping[tuple[str, str], str]] = {  # (suite, claim) -> the reason
     ("transactions", "transactional_implies_idempotent"): (
         "Kafka keeps this promise in every configuration. A producer with a transactional id and"
@@ -20,6 +18,4 @@ BECAUSE: Final[Mapping[tuple[str, str], str]] = {  # (suite, claim) -> the reaso
         " does not forget the sequence numbers of an open transaction"
         " (ProducerStateManager.isProducerExpired)."
     ),
-    ("transactions", "retry_resumes"): f"{OPEN} three trials showed no violation.",
-    ("groups", "position_resumes"): f"{OPEN} the trial is still to be made.",
 }
