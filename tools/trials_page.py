@@ -14,6 +14,7 @@ from typing import Final
 from checkers.trials.record import Decided, Place
 from checkers.trials.unbroken import BECAUSE, SUBJECT
 from properties.claims.catalogue import CLAIMS
+from properties.claims.claim import Claim
 from properties.suites.machines.driven import Power
 from properties.suites.registry import SUITES
 from properties.suites.suite import Suite
@@ -87,11 +88,23 @@ def _outside(rows: Sequence[Decided]) -> Iterator[str]:
     yield from _table(
         ("Suite", "Claim", "Setting", "What a trial showed, or why none does", "Again", "Options"),
         (
-            (name, claim, *_broken(name, claim, rows))
-            for name, suite in SUITES.items()
-            for claim in suite.claims
+            *(
+                (name, claim, *_broken(name, claim, rows))
+                for name, suite in SUITES.items()
+                for claim in suite.claims
+            ),
+            *(
+                ("none", claim.id, "", claim.explained, "", "")
+                for claim in CLAIMS
+                if _is_alone(claim)
+            ),
         ),
     )
+
+
+def _is_alone(claim: Claim) -> bool:
+    """Returns whether no suite decides the claim."""
+    return not any(claim.id in suite.claims for suite in SUITES.values())
 
 
 def _broken(suite: str, claim: str, rows: Sequence[Decided]) -> tuple[str, str, str, str]:

@@ -11,6 +11,7 @@ import pytest
 from checkers.trials import record
 from checkers.trials.record import Decided, keep, kept, merged
 from checkers.trials.unbroken import BECAUSE, SUBJECT
+from properties.claims.catalogue import CLAIMS
 from properties.suites.machines.driven import Power
 from properties.suites.registry import SUITES
 from properties.suites.suite import Suite
@@ -76,6 +77,14 @@ def test_each_claim_breaks_outside_its_condition_on_apache_kafka_or_has_a_reason
     explained = {claim for name, claim in BECAUSE if name == suite.name}
     assert broken | explained == {*suite.claims}
     assert not broken & explained
+
+
+def test_a_claim_that_no_suite_decides_has_its_explanation() -> None:
+    alone = [line for line in page(()).splitlines() if line.startswith("| none |")]
+    deciding = {claim for suite in SUITES.values() for claim in suite.claims}
+    others = [claim for claim in CLAIMS if claim.id not in deciding]
+    assert alone == [f"| none | {claim.id} |  | {claim.explained} |  |  |" for claim in others]
+    assert all(claim.explained for claim in others)
 
 
 def test_what_a_trial_showed_outside_is_listed_with_the_options_that_repeat_it() -> None:
