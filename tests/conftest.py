@@ -12,6 +12,6 @@ settings.load_profile("no-deadline")
 
 @pytest.fixture(autouse=True)
 def outside_github(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hides GitHub Actions from the tests, so that tests write nothing to the job's summary."""
+    """Hides GitHub Actions from the tests, so that no test writes to the summary of the CI job."""
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)

@@ -1,4 +1,4 @@
-"""The reference pages equal what the code generates; `make docs` checks the links."""
+"""The reference pages are equal to what the code generates; `make docs` checks their links."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The wheel works without the checkout, even beside other packages with the same names."""
+"""The installed wheel works without the repository, even beside packages with the same names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sweep tests every seed once, with the same verdict in one process, in several, or alone."""
+"""A sweep tests every seed once; the verdicts are the same in one process or in several."""
 
 from __future__ import annotations
 

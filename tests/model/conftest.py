@@ -14,7 +14,7 @@ from model.language.interpreter import Interpreter, State, joined
 
 @dataclass
 class Play:
-    """An execution of a spec, step by step: the spec, and the current state."""
+    """An execution of a spec, which a test continues step by step from the current state."""
 
     spec: Spec
     state: State
@@ -39,7 +39,7 @@ class Play:
         return self
 
     def refused(self, line: str) -> str:
-        """Returns the false conjunct of the guard that forbids the step, as the spec writes it.
+        """Returns the false part of the guard that forbids the step, as the spec writes it.
 
         Fails if the spec allows the step.
         """

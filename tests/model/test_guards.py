@@ -1,4 +1,4 @@
-"""The counterexamples that docstrings of specs mention are those of the table of variants."""
+"""Docstrings of specs mention the same counterexamples as the table of variants."""
 
 from __future__ import annotations
 

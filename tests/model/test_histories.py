@@ -1,4 +1,4 @@
-"""The table of histories has the documented columns, one for each field of an operation."""
+"""The documented table of a history has one column for each field of an operation."""
 
 from __future__ import annotations
 

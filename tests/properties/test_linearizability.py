@@ -1,4 +1,4 @@
-"""The linearizability search agrees with a search over all orders, and with rules for pairs."""
+"""The linearizability search agrees with a trial of all orders, and with rules for pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The values that a reader at read_committed takes from a fetch response, as KIP-98 says."""
+"""Finds the values of a fetch response that a read_committed reader returns, as in KIP-98."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from reference_impl.protocol.messages import Fetched
 
 
 def committed_values(answer: Fetched) -> list[str]:
-    """Returns the values of the response without those of aborted transactions, in log order."""
+    """Returns the values of the response in log order, without those of aborted transactions."""
     waiting = sorted(answer.aborted, key=lambda txn: txn.first_offset)
     active: set[int] = set()
     values: list[str] = []

@@ -1,4 +1,4 @@
-"""A cluster without a network: each message is delivered at once and in order."""
+"""A cluster without a network: each message arrives at once and in order."""
 
 from __future__ import annotations
 
@@ -107,7 +107,10 @@ class InstantCluster:
         self.now_ms = end_ms
 
     def send(self, request: Request, broker: int = 1) -> int:
-        """Sends a client's request; returns the correlation id of the response in `answers`."""
+        """Sends a client's request and returns its correlation id.
+
+        With this id as the key, `answers` has the response.
+        """
         self.requests += 1
         self.messages.append(
             (NodeId(broker), RequestReceived(FIRST_CLIENT, self.requests, request))

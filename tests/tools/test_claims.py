@@ -1,4 +1,4 @@
-"""The record of claims equals what `tools.claims` computes, in the rows that are quick."""
+"""The recorded verdicts of claims equal what `tools.claims` computes, where this is quick."""
 
 from __future__ import annotations
 

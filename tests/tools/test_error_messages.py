@@ -1,4 +1,4 @@
-"""The list of errors that a user can cause is complete, and each text is in plain words."""
+"""The list of errors that a user can cause is complete, and each text uses plain words."""
 
 from __future__ import annotations
 

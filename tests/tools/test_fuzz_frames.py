@@ -1,4 +1,4 @@
-"""The targets of the fuzzer accept valid inputs, and raise an exception for a seeded fault."""
+"""The fuzzer's targets accept valid inputs, and raise an exception for a seeded fault."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_an_exception_of_the_decoder_is_raised(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_an_accepted_batch_that_cannot_be_decoded_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the leader did not look at the records, the fuzzer would find it."""
+    """The fuzzer finds a leader that does not look at the records."""
     trusting = RecordFacts((0, 0), (), is_in_sequence=True)
     monkeypatch.setattr(record_validation, "scan", lambda *_: trusting)
     whole = next(data for data in BEGINNINGS if data[0] == BATCH)

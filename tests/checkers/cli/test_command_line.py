@@ -1,4 +1,4 @@
-"""The command line as a user meets it: help texts, first screen, and errors for misspelt words."""
+"""The command line as a user sees it: help texts, the first screen, and errors after typos."""
 
 from __future__ import annotations
 

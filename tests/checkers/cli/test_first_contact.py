@@ -1,4 +1,4 @@
-"""Commands that a new user types first: each answer is short and names the next step."""
+"""Commands that a new user types first: each prints little and names the next step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Each way in which a command ends has an exit code; the last event has the same code."""
+"""Each way in which a command can end has an exit code.
+
+The last event of the output has the same code.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sequence of requests runs on two systems in turn; test doubles answer from lists."""
+"""The same requests run on two systems in turn; test doubles give answers from lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sequences of requests are data: drawn from a seed, valid for the schemas, and JSON."""
+"""Drawn requests follow from a seed, are valid for Kafka's schemas, and can be stored as JSON."""
 
 from __future__ import annotations
 

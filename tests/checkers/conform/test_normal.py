@@ -1,6 +1,6 @@
-"""A value that a system chooses freely becomes a symbol; all other values stay unchanged.
+"""A value that a system may choose freely, such as an id, is replaced by a symbol.
 
-Answers of two systems can then be compared.
+All other values stay unchanged, so answers of two systems can be compared.
 """
 
 from __future__ import annotations

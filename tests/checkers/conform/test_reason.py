@@ -1,4 +1,4 @@
-"""A known reason explains the differences between answers that it describes, and no others."""
+"""A known reason for a difference covers the answers that it describes, and no others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Known reasons for differences have narrow conditions, and their tables are in order."""
+"""Each known reason for a difference has narrow conditions; the tables of reasons are in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connections, clusters and sessions, with a served broker and with servers that misbehave."""
+"""Connections and sessions with a served broker, and with servers that misbehave."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def collected(session: Session, begin: Begin, within_s: float = 3.0) -> object:
 
 @contextmanager
 def server(talk: Callable[[socket.socket], None]) -> Generator[Connection]:
-    """Runs a server that accepts connections, one after the other, and passes each to `talk`."""
+    """Runs a server that accepts one connection after another; `talk` handles each."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def run() -> None:

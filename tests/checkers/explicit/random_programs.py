@@ -76,7 +76,7 @@ def _keys(v: t.Variable) -> Sequence[tuple[int, ...]]:
 
 @st.composite
 def terms(draw: Draw, sort: t.SortInfo, scope: Sequence[t.Local] = (), depth: int = 3) -> t.Node:  # noqa: C901 - a case a kind of term
-    """Generates a term of a given sort, which may use the local variables in `scope`."""
+    """Generates a term of the given sort; it may use the local variables in `scope`."""
     kinds = ["leaf", "get"]
     if depth:
         kinds += ["ite", "get"]
@@ -153,7 +153,7 @@ def _leaf(draw: Draw, sort: t.SortInfo, scope: Sequence[t.Local]) -> t.Node:
 
 @st.composite
 def actions(draw: Draw) -> Action:
-    """Generates an action with up to two parameters, guards, and writes of every kind."""
+    """Generates an action with up to two parameters, some guards, and writes of all kinds."""
     sorts = draw(st.lists(st.sampled_from(PLAIN[1:]), max_size=2))
     params = tuple(t.Local(sort, f"p{k}") for k, sort in enumerate(sorts))
     guards = [
@@ -184,7 +184,7 @@ def spec_of(*made: Action) -> Small:
 
 @st.composite
 def about_steps(draw: Draw) -> t.Node:
-    """Generates a formula over the values before and after one step of the spec."""
+    """Generates a formula about one step of the spec: the values before and after the step."""
 
     def change(n: t.Node) -> t.Node:
         made = n if isinstance(n, t.Local) else rebuilt(n, change)

@@ -105,7 +105,7 @@ def test_without_faults_the_version_with_losses_has_the_states_of_the_proved_one
 
 
 class NeverFlushes(WithLosses):
-    """The version with losses, without flushes: only a power loss depends on them."""
+    """The spec with losses, but without flushes: only power losses depend on flushes."""
 
     @action
     def flush(s, r: Replica, end: Offset) -> None:

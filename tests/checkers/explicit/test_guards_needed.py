@@ -14,9 +14,9 @@ from model.specs import find
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """A guard of an action, and the claim that breaks without the guard.
+    """A guard of an action, and the claim that breaks without this guard.
 
-    `guard` is a part of the guard's printed text.
+    `guard` is a part of the guard's text, as it is printed.
     """
 
     spec: str

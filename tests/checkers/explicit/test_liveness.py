@@ -248,7 +248,7 @@ class Place(Int):
 
 
 class Graph(Spec):
-    """A token that moves along the edges of a graph; each edge belongs to an action."""
+    """A token moves along the edges of a graph; each edge is a step of one of the actions."""
 
     at: Place
 

@@ -1,4 +1,7 @@
-"""The vacuity check names what no reachable state uses: actions, premises, sets, witnesses."""
+"""The vacuity check lists what no reachable state uses.
+
+This can be an action, a premise of a claim, a set, or a witness.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hypothesis strategies for histories of a few processes, and their analysis in any partitions."""
+"""Hypothesis strategies for histories of a few processes, which are analyzed in any partitions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FAR = 1 << 40
 
 @st.composite
 def operations(draw: st.DrawFn, at: int, sent: set[tuple[str, str]]) -> Operation:
-    """Draws an operation with any observations; each value is sent to a key at most once."""
+    """Draws an operation with any observations; no value is sent twice to the same key."""
     f = draw(st.sampled_from(["poll", "poll", "poll", "send", "txn", "assign", "start_offset"]))
     outcome: Outcome = draw(st.sampled_from(["ok", "ok", "ok", "ok", "info", "fail"]))
     keys, values = st.sampled_from(KEYS), st.sampled_from("abcdefgh")
@@ -88,7 +88,7 @@ CUTS = st.lists(st.integers(0, 14), max_size=6)  # operations that begin a parti
 def analysed(
     h: History, anomalies: Collection[str], declared: Declarations, at: list[int]
 ) -> Analysis:
-    """Analyzes a history in partitions, which begin at the operations in the parameter `at`."""
+    """Analyzes a history in partitions; a partition begins at each operation in `at`."""
     table = as_table(h)
     ops = table["op"].to_pylist()
     bounds = [0, *sorted(ops.index(op) for op in at if op in ops), table.num_rows]

@@ -23,7 +23,7 @@ NEVER: Final = float("inf")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joined:
-    """Several histories that share no key, value or process, and one history that joins them."""
+    """Several histories that share no key, value or process, and the history that joins them."""
 
     each: tuple[History, ...]
     whole: History

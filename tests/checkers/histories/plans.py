@@ -13,7 +13,7 @@ ResultT = TypeVar("ResultT")
 
 
 def result_of(plan: Plan[ResultT], sources: Mapping[Source, Callable[[], Dataset]]) -> ResultT:
-    """Returns the result of a plan; fails if two texts have the same fingerprint."""
+    """Returns the result of a query plan; fails if two texts have the same fingerprint."""
     result = run(plan, sources)
     assert not isinstance(result, HashCollision)
     return result

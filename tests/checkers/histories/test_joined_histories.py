@@ -1,4 +1,4 @@
-"""Each definition finds the same rows in a joined history as in the single histories."""
+"""In a joined history, each definition finds the same anomalies as in the single histories."""
 
 from __future__ import annotations
 

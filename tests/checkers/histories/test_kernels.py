@@ -48,7 +48,7 @@ def micro_operations(draw: st.DrawFn, values: list[str]) -> MicroOperation:
 def histories(draw: st.DrawFn, *, sound: bool) -> History:
     """Draws a history of a few clients.
 
-    If the parameter `sound` is true, the history keeps all assumptions of the analysis.
+    If `sound` is true, the history satisfies all assumptions of the analysis.
     """
     values = list("abcdefgh")
     made: list[Operation] = []

@@ -1,4 +1,4 @@
-"""Tests `mutated_histories`: its random partitions have each row of a history once and in order."""
+"""Random partitions of mutated histories contain each row once and in order."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ KILLED, STOPPED = brokers("log_dirs_killed"), brokers("log_dirs_stopped")
 
 
 def assert_literal(found: Audit, folders: Sequence[Path]) -> None:
-    """Asserts that each check and its literal definition have the same rows and observations."""
+    """Asserts that each check of the audit finds the same as its literal definition."""
     dirs = log_dirs(folders)
     read = plain.logs(dirs, coordinated(dirs))
     assert found.batches == sum(len(log.batches) for log in read.replicas)

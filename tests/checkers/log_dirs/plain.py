@@ -78,7 +78,7 @@ def logs(dirs: LogDirs, coordinated: tuple[CoordinatorEntry, ...] = ()) -> Logs:
 
 
 def read(segment: str, data: bytes) -> Iterator[Batch | Fragment]:
-    """Returns the batches of a segment, and the incomplete bytes at its end."""
+    """Returns the batches of a log segment, and the incomplete bytes at its end."""
     at, next_offset = 0, base_offset(segment)
     while at < len(data):
         size = _size(data, at)
@@ -193,7 +193,7 @@ def marker_of(entries: Sequence[Entry]) -> tuple[Marker, int]:
 
 
 def records(data: bytes, count: int, last_offset_delta: int) -> list[Entry]:
-    """Parses a number of records whose offsets must ascend to the last one.
+    """Parses `count` records; their offsets must ascend to the last offset of the batch.
 
     Raises Malformed if the bytes contain anything else.
     """

@@ -195,7 +195,7 @@ def test_a_transaction_missing_at_its_coordinator_hangs(kafka: list[Path]) -> No
 
 
 def ended(transactional_id: str, producer_id: int, *, at: int) -> bytes:
-    """Returns a batch with the abort marker that ends a transaction, as a coordinator writes it."""
+    """Returns the batch with the abort marker of a transaction, as a coordinator writes it."""
     key = struct.pack(">hh", 0, len(transactional_id)) + transactional_id.encode()
     value = struct.pack(">hqhibiqq", 0, producer_id, 1, 60_000, 5, 0, 0, 0)
     head = plain.HEADER.pack(at, 0, 4, 2, 0, 0, 0, 0, 0, -1, -1, -1, 1)

@@ -79,7 +79,7 @@ def one_batch(draw: st.DrawFn) -> bytes:
 
 @st.composite
 def segment_bytes(draw: st.DrawFn) -> bytes:
-    """Draws a segment of batches, which may be cut, changed in one bit, or followed by junk."""
+    """Draws the bytes of a segment; they may be cut, changed in one bit, or followed by junk."""
     old = struct.pack(">qiIbbqii", 3, 22, 0, draw(st.integers(0, 1)), 0, 0, -1, -1)
     data = b"".join(draw(st.lists(one_batch() | st.just(old), max_size=6)))
     data += draw(st.sampled_from([b"", b"", bytes(7), bytes(70), b"\7" * 40]))

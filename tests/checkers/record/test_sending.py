@@ -1,4 +1,4 @@
-"""Sends as the client reports them, with a client that answers in one way only."""
+"""How sends are recorded, tested with a client that always reports the same result."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from model.histories import Outcome, Send
 
 @dataclass
 class Reporting:
-    """A client that reports each record with this error, and at this offset."""
+    """A client that reports the same error and the same offset for each record."""
 
     error: KafkaError | None
     at: int | None

@@ -216,7 +216,7 @@ def test_a_call_that_never_returns_is_a_time_out(monkeypatch: pytest.MonkeyPatch
 
 
 class Deaf:
-    """A consumer whose requests for the committed offsets of its group never get a response."""
+    """A consumer that gets no response when it requests its group's committed offsets."""
 
     def __init__(self) -> None:
         self.asked = 0

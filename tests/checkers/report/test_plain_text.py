@@ -1,4 +1,4 @@
-"""On a terminal with a small character set, each sign with a meaning has an ASCII sign, not `?`."""
+"""On a terminal with a small character set, each symbol is replaced by ASCII, never by `?`."""
 
 from __future__ import annotations
 

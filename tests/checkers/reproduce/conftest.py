@@ -44,9 +44,9 @@ class ServedBrokers:
 
 @pytest.fixture
 def stage(tmp_path: Path) -> Iterator[Stage]:
-    """Yields a stage, on which a reproduction takes its steps, with two served brokers.
+    """Yields a stage with two served brokers, on which a test takes the steps of a reproduction.
 
-    The history of the stage is in `tmp_path / "history"`.
+    The history is in `tmp_path / "history"`.
     """
     described = Described(
         workload="reproduction",

@@ -1,6 +1,6 @@
 """Each reproduction has a counterexample of its model, a control case, and a page.
 
-In the control case, one thing differs and the promise holds.
+The control case differs in one thing, and keeps the guarantee that the reproduction breaks.
 """
 
 from __future__ import annotations

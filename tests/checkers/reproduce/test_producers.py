@@ -1,6 +1,6 @@
 """The Java producer and the transactional producer that reproductions use.
 
-A Python program stands for the Java producer: it prints the same lines.
+A Python program that prints the same lines replaces the Java producer.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ from reference_impl.wire.apis import Api
 
 
 def create(replicas: int, **configs: str) -> Callable[[Stage], None]:
-    """Returns an action that creates the topic of the stage, without a replica assignment."""
+    """Returns the reproduction's action that creates its topic, without a replica assignment."""
 
     def do(stage: Stage) -> None:
         topic = {

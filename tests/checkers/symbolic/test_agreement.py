@@ -78,7 +78,7 @@ def states(draw: st.DrawFn) -> State:
 
 @st.composite
 def terms(draw: st.DrawFn, info: t.SortInfo, names: tuple[t.Local, ...], depth: int) -> t.Node:
-    """Generates a term of a sort other than Bool, with the free variables `names`."""
+    """Generates a term of any sort except Bool, with the free variables `names`."""
     leaves: list[t.Node] = [name for name in names if name.sort == info]
     if info == TURN:
         leaves += [t.Least(TURN), t.Get(variable("turn"), ())]
@@ -142,7 +142,7 @@ def quantified(draw: st.DrawFn, names: tuple[t.Local, ...], depth: int) -> t.Nod
 
 @st.composite
 def actions(draw: st.DrawFn) -> Action:
-    """Generates an action with all kinds of writes: single, repeated, and a bounded `for`."""
+    """Generates an action with all kinds of writes: single, repeated, and in a bounded `for`."""
     params = (t.Local(NODE, "n"), t.Local(TURN, "x"))
     writes = [draw(assignments(params)) for _ in range(draw(st.integers(1, 4)))]
     guard = Guard(draw(formulas(params, 2)), 0)

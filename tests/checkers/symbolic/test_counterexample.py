@@ -1,4 +1,7 @@
-"""A refuted condition has a counterexample whose step the reference interpreter can take."""
+"""If a condition of a proof is refuted, the counterexample is a step of the spec.
+
+The reference interpreter can take this step.
+"""
 
 from __future__ import annotations
 

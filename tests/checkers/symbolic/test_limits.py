@@ -21,7 +21,7 @@ STOPPED = {"timeout", "canceled", "max. resource limit exceeded"}  # in Z3's wor
 
 
 def pigeonhole(context: z3.Context) -> list[Expr]:
-    """Returns formulas without a solution: n pigeons in n - 1 holes, each pigeon alone."""
+    """Returns formulas without a solution: n pigeons in n - 1 holes, at most one in each."""
     holes = range(PIGEONS - 1)
     sits = [[z3.Bool(f"{p}_{h}", context) for h in holes] for p in range(PIGEONS)]
     somewhere = [z3.Or(*row) for row in sits]

@@ -93,7 +93,10 @@ def test_the_reference_broker_has_the_settings_of_its_layout(tmp_path: Path) -> 
 
 
 def outcome_of_joining(bootstrap_servers: str) -> int | None:
-    """Joins a group with a session timeout of one second; returns the error code, or None."""
+    """Joins a group with a session timeout of one second.
+
+    Returns the error code, or None without an error.
+    """
     admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0})
     admin.create_topics([NewTopic("t", 1, 1)])["t"].result()
     consumer = Consumer(

@@ -1,4 +1,4 @@
-"""A schedule of faults ends with every broker running, for every seed and number of brokers."""
+"""A schedule of faults ends with all brokers running, for every seed and number of brokers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The broker that tests of other projects start: its process, its faults and its log."""
+"""The broker that tests of other projects start: its process, its faults and its request log."""
 
 from __future__ import annotations
 

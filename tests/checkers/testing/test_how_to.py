@@ -1,4 +1,4 @@
-"""The examples of the page on faults: the Python test passes, and each fault is valid."""
+"""The examples of the documentation page on faults work: the test passes, each fault is valid."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def delivered(broker, topic):
 
 @pytest.fixture
 def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    """A project in which only this plugin is loaded, as if its entry point were installed alone."""
+    """A pytest project in which Urteil's plugin is the only plugin."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
     return pytester

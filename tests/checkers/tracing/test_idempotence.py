@@ -50,7 +50,7 @@ def run(folder: Path, *lines: Line) -> Followed:
 
 
 def why(folder: Path, *lines: Line) -> str:
-    """Returns why the spec forbids the last line of a trace; fails if the spec accepts it."""
+    """Returns the reason why the spec forbids the last line of a trace; fails if there is none."""
     found = run(folder, *lines)
     assert found.forbidden is not None, "all lines were accepted"
     assert found.forbidden.number == found.events - 1

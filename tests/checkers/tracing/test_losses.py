@@ -51,7 +51,7 @@ def followed(events: Sequence[Event]) -> tuple[Followed, PartitionReplication]:
 
 
 def losses(folder: Path, *lines: Line) -> list[str]:
-    """Returns a text for each loss of committed records; fails if the spec forbids a step."""
+    """Returns a text for each loss of committed records in a trace; fails at a forbidden step."""
     found, begun = followed(trace(folder, *lines))
     assert found.accepted, found.forbidden
     return [*map(str, begun.losses)]
@@ -157,7 +157,7 @@ def test_a_member_of_the_isr_may_not_lose_its_log(tmp_path: Path) -> None:
 
 
 def test_a_power_loss_keeps_what_was_flushed(tmp_path: Path) -> None:
-    """A log that lost a flushed record is forbidden, unless the whole log is gone."""
+    """A trace is forbidden if a log lost a flushed record, unless the whole log is gone."""
     lines = (*ONE_RECORD, *ALONE, (1, flushes(2)))
     lines += ((0, changes("leader: 1 -> -1, leaderEpoch: 0 -> 1, partitionEpoch: 1 -> 2")),)
     lines += ((1, loads(1, node=1)),)

@@ -1,4 +1,4 @@
-"""At least 99 of 100 mutated traces are rejected; mutants that change nothing do not count."""
+"""At least 99 of 100 altered traces are rejected; those altered without effect do not count."""
 
 from __future__ import annotations
 

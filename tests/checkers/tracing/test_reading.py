@@ -1,4 +1,4 @@
-"""Lines of log files become events, as the log layout, the clock and the table of events define."""
+"""Lines of log files become events: the log layout, the clock and a table of events define how."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def run(folder: Path, *lines: Line) -> Followed:
 
 
 def why(folder: Path, *lines: Line) -> str:
-    """Returns why the spec forbids the last line of a trace; fails if the spec accepts it."""
+    """Returns the reason why the spec forbids the last line of a trace; fails if there is none."""
     found = run(folder, *lines)
     assert found.forbidden is not None, "all lines were accepted"
     assert found.forbidden.number == found.events - 1
@@ -101,7 +101,7 @@ def recorded() -> list[Event]:
 
 
 def fenced() -> list[Event]:
-    """Returns the recorded events of a transactional id, with a timeout and a fence."""
+    """Returns the recorded events of a transactional id; its producer times out and is fenced."""
     folder = KAFKA.with_name("kafka_trace_producers")
     return read(log_lines(sorted(folder.glob("*.gz")))).transactional_ids["tx1"]
 

@@ -1,4 +1,4 @@
-"""Cuts of links between nodes, through the proxies of a system, and losses of power."""
+"""Faults that cut links between nodes, by a system's proxies, and power losses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs that broke a claim in the simulation are found in the record of the claims."""
+"""The recorded sequences of calls that broke a claim in the simulation are found again."""
 
 from __future__ import annotations
 

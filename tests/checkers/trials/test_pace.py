@@ -1,4 +1,4 @@
-"""In a trial, each duration of a simulated program is multiplied by a constant."""
+"""In a trial, each duration of a simulated client is multiplied by a constant."""
 
 from __future__ import annotations
 

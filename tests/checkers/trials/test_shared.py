@@ -1,4 +1,4 @@
-"""Claims in the same setting share trials: each trial and each repetition runs once."""
+"""Claims with the same setting share trials: no trial and no repetition runs twice."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BREAKS: Program = (Call("take_turns", (("count", 1),)),)
 
 @dataclass
 class Counted:
-    """Trials that break two claims whenever they run `BREAKS`; `ran` has every plan that ran."""
+    """Trials in which the calls `BREAKS` break two claims; `ran` lists everything that ran."""
 
     ran: list[Program | str] = field(default_factory=list[Program | str])
     powers = frozenset(Power) - {Power.UNVERIFIED, Power.ONE_REPLICA, Power.EXPIRE}

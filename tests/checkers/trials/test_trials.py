@@ -1,4 +1,4 @@
-"""Trials of suites on the reference broker over TCP, with and without a seeded bug."""
+"""Trials of test suites on the reference broker over TCP, with and without a seeded bug."""
 
 from __future__ import annotations
 

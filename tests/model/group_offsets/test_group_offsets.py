@@ -138,7 +138,7 @@ def test_offsets_expire_only_for_empty_groups(play: Begin) -> None:
 
 
 def test_the_claims_hold_in_every_state_of_a_small_scope() -> None:
-    """All claims hold in every reachable state of a scope.
+    """All claims hold in every reachable state of a small scope.
 
     The scope has one generation fewer than the default, and any number of failovers.
     """

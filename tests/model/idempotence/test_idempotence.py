@@ -1,4 +1,4 @@
-"""Runs of the idempotent producer's bugs, and state counts of scopes in which its claims hold."""
+"""Runs that show bugs of the idempotent producer, and state counts of scopes without violations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The error for a mistake in a user's spec names the mistake, the line and the next step."""
+"""The error for a mistake in a user's spec names the mistake, its line, and what to do next."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The stepper takes the same steps as the interpreter, at a cost that does not grow with the
-sort.
-"""
+"""The stepper takes the same steps as the interpreter, at a cost independent of the sort's size."""
 
 from __future__ import annotations
 
@@ -117,7 +115,7 @@ class Node(Sort):
 
 
 class Narrow(Spec):
-    """A spec whose quantifiers and loops range over a part of a long sort."""
+    """A spec whose quantifiers and loops use only a small part of a large sort."""
 
     low: Slot
     high: Slot

@@ -1,4 +1,7 @@
-"""Exported TLA+ has the spec's names and states; TLC checks it if `URTEIL_TLC_JAR` is set."""
+"""Exported TLA+ has the same names and states as the spec.
+
+TLC checks this if `URTEIL_TLC_JAR` is set.
+"""
 
 from __future__ import annotations
 
@@ -182,7 +185,7 @@ def test_a_configuration_lists_constants_and_properties() -> None:
 
 @pytest.mark.parametrize("name", SPECS)
 def test_the_module_of_every_spec_is_well_formed(name: str) -> None:
-    """Brackets match, names are bound once, and each action of a module defines all variables."""
+    """Exported TLA+ has matching brackets and unique names; each action defines all variables."""
     spec = find(name).make()
     text = module(spec)
     for left, right in ("()", "[]", "{}"):
@@ -239,7 +242,7 @@ TINY: list[Spec] = [
 
 @pytest.mark.parametrize("spec", TINY, ids=lambda s: type(s).__name__)
 def test_an_independent_reader_of_tla_finds_the_same_states(spec: Spec) -> None:
-    """A parser of TLA+ explores the export and finds the states and claims of the spec."""
+    """A parser of TLA+ explores the export: it finds the states and claims of the spec."""
     found, read = explore(spec), Module(module(spec), configuration(spec))
     states, generated = read.explored()
     assert (len(states), generated) == (found.distinct, found.generated)

@@ -1,4 +1,4 @@
-"""Each version of log truncation keeps or breaks a claim at each scope as the table `LADDER` says.
+"""The table `LADDER` lists the scopes at which each version of truncation breaks a claim.
 
 The claim is `strong_isr`.
 """

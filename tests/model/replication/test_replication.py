@@ -1,4 +1,4 @@
-"""Short runs in which a replication bug breaks a claim, and the same steps in a fixed spec."""
+"""Short runs in which a replication bug breaks a claim, and the same steps without the bug."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ def test_version_2_holds_in_every_state_of_a_small_scope(
 def test_earlier_versions_fail_in_the_recorded_steps(spec: Spec, steps: dict[str, int]) -> None:
     """Each earlier version violates claims, so it has no proof.
 
-    Its shortest counterexamples have the numbers of steps that are recorded here.
+    Its shortest counterexamples have as many steps as recorded here.
     """
     found = explore(spec)
     assert {name: found.discoveries[name].steps for name in found.violated} == steps

@@ -45,7 +45,7 @@ class Entry:
 
 @dataclass(slots=True)
 class Cluster:
-    """A cluster's logs, group offsets and transactions; `bug` names its defect, if any."""
+    """The logs, group offsets and transactions of a cluster; `bug` names its defect, if any."""
 
     rng: random.Random
     bug: str | None

@@ -43,7 +43,7 @@ class _Fenced(Exception):
 class _Step:
     """One transaction of the pipeline, as its client sees it.
 
-    The field `lost_at` names the request whose response gets lost, or is None.
+    `lost_at` names the request whose response is lost; None if no response is lost.
     """
 
     epoch: int
@@ -79,8 +79,7 @@ class Clients:
     def opened(self, process: int, f: str, *did: list[MicroOperation], **of: Any) -> Operation:
         """Begins an operation of a process and returns it.
 
-        The parameter `did` has lists, to which the client appends its micro-operations until the
-        operation ends.
+        The client appends its micro-operations to the lists in `did` until the operation ends.
         """
         made = Operation(
             process=process, f=f, outcome="info", invoked_ns=self.now, completed_ns=None
@@ -120,7 +119,7 @@ class Clients:
     def pipeline(self) -> Steps:
         """Runs a pipeline whose producer is replaced again and again.
 
-        A replaced producer continues until it learns that it is fenced.
+        Each replaced producer continues until it learns that it is fenced.
         """
         while True:
             for _ in range(self.rng.choice([0, 40, 80])):
@@ -314,8 +313,9 @@ class Clients:
 
 
 def cluster_history(seed: int, *, steps: int = 600, bug: str | None = None) -> History:
-    """Returns the history of a cluster's clients after some random steps and a final read of all
-    logs.
+    """Returns the history of a cluster's clients.
+
+    The clients take some random steps, and finally read all logs.
     """
     rng = random.Random(seed)
     cluster = Cluster(rng, bug)

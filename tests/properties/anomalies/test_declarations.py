@@ -1,4 +1,4 @@
-"""Declarations permit an anomaly under a condition, or supply a missing isolation level."""
+"""A user may declare that an anomaly is permitted, or which isolation level readers have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of anomalies: the name of each in jepsen.tests.kafka, and the options that it needs."""
+"""The table of anomalies has each name in jepsen.tests.kafka, and the options that Jepsen needs."""
 
 from __future__ import annotations
 

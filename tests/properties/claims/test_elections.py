@@ -19,7 +19,7 @@ MS = 1_000_000
 def replica(
     text: str, *, up: bool = True, leads: int | None = None, isr: tuple[int, ...] = ()
 ) -> Replica:
-    """Builds a replica from the notation; `leads` is the leader epoch in which it leads, if any."""
+    """Builds a replica from text; `leads` is the leader epoch if the replica is a leader."""
     committed, _, _ = text.partition("|")
     log = tuple(
         Entry(offset, int(word[1:]), word[0])

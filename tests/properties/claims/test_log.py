@@ -38,7 +38,7 @@ def ran(
     starts: dict[int, int] | None = None,
     instance: int | None = None,
 ) -> ReadAndWritten:
-    """Builds a run from its operations, its logs, and the offsets where readers begin."""
+    """Builds a run from its operations, its logs, and the offset at which each reader begins."""
     written = {ORDERS: "a b c"} if logs is None else logs
     readers = {7: 0} if starts is None else starts
     return ReadAndWritten(

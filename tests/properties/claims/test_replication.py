@@ -43,7 +43,7 @@ def end(at: int, offset: int) -> Operation:
 def published(
     *operations: Operation, log: str, sessions: dict[int, int] | None = None
 ) -> Published:
-    """Builds a run whose log has the given values: `a b . c` has a gap at offset 2."""
+    """Builds a run whose log has the given values: in `a b . c`, offset 2 is a gap."""
     entries = tuple((at, value) for at, value in enumerate(log.split()) if value != ".")
     return Published(history=operations, log=entries, sessions=sessions or {})
 

@@ -71,7 +71,7 @@ def test_a_run_is_accepted_to_its_last_event(scenario: str, seed: int) -> None:
 
 
 def test_the_runs_take_every_action_of_the_specs() -> None:
-    """The runs together take every action of the specs, except possibly `elect_nobody`.
+    """Together the simulated runs take every action of the specs, except perhaps `elect_nobody`.
 
     The benchmark has more seeds, and takes this action too.
     """

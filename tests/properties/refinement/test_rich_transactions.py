@@ -35,7 +35,7 @@ def coverage(spec: Transactions) -> Counter[str]:
 
 
 def test_two_transactions_with_late_copies_refine_the_abstract_spec() -> None:
-    """With two transactions and late copies, every transition is explained by the abstract spec.
+    """The abstract spec explains every step of two transactions with late copies of messages.
 
     A fence counts as a decision to abort (`end_abort`).
     """

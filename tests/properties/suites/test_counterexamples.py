@@ -1,4 +1,4 @@
-"""A counterexample is printed as a program that fails again; comments explain each call."""
+"""A counterexample is printed as Python code that fails again; comments explain each call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Short programs of the suite `groups` cause each failure of a consumer group."""
+"""The suite `groups` finds each failure of a consumer group with a short sequence of calls."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The suite `replication` finds each of three bugs with any of ten seeds; equal seeds give equal
-runs.
-"""
+"""With each of ten seeds, the suite `replication` finds three bugs; equal seeds give equal runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The search for a failing program, on a small state machine whose smallest program is known."""
+"""The search for a failing sequence of calls, where the shortest one is known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In every suite, each claim holds inside its condition and is broken outside it."""
+"""In every suite, each claim holds under its stated condition and is broken without it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The suite `transactions`: at a fragile moment of a transaction, a bug breaks a claim.
+"""The suite `transactions`: a bug breaks a claim at a fragile moment of a transaction.
 
-At the same moment, a correct broker breaks none.
+At the same moment, a correct broker breaks no claim.
 """
 
 from __future__ import annotations

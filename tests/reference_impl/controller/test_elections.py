@@ -1,4 +1,4 @@
-"""Elections set the leader, the ISR and the ELR as the table of elections requires."""
+"""Elections set the leader, the ISR and the ELR as the table of elections says."""
 
 from __future__ import annotations
 

@@ -300,7 +300,7 @@ def test_expired_records_are_deleted_and_without_a_limit_they_stay(
 
 
 def changes_then_writes(app: Application, request: Any, to: TopicPartition) -> Program:
-    """Sends the request until a broker responds; then writes and reads a value.
+    """Sends the request again until a broker responds; then writes a value and reads it.
 
     A retry of CreatePartitions after a lost response may get INVALID_PARTITIONS.
     """

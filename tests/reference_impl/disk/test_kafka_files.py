@@ -1,4 +1,4 @@
-"""Files that Apache Kafka 4.3 wrote are read, and written again byte by byte the same."""
+"""Files that Apache Kafka 4.3 wrote are read; written again, they have the same bytes."""
 
 from __future__ import annotations
 

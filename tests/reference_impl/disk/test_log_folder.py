@@ -202,7 +202,10 @@ CHANGES: dict[str, Callable[[Written], None]] = {
 def test_a_process_that_dies_in_a_change_loses_nothing_that_the_change_keeps(
     written: Written, change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Stops the change before each of its file operations in turn, and reads what is there."""
+    """If a process dies during a change, the log loses nothing that the change keeps.
+
+    The test stops the change before each of its file operations in turn.
+    """
     for key in (1, 1, 1, 2, 1, 3, 1, 3, 1):
         written.append(key)
     assert len(written.log.segments) >= 3

@@ -1,4 +1,4 @@
-"""A damaged log is repaired as by Kafka: it ends before the first batch that is not valid."""
+"""A damaged log is repaired as in Kafka: it ends before the first invalid batch."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ NONE = ErrorCode.NONE
 
 
 class Member:
-    """A member of the group `g`, with the epoch and the partitions that it last heard of."""
+    """A member of the group `g`, with its epoch and partitions from the last response."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""KIP-848 groups without a broker: random runs and short ones, in which bugs break a claim."""
+"""Random runs of KIP-848 groups without a broker, and short ones in which bugs break a claim."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def start_cluster(start_cluster: StartCluster) -> StartCluster:
 
 
 class Group:
-    """The group `g`, with at most one member, of the classic or the KIP-848 protocol."""
+    """The group `g`, of the classic or the KIP-848 protocol, with one member or none."""
 
     def __init__(self, cluster: InstantCluster) -> None:
         self.cluster = cluster

@@ -1,4 +1,4 @@
-"""Chains: each version equals the tuple that the same changes build, whatever other versions do."""
+"""Each version of a chain equals a tuple with the same changes, whatever other versions do."""
 
 from __future__ import annotations
 

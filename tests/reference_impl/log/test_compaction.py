@@ -1,4 +1,4 @@
-"""Compaction keeps the last record of each key, and readers find the same latest values."""
+"""Compaction keeps the last record of each key, so a reader still finds the latest values."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def marker(pid: int, result: TxnResult) -> bytes:
 
 
 def table(log: PartitionLog, end: Offset) -> dict[bytes | None, bytes]:
-    """Returns each key's latest value below `end`, as a read_committed reader sees it."""
+    """Returns the latest value of each key below the offset `end`, for a read_committed reader."""
     ended = {
         (batch.header.producer_id, batch.header.base_offset): transaction_marker.read(batch.data)
         for batch in log.batches()

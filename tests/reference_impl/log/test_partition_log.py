@@ -200,7 +200,7 @@ def test_headers_are_read_once() -> None:
 
 
 def test_an_append_copies_no_closed_segment() -> None:
-    """An append to a long log takes as long as to a short one: the versions share the segments."""
+    """An append to a long log is as fast as to a short one: the old segments are not copied."""
     log = PartitionLog()
     for number in range(3 * SEGMENT_BATCHES):
         log = log.append(batch_at(number, 0))

@@ -178,9 +178,10 @@ def adding(value: str) -> Produce:
 def test_a_partition_is_added_again_while_the_markers_of_the_former_transaction_are_written() -> (
     None
 ):
-    """The leader adds its partition again after 20 ms, for 100 ms; then the producer must retry.
+    """The leader adds its partition to a transaction again while earlier markers are being written.
 
-    Kafka: ReplicaManager.handleProduceAppend.
+    It does so after 20 ms, for 100 ms; then the producer must retry. Kafka:
+    ReplicaManager.handleProduceAppend.
     """
     concurrent = ErrorCode.CONCURRENT_TRANSACTIONS
     leader, _ = verifying(leading(), adding("a"))

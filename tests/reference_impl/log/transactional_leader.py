@@ -1,4 +1,4 @@
-"""A leader, the requests of transactions that tests send to it, and what its readers get."""
+"""A leader with the transactional requests that tests send, and what readers get from it."""
 
 from __future__ import annotations
 

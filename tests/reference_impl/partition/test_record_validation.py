@@ -38,9 +38,7 @@ ATTRIBUTES, LAST_OFFSET_DELTA, MAX_TIMESTAMP, COUNT, MAGIC = 22, 23, 35, 57, 16
 
 
 def mutated(at: int, value: bytes, *, batch: bytes = BATCH) -> bytes:
-    """Returns the batch with the bytes `value` at the position `at`, and with a correct
-    checksum.
-    """
+    """Returns the batch with `value` written at the position `at`, and with a correct checksum."""
     data = bytearray(batch)
     data[at : at + len(value)] = value
     data[17:21] = google_crc32c.value(bytes(data[21:])).to_bytes(4, "big")
@@ -234,9 +232,10 @@ def test_a_compressed_batch_is_renumbered(compression: Compression) -> None:
 
 
 def test_the_header_gets_the_largest_timestamp_of_the_records() -> None:
-    """A largest timestamp that only the header declares would keep the batch from retention.
+    """The header's largest timestamp is that of the records, whatever the client declares.
 
-    Kafka: LogValidator.assignOffsetsNonCompressed, DefaultRecordBatch.setMaxTimestamp.
+    Otherwise a false timestamp could keep the batch from retention. Kafka:
+    LogValidator.assignOffsetsNonCompressed, DefaultRecordBatch.setMaxTimestamp.
     """
     declared = mutated(MAX_TIMESTAMP, (2**62).to_bytes(8), batch=ONE)
     assert error_of(declared) is ErrorCode.NONE
@@ -311,7 +310,7 @@ def test_a_damaged_batch_is_rejected_or_can_be_decoded(data: st.DataObject) -> N
 
 
 def test_a_scan_that_trusts_the_records_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the scan did not look at the records, the two tests above would fail."""
+    """The two tests above find a scan that does not look at the records."""
     trusting = RecordFacts((NOW_MS,), (), is_in_sequence=True)
     monkeypatch.setattr(record_validation, "scan", lambda *_: trusting)
     with pytest.raises(CorruptBatch):

@@ -1,4 +1,4 @@
-"""The five truncation versions: a follower's requests, and where it truncates its log."""
+"""The five versions of truncation: which requests a follower sends, and where it truncates."""
 
 from __future__ import annotations
 

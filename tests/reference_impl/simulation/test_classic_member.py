@@ -16,7 +16,7 @@ ONE, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
 
 
 class Billing:
-    """A group whose members process each record for 2 ms and then commit."""
+    """A group whose members take 2 ms for each record and then commit."""
 
     def __init__(self) -> None:
         self.cluster = Cluster(min_insync_replicas=2)

@@ -17,7 +17,7 @@ PATIENCE = replace(QUICK, member_session_ms=300, member_heartbeat_ms=50)
 
 @dataclass
 class Worker:
-    """A group member that tests may delay; it records the results of its commits."""
+    """A group member that tests can delay; `commits` has the result of each commit."""
 
     cluster: Cluster
     is_held: bool = False

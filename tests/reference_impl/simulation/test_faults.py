@@ -196,7 +196,7 @@ def test_reordered_messages_break_no_guarantee(seed: int) -> None:
 
 
 def written(sizes: list[int], flushed: int) -> PartitionLog:
-    """Returns a log with one record of each size; the first `flushed` batches are on disk."""
+    """Returns a log with one record of each size; the first `flushed` records are on disk."""
     found = PartitionLog()
     for number, size in enumerate(sizes):
         if number == flushed:

@@ -176,7 +176,7 @@ def test_a_fenced_instance_may_return_before_the_new_one_as_in_kafka(
 
 @pytest.fixture
 def committing(start_cluster: StartCluster) -> Callable[[TransactionVersion], Client]:
-    """Returns a function that starts a client and requests a commit.
+    """Returns a function that starts a client whose commit does not complete.
 
     All markers of the commit are lost, so the transactional id stays busy.
     """

@@ -81,14 +81,14 @@ class Connection:
 
 
 def payload(module: Any, kind: EntityType) -> Any:
-    """Returns the class for requests, or for responses, in a schema module of kio."""
+    """Returns kio's class for a request or a response, from one of its schema modules."""
     found = [value for value in vars(module).values() if getattr(value, "__type__", None) is kind]
     (one,) = [value for value in found if value.__module__ == module.__name__]
     return one
 
 
 def build(module: Any, kind: Any, values: dict[str, Any]) -> Any:
-    """Builds a kio entity from plain values: a dict becomes an entity, a list an array."""
+    """Builds a kio entity from plain values: a dict becomes an entity, a list becomes an array."""
     made: dict[str, Any] = {}
     for field in fields(kind):
         if field.name in values:
@@ -111,7 +111,7 @@ def _value(module: Any, field: Any, value: Any) -> Any:
 
 
 def _absent(kind: str) -> Any:
-    """Returns a value for a field of a kio entity if neither the test nor kio has one."""
+    """Returns a value for a kio field that has neither a value from the test nor a default."""
     if "None" in kind:
         return None
     if kind.startswith("tuple"):
@@ -123,7 +123,7 @@ def _absent(kind: str) -> Any:
 
 @pytest.fixture
 def connect() -> Iterator[Callable[[str], Connection]]:
-    """Yields a function that connects to the bootstrap server at an index, by default the first."""
+    """Yields a function that connects to one of the bootstrap servers, by default the first."""
     opened: list[socket.socket] = []
 
     def connected(servers: str, place: int = 0) -> Connection:

@@ -1,4 +1,4 @@
-"""Nothing that arrives on a socket harms another connection: a healthy client is still answered."""
+"""Whatever arrives on a socket, other connections still get their responses."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_random_bytes_harm_nobody(cluster: Served, connect: Connect, frame: byte
 
 
 def test_a_bug_in_a_handler_is_found(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a handler raised an exception for a damaged request, the two tests above would fail."""
+    """The two tests above find a handler that raises an exception for a damaged request."""
 
     async def raises(broker: ServedBroker, call: Call) -> bytes:
         raise OverflowError(call.api.name)
@@ -94,7 +94,7 @@ def test_a_bug_in_a_handler_is_found(connect: Connect, monkeypatch: pytest.Monke
 
 
 def with_damaged_requests(api: Api, connect: Connect) -> None:
-    """Serves a broker and sends damaged requests; raises the exception of a handler."""
+    """Serves a broker and sends damaged requests; raises the exception of a handler, if any."""
     with serving(ServeOptions(brokers=1)) as cluster, contextlib.suppress(AssertionError):
         while not bugs(cluster):
             test_damaged_requests_of_each_api_harm_nobody(api, cluster, connect)
@@ -144,7 +144,10 @@ def test_the_largest_requests_do_not_stop_a_healthy_client(
 
 
 def test_a_large_batch_is_appended_and_a_bomb_rejected(cluster: Served, connect: Connect) -> None:
-    """A batch of 6,000 records is read in the thread; one of 100 MiB after zstd gets an error."""
+    """A batch of 6,000 records is read in the thread for large requests.
+
+    A zstd batch that becomes 100 MiB gets an error.
+    """
     connection = connect(cluster.bootstrap_servers)
     create(connection, "large")
     many = encode([Record(value=b"v")] * 6_000, compression="lz4")
@@ -177,7 +180,7 @@ def test_the_oldest_large_request_and_the_least_recently_used_connection_are_clo
 
 
 def test_a_client_that_sends_slowly_keeps_nobody_waiting(connect: Connect) -> None:
-    """A frame that is declared and not sent makes room for the complete frame of another client."""
+    """A client that sends slowly is disconnected if another client's frame needs the memory."""
     limits = InFlightLimits(large_bytes=1_500_000)
     with serving(ServeOptions(brokers=1, in_flight=limits)) as cluster:
         slow, healthy = (connect(cluster.bootstrap_servers) for _ in range(2))
@@ -224,9 +227,10 @@ def test_idle_connections_harm_nobody() -> None:
 def test_metadata_names_no_topic_by_its_id_before_version_12(
     version: int, cluster: Served, connect: Connect
 ) -> None:
-    """A null name or a topic id is an invalid request, in which nothing is null.
+    """A null name or a topic id is an invalid request before version 12.
 
-    Kafka: KafkaApis.handleTopicMetadataRequest, MetadataRequest.getErrorResponse.
+    The response has no null. Kafka: KafkaApis.handleTopicMetadataRequest,
+    MetadataRequest.getErrorResponse.
     """
     topics = [{"name": None, "topic_id": None}, {"name": "t", "topic_id": UUID(int=1)}]
     answer = connect(cluster.bootstrap_servers).call(Api.METADATA, version, topics=topics)

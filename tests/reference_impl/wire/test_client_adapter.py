@@ -93,7 +93,7 @@ class OneAnswer:
 def exchanged(
     request: Request, response: Response, *, offered: Mapping[int, tuple[int, int]], names: Names
 ) -> tuple[Request, Response]:
-    """Returns the request that the broker received, and the response that the client received."""
+    """Returns the request as the broker received it, and the response as the client received it."""
     frame, sent = request_frame(request, 5, offered, names)
     broker = OneAnswer(response)
     call = decode(frame[4:])
@@ -110,7 +110,7 @@ async def answered(broker: OneAnswer, call: Call) -> bytes:
 
 
 def known_names(prefix: str = "") -> Names:
-    """Returns the topic names and ids that a client knows once it has learnt the id of `orders`."""
+    """Returns the topic names and ids that a client knows after learning the id of `orders`."""
     found = Names(prefix, {"orders"})
     frame, sent = request_frame(Metadata(), 1, ALL, found)
     broker = OneAnswer(DescribedMetadata(image=IMAGE))

@@ -1,4 +1,4 @@
-"""Connections: frames in any pieces, handlers that wait or not, and slow readers."""
+"""Connections with frames in any pieces, fast and slow handlers, and slow readers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reference_impl.wire.connection import Connection
 
 
 class Wire(asyncio.Transport):
-    """A test transport that remembers what was written and how it was closed."""
+    """A fake transport that remembers the written bytes and how it was closed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ Answer = Callable[[bytes], Coroutine[Any, Any, bytes | None]]
 def converse(
     answer: Answer, scenario: Callable[[Connection, Wire], Awaitable[None]]
 ) -> tuple[list[bytes], Ends]:
-    """Runs the scenario on one connection; returns what was written, and how it ended."""
+    """Runs the scenario on a connection; returns the written bytes, and how the connection ends."""
     ends, wire = Ends(), Wire()
 
     async def run() -> None:
@@ -157,7 +157,10 @@ def test_nothing_is_answered_while_the_client_reads_no_response() -> None:
 
 
 def test_nothing_is_read_while_the_client_reads_no_response() -> None:
-    """Otherwise a client that never reads could fill the memory with its requests."""
+    """A client that reads no responses is not read from either.
+
+    Otherwise its requests could fill the memory.
+    """
 
     async def scenario(connection: Connection, wire: Wire) -> None:
         connection.pause_writing()
@@ -173,7 +176,10 @@ def test_nothing_is_read_while_the_client_reads_no_response() -> None:
 
 
 def test_the_bytes_of_a_large_request_are_held_until_it_is_answered() -> None:
-    """They are reported as they arrive; a frame that is only declared holds nothing."""
+    """The bytes of a large request count as held from their arrival until the response.
+
+    A frame whose bytes have not arrived holds nothing.
+    """
     held: list[int] = []
     large = framed(bytes(200_000))
 

@@ -179,9 +179,9 @@ def test_the_folder_of_another_broker_is_refused(data: Path, connect: Connect) -
 def test_a_deleted_topic_stays_deleted_and_its_successor_is_another_one(
     data: Path, connect: Connect
 ) -> None:
-    """A broker that was down finds the old log by its topic id, and deletes it.
+    """A broker that was down while a topic was deleted finds the old log by its topic id.
 
-    Kafka: the topic id in partition.metadata.
+    The broker deletes this log. Kafka: the topic id in partition.metadata.
     """
     with cluster(data, connect) as (_, connection):
         create(connection, "t")

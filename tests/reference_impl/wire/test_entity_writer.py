@@ -34,7 +34,10 @@ SIZES = (0, 1, 2, 126, 127, 128, 300)
 
 
 def drawn(kind: Any, chance: random.Random) -> Any:
-    """Returns an entity of the class with random values; some tagged fields keep their default."""
+    """Returns an entity of the class with random values.
+
+    Some tagged fields keep their default.
+    """
     values: dict[str, Any] = {}
     for field in fields(kind):
         if "tag" in field.metadata and chance.random() < 0.5:

@@ -1,4 +1,4 @@
-"""The limits of a frame hold before kio decodes it, for every request and version."""
+"""The limits of a frame are checked before kio decodes it, for every request and version."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_random_bytes_are_a_request_or_malformed(data: bytes) -> None:
 
 
 def test_a_scan_that_reads_too_little_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the scan takes an int32 for two bytes, it differs from kio on a valid request."""
+    """The comparison with kio finds a scan that reads only two bytes of an int32."""
     monkeypatch.setitem(frame_limits._SIZES, "int32", 2)
     frame_limits._entity.cache_clear()
     try:

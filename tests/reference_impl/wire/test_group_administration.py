@@ -31,7 +31,7 @@ def topics(cluster: Served) -> None:
 
 
 def joined(group: Connection, name: str, *, kind: str = "consumer", metadata: bytes = b"m") -> str:
-    """Joins as the only member and assigns `all` to it; returns the member id."""
+    """Joins the group as its only member, with the assignment `all`; returns the member id."""
     values = {
         "group_id": name,
         "session_timeout": 6000,

@@ -1,4 +1,4 @@
-"""Topic partitions at rest: which timers the host holds back, and that each would do nothing."""
+"""For topic partitions without changes, the host holds back timers that would do nothing."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ Scenario = Callable[[Host], Awaitable[None]]
 
 
 def run(scenario: Scenario) -> None:
-    """Runs the scenario on three brokers that host 30 partitions with three replicas each."""
+    """Runs the scenario on three brokers with 30 partitions of three replicas."""
 
     async def hosted() -> None:
         host = Host(BROKERS, print, timeouts=QUICK)
@@ -176,7 +176,10 @@ def test_a_cluster_at_rest_survives_the_death_of_a_broker_and_rests_again() -> N
 
 
 def test_each_timer_at_rest_would_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The slow way is the oracle: the node takes the step, ten minutes later, on a copy."""
+    """A timer that the host holds back would change nothing.
+
+    The oracle takes the step of the timer on a copy of the node, ten minutes later.
+    """
     held: Counter[TimerKind] = Counter()
     reason_to_rest = rest.reason_to_rest
 

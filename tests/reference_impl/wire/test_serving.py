@@ -111,7 +111,7 @@ def test_a_failed_restart_is_raised_when_serving_ends(connect: Connect) -> None:
 
 
 def topics_led_by(connection: Any, broker: int) -> list[str]:
-    """Creates topics until one of them is led by `broker`; returns a list with its name."""
+    """Creates topics until `broker` leads one; returns a list with the name of this topic."""
     for number in range(8):
         create(connection, f"t{number}", replicas=2)
         if leader(connection, f"t{number}") == broker:

@@ -228,7 +228,7 @@ def test_an_abort_at_once_after_a_commit_is_not_fenced(
 
 
 def named(identity: tuple[int, int]) -> dict[str, Any]:
-    """Returns the fields of a batch of this producer whose first sequence number is 0."""
+    """Returns the producer's fields of a batch; the first sequence number is 0."""
     return {
         "producer_id": ProducerId(identity[0]),
         "producer_epoch": ProducerEpoch(identity[1]),

@@ -1,4 +1,4 @@
-"""What `urteil broker` imports before it is ready: each heavy package would delay every start."""
+"""What `urteil broker` imports before it is ready: a heavy package would delay every start."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COMMON = {"errors", "index", "types", "request_header", "response_header"}
 
 @pytest.fixture(scope="module")
 def imported() -> set[str]:
-    """Starts `urteil broker`, ends it when it is ready, and returns the names of its modules."""
+    """Starts `urteil broker` until it is ready; returns the names of the imported modules."""
     call = [sys.executable, "-c", MAIN, "broker"]
     with subprocess.Popen(call, stdout=subprocess.PIPE, text=True) as broker:
         assert broker.stdout is not None
@@ -62,7 +62,10 @@ def test_an_imported_package_stays_visible() -> None:
 
 
 def test_nothing_imports_kio_except_the_module_of_schemas() -> None:
-    """An import of kio elsewhere might come first, and then Hypothesis would be imported too."""
+    """Only the module of schemas imports kio.
+
+    Elsewhere the import might come first, and then Hypothesis would be imported too.
+    """
     wire = Path(__file__).parents[3] / "reference_impl"
     found = {
         path.name

@@ -94,7 +94,10 @@ def test_a_topic_is_deleted_by_its_id_and_has_another_one_when_it_is_created_aga
 
 
 def used(cluster: Served, admin: AdminClient, topic: str) -> None:
-    """Creates a topic that has no records and offsets yet, gives it one of each, and deletes it."""
+    """Creates a topic, and deletes it after use.
+
+    The topic is empty at first, then gets one record and one committed offset.
+    """
     servers = cluster.bootstrap_servers
     admin.create_topics([NewTopic(topic, 1, 3)])[topic].result(10)
     eventually(lambda: topic in admin.list_topics(timeout=10).topics)

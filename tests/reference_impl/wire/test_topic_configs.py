@@ -94,7 +94,7 @@ def test_a_deleted_setting_has_its_default_again() -> None:
 
 
 def test_the_deletion_of_an_unsupported_setting_changes_nothing() -> None:
-    """A request that deletes a setting which no topic has is accepted, and changes nothing.
+    """The deletion of a setting that no topic has is accepted, and changes nothing.
 
     Kafka: ConfigurationControlManager.incrementalAlterConfigResource.
     """

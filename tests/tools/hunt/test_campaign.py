@@ -1,4 +1,4 @@
-"""A run is judged and recorded, however it ends.
+"""Each run of a hunt is judged and recorded, however it ends.
 
 The tests copy a recorded history instead of running a cluster.
 """

@@ -1,4 +1,4 @@
-"""The settings of a drawn plan permit no lost record, and equal seeds give equal plans."""
+"""The settings of a drawn plan of a hunt permit no lost record; equal seeds give equal plans."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ def label(variant: Variant) -> str:
 
 
 def results(found: Exploration) -> dict[str, object]:
-    """Returns the parts of a result that do not depend on the order of states in a level."""
+    """Returns the parts of an exploration's result that do not depend on the order of states."""
     return {
         "counts": (found.distinct, found.generated, found.depth, found.why_stopped),
         "taken": found.taken,

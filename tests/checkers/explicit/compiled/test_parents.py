@@ -1,4 +1,4 @@
-"""The compiled engine stores the parent of each state in one byte.
+"""The compiled engine stores in one byte how to find the parent of each state.
 
 From any state, the parents lead back to an initial state.
 """

@@ -14,7 +14,7 @@ _ALL = 2**64 - 1
 
 
 def slow_fingerprint(text: str, hash_seed: int) -> int:
-    """Returns the fingerprint of the text, computed word by word as the module documents."""
+    """Returns the fingerprint of the text, computed as the module's docstring defines it."""
 
     def mixed(word: int) -> int:
         word = (word + 0x9E3779B97F4A7C15) & _ALL

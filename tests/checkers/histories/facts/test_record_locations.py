@@ -1,4 +1,4 @@
-"""Kernels agree with a loop over the history when rows are shuffled by record location."""
+"""Kernels on records shuffled by location agree with a loop over the history."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_of_many_pairs_most_have_a_number_of_another(seed: int, span: int) -> No
 
 
 def repeated_records(seed: int) -> History:
-    """Draws sends and polls of few values at few offsets, so most records occur repeatedly."""
+    """Draws sends and polls of few values at few offsets, so most records are repeated."""
     rng = random.Random(seed)
     offsets = (None, 0, 300, 1 << 16, *rng.choices([2, 1 << 40], k=1))
 
@@ -126,7 +126,7 @@ def repeated_records(seed: int) -> History:
 
 @st.composite
 def partitioned(draw: st.DrawFn, h: History) -> LocalDataset:
-    """Draws partitions of the history, from row ranges that may overlap, in memory or on disk."""
+    """Draws partitions of the history; their row ranges may overlap, in memory or on disk."""
     rng = random.Random(draw(st.integers(0, 1 << 30)))
     many, apart = draw(st.integers(1, 4)), draw(st.booleans())
     of_op = [n * many // len(h) if apart else rng.randrange(many) for n in range(len(h))]

@@ -1,4 +1,7 @@
-"""Partitions have whole operations in order and every row once, however the rows are stored."""
+"""Each partition has whole operations in order, and every row is in one partition.
+
+This does not depend on how the rows are stored.
+"""
 
 from __future__ import annotations
 

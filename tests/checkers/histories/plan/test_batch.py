@@ -43,7 +43,7 @@ def test_rows_of_operations_are_found(ops: list[int], wanted: list[int]) -> None
 
 
 def of_rows(rows: list[tuple[int, str | None]], *, number: int = 0) -> Batch:
-    """Returns a batch of two chunks, each of which has its own dictionary of keys."""
+    """Returns a batch of two Arrow chunks, each with its own dictionary of keys."""
     ops, keys = [row[0] for row in rows], [row[1] for row in rows]
     half = len(rows) // 2
     columns = {

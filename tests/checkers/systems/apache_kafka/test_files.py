@@ -16,7 +16,7 @@ META = "version=1\nnode.id=0\ndirectory.id=AAAAAAAAAAAAAAAAAAAAAA\ncluster.id=c\
 
 
 def formatted(folder: Path) -> Path:
-    """Creates a folder like the one that Kafka's StorageTool formats for node 0."""
+    """Creates a folder with the files that Kafka's StorageTool writes for node 0."""
     folder.mkdir()
     (folder / storage.META).write_text(META)
     (folder / "bootstrap.checkpoint").write_bytes(b"features")

@@ -45,7 +45,10 @@ def name(offset: int, suffix: str = "log") -> str:
 
 
 def write_log(folder: Path, segments: list[list[int]]) -> None:
-    """Writes a partition: each segment is a list of batches, by their numbers of records."""
+    """Writes the log files of a partition.
+
+    Each inner list is a segment; its numbers are the record counts of its batches.
+    """
     folder.mkdir(parents=True)
     offset = 0
     for sizes in segments:

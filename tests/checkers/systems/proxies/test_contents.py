@@ -1,4 +1,4 @@
-"""The partitions and the producers that requests name, in every version that has a schema."""
+"""The topics, partitions and producers in requests are found, in every version with a schema."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def indexed(
 ) -> dict[str, Any]:
     """Returns a request body that names the partitions orders-0 and orders-1.
 
-    The parameter `field` is the name of the field with a partition's number.
+    `field` is the name of the field with the partition number.
     """
     below = [{field: 0}, {field: 1}]
     named = {"name": "orders", "topic": "orders", "topic_id": ORDERS_ID}
@@ -261,9 +261,9 @@ def test_no_bytes_of_a_body_stop_the_proxy(api: Api, version: int, body: bytes) 
 
 @pytest.mark.parametrize("line", RECORDED, ids=lambda line: json.loads(line)["request"])
 def test_requests_of_clients_and_brokers_are_read(line: str) -> None:
-    """The contents of recorded requests of librdkafka and of Kafka's brokers are read.
+    """Proxies read the contents of recorded requests of librdkafka and of Kafka's brokers.
 
-    Proxies recorded the frames, with librdkafka 2.16 and Kafka 4.3.0.
+    The requests are of librdkafka 2.16 and Kafka 4.3.0.
     """
     recorded = json.loads(line)
     frame = bytes.fromhex(recorded["frame"])

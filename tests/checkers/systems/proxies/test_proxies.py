@@ -1,4 +1,4 @@
-"""The effects of proxies on requests and responses, seen from both ends of a connection."""
+"""The effects of proxies on requests and responses, observed at both ends of a connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A proxy reads the header of a frame, and its rules select requests by API, node and client."""
+"""A proxy reads the header of a frame; its fault rules select requests by API, node and client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each kind of cycle is found, and the results agree with Jepsen and with Elle's search."""
+"""Each kind of cycle is found; Jepsen and Elle's search give the same results."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ def test_the_samples_have_the_cycles_that_jepsen_finds(name: str) -> None:
 
 @st.composite
 def histories(draw: st.DrawFn) -> History:
-    """Draws a history that sends and polls the values k0, k1, .. at any times."""
+    """Draws a history that sends and polls the values k0, k1 and so on, at any times."""
     made: list[Operation] = []
     unsent = [(key, offset) for key in "kj" for offset in range(draw(st.integers(0, 4)))]
     records = list(unsent)
@@ -262,7 +262,10 @@ def histories(draw: st.DrawFn) -> History:
 
 
 def elle(h: History, declared: Declarations) -> Iterator[str]:
-    """Yields the names that Elle's definitions give to the cycles, one component after another."""
+    """Yields the names of the cycles, found by Elle's definitions.
+
+    The strongly connected components of the dependencies are searched one after another.
+    """
     edges = [(d.first, d.second, d.kind) for d in dependencies(h, declared) if d.kind != "process"]
 
     def cyclic(component: set[int], *kinds: str) -> bool:

@@ -1,4 +1,4 @@
-"""A write is lost only if the polls prove that some consumer must have read its value."""
+"""A write is lost only if the polls prove that a consumer must have read its value."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Records of a transaction are read only after its client requests the end.
+"""Records of a transaction are read only after its client requested a commit or an abort.
 
-If the client was fenced, they are never read.
+If the client was fenced before, they are never read.
 """
 
 from __future__ import annotations

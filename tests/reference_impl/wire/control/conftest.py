@@ -1,4 +1,4 @@
-"""Fixtures: a served cluster with a control port, and what a test in any language would send it."""
+"""Fixtures: a served cluster with a control port, and functions that send commands to the port."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults of requests, met by unmodified librdkafka clients; without the fault each test differs."""
+"""Faults of requests, with unmodified librdkafka clients; without the fault each test differs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def producer(control: Control, **settings: Any) -> Producer:
 
 
 def sent(client: Producer, topic: str, *values: bytes) -> list[str]:
-    """Sends the values one after the other; returns the error of each, empty if delivered."""
+    """Sends the values one by one; returns the error of each, or an empty text if delivered."""
     errors: list[str] = []
     for value in values:
         client.produce(

@@ -1,4 +1,4 @@
-"""Crashes, pauses, splits, elections and the clock, at once and when a request triggers them."""
+"""Crashes, pauses, splits, elections and the clock: commanded at once, or by a matching request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which requests the rules in force act on: by API, client, topic, partition and number."""
+"""The requests on which fault rules act: by API, client, topic, partition and number."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ SPREAD = [1, 40_000]  # between offsets: in one block, and in several
 
 @st.composite
 def histories(draw: st.DrawFn) -> History:
-    """Draws transactions that send and poll records of two logs, sometimes out of order."""
+    """Draws transactions that send and poll records of two logs, with some polls out of order."""
     rng = random.Random(draw(st.integers(0, 1 << 40)))
     spread, wide = rng.choice(SPREAD), rng.choice([2, 6, 12])
     odd = rng.choice([0.0, 0.1, 0.3])

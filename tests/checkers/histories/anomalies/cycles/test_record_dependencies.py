@@ -1,4 +1,4 @@
-"""The kernels of record dependencies exclude only rows that cannot be part of a cycle."""
+"""The kernels of record dependencies leave out only rows that cannot be part of a cycle."""
 
 from __future__ import annotations
 

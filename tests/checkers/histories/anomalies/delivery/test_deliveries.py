@@ -34,9 +34,9 @@ def assert_agrees(h: History, declared: Declarations, rng: random.Random) -> tup
 
 
 def consumed(seed: int) -> History:
-    """Draws a history of polls, most of which agree on one log.
+    """Draws a history of polls, most of which agree on the values of one log.
 
-    The history keeps all assumptions of the analysis.
+    The history satisfies all assumptions of the analysis.
     """
     made = random_history(seed, fs=CONSUMERS, settled=(0, 0.8, 0.95, 1)[seed % 4])
     assume(not any(one.find(made) for one in ASSUMPTIONS))

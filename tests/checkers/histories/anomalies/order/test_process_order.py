@@ -1,4 +1,4 @@
-"""The kernels that find skipped records and moves back agree with the literal definitions."""
+"""Two kinds of kernels agree with the literal definitions: skipped records and moves back."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ DECLARED = {
 
 @st.composite
 def histories(draw: st.DrawFn) -> History:
-    """Draws a history of two logs, whose clients mostly observe correct offsets, sometimes late."""
+    """Draws a history of two logs; most observed offsets and times are correct, some are wrong."""
     rng = random.Random(draw(st.integers(0, 1 << 32)))
     steady = draw(st.sampled_from([0.8, 0.95, 1.0]))
     ends = {"k": 0, "j": 0}

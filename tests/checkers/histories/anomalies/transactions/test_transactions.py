@@ -24,7 +24,7 @@ IDS = tuple(name for family in CHECKERS for name in family.ids)
 
 
 def assert_agrees(h: History, declared: Declarations, rng: random.Random) -> Counter[str]:
-    """Asserts that kernels and literal definitions find the same rows; counts them by anomaly."""
+    """Asserts that kernels and literal definitions find the same anomalies; counts them by kind."""
     observed = decide(partitioned(h, rng), IDS, declared, rng.randrange(1, 4))
     complete, found = declared.applied(h), Counter[str]()
     assert not observed.broken
