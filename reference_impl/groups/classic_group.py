@@ -271,10 +271,10 @@ class ClassicGroup:
 
 
 def _voted(members: Mapping[str, Member]) -> str:
-    """Returns the assignment protocol that most members prefer, among the protocols that all
-    support.
+    """Returns the assignment protocol that most members prefer.
 
-    Between equal votes the alphabetically first protocol wins.
+    Only protocols that all members support count. Between equal votes the alphabetically first
+    wins.
     """
     common = set.intersection(*({name for name, _ in m.protocols} for m in members.values()))
     votes = [

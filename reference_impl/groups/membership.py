@@ -84,7 +84,7 @@ def join(
 
 
 def _join_error(group: ClassicGroup, request: JoinGroup) -> JoinedGroup | None:
-    """Returns the response that rejects a JoinGroup, or None.
+    """Returns the response that rejects a JoinGroup, or None if the group accepts it.
 
     Kafka: GroupMetadataManager.classicGroupJoinToClassicGroup and classicGroupJoinExistingMember.
     """

@@ -68,7 +68,7 @@ def compacted(
 def _latest(batches: Iterable[Batch], aborted: Sequence[Ended]) -> Mapping[bytes | None, Offset]:
     """Returns the offset of the last record of each key.
 
-    Transaction markers and records of aborted transactions do not count.
+    Transaction markers and records of aborted transactions are ignored.
     """
     return {
         record.key: offset

@@ -45,7 +45,7 @@ class AppendedBatch(NamedTuple):
 
 
 class Producer(NamedTuple):
-    """The newest producer epoch of a producer id, and its last batches, oldest first."""
+    """What a log stores of a producer id: its newest epoch, and its last batches in order."""
 
     producer_epoch: ProducerEpoch
     batches: tuple[AppendedBatch, ...]
@@ -111,8 +111,7 @@ class ProducerStates:
         return ProducerStates(newest, self.transactions)
 
     def unexpired(self, now_ms: int, expiration_ms: int) -> ProducerStates:
-        """Returns the state without producers that have been inactive for longer than
-        `expiration_ms`.
+        """Returns the state without producers that were inactive for more than `expiration_ms`.
 
         Producers with an open transaction stay.
         """

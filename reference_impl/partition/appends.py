@@ -88,7 +88,7 @@ ADDS_AGAIN_WITHIN_MS: Final = 100  # add.partitions.to.txn.retry.backoff.max.ms
 def produce(
     leader: Leader, context: Context, requester: Requester, request: Produce
 ) -> StepResult[Leader]:
-    """Handles a Produce request: appends its batch, sends it to verification, or rejects it.
+    """Handles a Produce request: appends its batch, first verifies its transaction, or rejects it.
 
     A batch that is already in the log is acknowledged again.
     """
@@ -268,7 +268,7 @@ def on_verified(
 
 
 def _is_patient(entry: PendingVerification, context: Context) -> bool:
-    """Returns True if the verification may be requested again.
+    """Returns True if the leader may request again that the partition is added to the transaction.
 
     This holds for a producer's own request, for a short time after the first attempt.
     """

@@ -15,7 +15,7 @@ from reference_impl.protocol.replacing import replace
 
 
 def on_lag_timer(leader: Leader, context: Context) -> StepResult[Leader]:
-    """Proposes an ISR without the lagging followers, or sends a pending proposal again."""
+    """Proposes an ISR without the lagging followers, or repeats the pending proposal."""
     timer = lag_timer(leader, context)
     if leader.in_sync.proposal is not None:
         leader, sent = _send(leader, leader.in_sync.proposal, context)

@@ -70,7 +70,7 @@ _CONVERSIONS: Final[dict[str, Callable[[Any], Any]]] = {
 
 
 def written(entity: Any) -> bytes:
-    """Returns the bytes of an entity; raises struct.error or TypeError for an invalid value."""
+    """Returns the bytes of a kio entity; raises struct.error or TypeError for an invalid value."""
     out: list[bytes] = []
     kind: Any = type(entity)
     writer(kind)(out, entity)
@@ -79,7 +79,7 @@ def written(entity: Any) -> bytes:
 
 @cache
 def writer(kind: Any) -> Write:
-    """Returns the function that appends the bytes of an entity of the schema class."""
+    """Returns the function that appends the bytes of a kio entity of this class."""
     steps: list[Write] = []
     fixed: list[Field[Any]] = []
     tagged: list[tuple[int, Field[Any]]] = []
@@ -162,7 +162,7 @@ def _attribute(field: Field[Any], *, flexible: bool) -> Write:
 
 
 def _value(field: Field[Any], *, flexible: bool, is_tagged: bool = False) -> Write:
-    """Returns the function that writes a value of the field, without a tag."""
+    """Returns the function that writes a value of the field; it writes no tag."""
     inner, is_array, is_nullable = _shape(field.type)
     if is_dataclass(inner):
         kind: Any = inner

@@ -128,7 +128,7 @@ def _refuse(at: int, what: str) -> NoReturn:
 
 @cache
 def _entity(kind: Any) -> Skip:
-    """Returns the scanner of a schema class: its fields in order, then its tagged fields."""
+    """Returns the function that skips an entity: its fields in order, then its tagged fields."""
     flexible: bool = kind.__flexible__
     is_header = kind.__name__ == "RequestHeader"
     steps: list[Skip] = []
@@ -218,7 +218,7 @@ def _in_turn(steps: tuple[Skip, ...]) -> Skip:
 
 
 def _length_prefixed(name: str, *, flexible: bool) -> Skip:
-    """Returns the scanner of a string, of bytes or of records; a negative length means null."""
+    """Returns the function that skips a string, bytes or records; a negative length means null."""
     if flexible:
         return _compact
     return _short if name == "string" else _long
@@ -246,7 +246,7 @@ def _within(scan: _Scan, at: int, length: int) -> int:
 
 
 def _array(one: Skip, size: int | None, *, flexible: bool) -> Skip:
-    """Returns the scanner of an array; elements of fixed size are skipped at once."""
+    """Returns the function that skips an array; elements of fixed size are skipped at once."""
 
     def skip(scan: _Scan, at: int) -> int:
         if flexible:
@@ -275,7 +275,7 @@ def _nullable_struct(one: Skip) -> Skip:
 
 
 def _tags(known: dict[int, Skip]) -> Skip:
-    """Returns the scanner of tagged fields; those without a schema are skipped by their size."""
+    """Returns the function that skips tagged fields; those without a schema are skipped by size."""
 
     def skip(scan: _Scan, at: int) -> int:
         if scan.data[at] == 0:
