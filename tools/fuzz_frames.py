@@ -4,9 +4,9 @@
     python -m tools.fuzz_frames --seconds 3600
 
 A frame must be a request or malformed, and whatever a leader accepts as a batch must be decodable.
-Any other exception, and an abort of the process, ends the run with the input in a file of the
-folder. The run begins with a valid request of every API and version. atheris is no dependency of
-the project: it has no release for some versions of Python.
+Any other exception, and an abort of the process, ends the run; the input is then written to a file
+in `--folder`. The run begins with a valid request of every API and version. atheris is no
+dependency of the project: it has no release for some versions of Python.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ FRAME, BATCH = 0, 1
 
 
 def run(data: bytes) -> None:
-    """Decodes the input; an exception means that it was neither accepted nor properly refused."""
+    """Decodes the input as a request frame or a record batch; any exception is a fault."""
     if not data:
         return
     if data[0] % 2 == FRAME:
@@ -37,7 +37,10 @@ def frame(data: bytes) -> None:
 
 
 def batch(data: bytes) -> None:
-    """Gives the bytes a correct checksum, so that the checks behind it are reached."""
+    """Validates the bytes as a record batch; a batch that a leader accepts must be decodable.
+
+    First writes a correct checksum into the batch, so that the later checks are reached.
+    """
     found = only_batch(sealed(data) if len(data) >= 61 else data)
     if isinstance(found, ErrorCode):
         return

@@ -131,7 +131,10 @@ def run(options: argparse.Namespace) -> None:
 
 
 def add(new: Decided) -> None:
-    """Adds a row to the record; waits while another process or thread adds one."""
+    """Adds a verdict to the file `record.json`.
+
+    Waits while another process or thread adds one.
+    """
     KEPT.touch()
     with KEPT.open("rb") as locked:
         fcntl.flock(locked, fcntl.LOCK_EX)

@@ -134,11 +134,11 @@ def _answers(
     reference: Side,
     rows: tuple[Reason, ...] | None,
 ) -> tuple[Any, Any]:
-    """Returns the answers of both sides; repeats a read until every difference has a reason.
+    """Returns the answers of both sides to one request.
 
-    `rows` has the known reasons, or is None if the answers are not compared. Without them, a read
-    is repeated until the system gives the same answer twice, since its answer may lag behind a
-    change.
+    The answer to a read may lag behind a change, so reads are repeated, a limited number of times.
+    They are repeated until `rows`, the known reasons, explain every difference. If `rows` is None,
+    they are repeated until both sides agree, or the system gives the same answer twice.
     """
     if isinstance(step, Collect):
         until = time.monotonic() + step.within_ms / 1000

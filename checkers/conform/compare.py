@@ -1,4 +1,7 @@
-"""The differences of two answers in normal form, field by field."""
+"""Compares two answers to the same request field by field.
+
+Both answers are in normal form: symbols replace values that systems choose freely (`normal`).
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Requests that end the process of a system, so that no comparison can go on after them.
 
-The mock cluster of librdkafka runs in a client's process, and a failed assertion ends it. Each row
-of the table here is such a defect. These requests are not sent; the rest of the sequence is.
+The mock cluster of librdkafka runs in a client's process, which a failed assertion ends. Each row
+of `LEFT_OUT` describes requests with this effect. They are not sent; all other requests of their
+sequence are sent.
 """
 
 from __future__ import annotations

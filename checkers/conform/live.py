@@ -22,7 +22,7 @@ class Live:
 
     @classmethod
     def begun(cls, target: Target, number: int, sequence: Steps) -> Live:
-        """Creates the topics of the sequence, and returns the side."""
+        """Creates the topics of the sequence on the cluster, ready for the first request."""
         session = Session(target, number)
         session.prepare(sequence)
         return cls(session, Normal(session))

@@ -120,9 +120,10 @@ class Normal:
         return value
 
     def _is_of_another_sequence(self, item: Any) -> bool:
-        """Returns True for an entry of a list of all groups or topics that this sequence has not.
+        """Returns True if an entry is a group, topic or transactional id of another sequence.
 
-        An answer about groups or topics that a request names has an error code for each of them.
+        Only answers that list everything on the cluster have such entries. An entry with the field
+        `error_code` is in the answer because the request named it, so the result is False.
         """
         if not isinstance(item, Mapping) or "error_code" in item:
             return False

@@ -1,9 +1,9 @@
 """Why the answers of kfake and of librdkafka's mock cluster differ from those of Apache Kafka 4.3.
 
-Both are compared with the reference broker, which stands for Kafka. Where the reference broker
-itself differs from Kafka, `reasons` has a row, and this module has none. So each difference is a
-finding about the peer: kfake or the mock. The last rows of a peer are general, one for each
-request. They explain every difference that no other row explains.
+Both are compared with the reference broker, which stands for Kafka. So each difference is a finding
+about the peer: kfake or the mock. If the reference broker itself differs from Kafka, the reason is
+in the module `reasons`, not here. The last reasons of a peer are general, one for each request.
+They explain every difference that no other reason explains.
 
 Source: github.com/twmb/franz-go, pkg/kfake; librdkafka, rdkafka_mock_handlers.c.
 """

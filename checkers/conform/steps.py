@@ -118,7 +118,10 @@ class Topic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steps:
-    """A sequence of requests and pauses: its family, its seed, its topics and its steps."""
+    """A sequence of requests and pauses, and the topics that it needs.
+
+    `family` and `seed` name the generator that drew the sequence, and its random seed.
+    """
 
     family: str
     seed: int
@@ -134,10 +137,10 @@ class Steps:
 
 
 def bound(*names: str, plus: int = 0, otherwise: int | str = 0) -> dict[str, Any]:
-    """Returns a symbol for a value from an earlier answer, by the name that it got there.
+    """Returns a symbol that stands for a value from an earlier answer, stored under a name.
 
-    Of several names, the first that has a value counts. The number `plus` is added to the value. If
-    no name has a value yet, the symbol stands for `otherwise`.
+    The value is that of the first name in `names` that has one. If none has a value yet, it is
+    `otherwise`. The number `plus` is added to the value.
     """
     return {"$bound": list(names), "plus": plus, "otherwise": otherwise}
 

@@ -27,7 +27,7 @@ WORKERS: Final = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """A difference to report, with its sequence and its pair of answers."""
+    """A difference to report, with its sequence of requests and the answers of both sides."""
 
     difference: Difference
     compared: Compared

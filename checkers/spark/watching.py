@@ -23,8 +23,8 @@ def watched(
 ) -> Generator[None]:
     """Reports the progress of the Spark jobs in the `with` block.
 
-    `rows` has the number of rows of each task. Tasks end in any order, so the reported number of
-    rows is approximate.
+    `rows` has the number of rows of each task. When n tasks have ended, the reported number of rows
+    is that of the first n tasks. It is approximate, because other tasks may have ended before them.
     """
     rows_done = [0, *accumulate(rows)]
     watch(Progress(stage=stage, done=0, total=len(rows)))

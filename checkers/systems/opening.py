@@ -83,9 +83,9 @@ def named(text: str, kafka_home: Path | None = None) -> SystemName:
 def opened(name: SystemName, folder: Path, layout: Layout = DEFAULT) -> Generator[System]:
     """Starts the system that `--on` names, or connects to a running cluster.
 
-    `folder` is new and gets the files of the system. `layout` has the brokers to start and their
-    settings; a running cluster ignores it. Raises InputFault if the system cannot be downloaded,
-    and SystemFailed if it does not start.
+    Apache Kafka writes its files to `folder`, which must not exist yet. `layout` has the brokers to
+    start and their settings; a running cluster keeps its own. Raises InputFault if the system
+    cannot be downloaded, and SystemFailed if it does not start.
     """
     match name:
         case ServedSystem():

@@ -130,11 +130,10 @@ class Following:
         return False
 
     def _heads(self, taken: Sequence[int]) -> list[int]:
-        """Returns the numbers of the events that may be taken before the refused event.
+        """Returns the numbers of the late events that can be tried next, before the refused event.
 
-        They are of a kind that Kafka logs after its effect. Their lines come at most `ahead_ns`
-        after the line of the refused event. Each is the next event of its thread. The thread of the
-        refused event has none.
+        The late events in `taken` are already taken. A late event must be the next event of its
+        thread that is not taken, so the thread of the refused event has no late event.
         """
         first = self.events[self.start].line
         threads, found = {(first.node, first.thread)}, list[int]()

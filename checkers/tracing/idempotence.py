@@ -54,7 +54,7 @@ class Latest(NamedTuple):
 
 
 class Position(NamedTuple):
-    """A point in a trace: the state of the spec there, and facts that the state lacks."""
+    """A point in a trace: the spec's state at this point, and facts that the state lacks."""
 
     state: RowState
     leader: tuple[int, int]  # leader epoch and broker of the newest leader
@@ -77,9 +77,9 @@ class PartitionIdempotence:
 
     @classmethod
     def of(cls, events: Sequence[Event]) -> Self | Refused:
-        """Returns the partition before its first batch.
+        """Returns the partition at the start of its trace, before the first batch.
 
-        Returns a refusal if no line names the producer of a batch.
+        Returns a refusal if no line of the trace names the producer of a batch.
         """
         named = [*filter(names_producer, events)]
         if not named:

@@ -47,8 +47,8 @@ class LogLine:
 def log_lines(files: Iterable[Path]) -> Iterator[LogLine]:
     """Yields the lines of each file that have the layout; nothing for an empty file.
 
-    A name that ends in .gz is read as gzip. Raises InputFault for a file that cannot be read, that
-    names no node, or that has text but no line of the layout.
+    Files with names in `.gz` are unpacked. Raises InputFault if a file cannot be read, names no
+    node, or has text but no line with the layout.
     """
     for file in files:
         yield from _lines_of(file)

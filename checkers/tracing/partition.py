@@ -31,7 +31,7 @@ _OFFSETS: Final = frozenset({"offset", "last", "mark"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """Facts that the trace has shown, but that the state of the spec does not have."""
+    """Facts from the trace that the state of the spec does not contain."""
 
     registrations: Registrations
     loaded: frozenset[int] = frozenset()  # brokers that have loaded the log at least once

@@ -61,7 +61,7 @@ class Metadata(NamedTuple):
 
 
 class Position(NamedTuple):
-    """A point in a trace: the state of the spec there, and facts that the state lacks."""
+    """A point in a trace: the spec's state at this point, and facts that the state lacks."""
 
     state: RowState
     metadata: Metadata | None

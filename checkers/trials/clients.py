@@ -1,7 +1,7 @@
 """The clients of the simulation, run in real time for one trial.
 
-`runtime` carries out the clients' requests. A trial also runs clients that query the state of the
-brokers. Their operations are not in the history.
+The module `runtime` carries out the clients' requests. A trial also runs clients of its own, to
+query the state of the brokers. The operations of these clients are not in the history.
 """
 
 from __future__ import annotations
@@ -156,12 +156,15 @@ class RealTimeClients:
         return client_id
 
     def _run_own(self, factory: ProgramFactory) -> NodeId:
-        """Starts a client program that queries the brokers; the history leaves it out."""
+        """Starts a client that queries the brokers; its operations are not in the history."""
         self._own += 1
         return self._start(NodeId(-10 - self._own), -self._own, factory)
 
     def _ask(self, question: Callable[[BrokerClient], Steps[Result]], what: str) -> Result:
-        """Runs a program that queries the brokers, and returns its result; raises NoProgress."""
+        """Runs a client that queries the brokers, and returns the result of the query.
+
+        Raises NoProgress if the query has no result within ASK_WITHIN_MS.
+        """
         found: list[Result] = []
 
         def program(app: Application) -> Program:

@@ -176,7 +176,7 @@ class Trying:
         return [self._inside(side, tally, broken) for side in sides]
 
     def _plans(self, setting: str) -> list[Program | str]:
-        """Returns what to run in a setting: programs to replay, and seeds of random trials."""
+        """Returns the trials to run in a setting: programs (lists of calls), and random seeds."""
         fragile = [
             program
             for program in known.fragile(self.suite.name, setting)
@@ -290,7 +290,7 @@ class Trying:
                     yield self.shared.ran(side.setting, program, number)
 
     def with_faults(self, judged: Judged) -> Judged:
-        """Returns the verdict together with the kinds of faults that its trials could have."""
+        """Returns the verdict, with the kinds of faults that were possible in its trials."""
         if not judged.trials:
             return judged
         powers = self.trials.powers

@@ -50,7 +50,7 @@ class Inside:
     def _trace(self, node: int, folder: Path) -> Path:
         """Copies the end of the node's trace to a file, and returns the file.
 
-        It has the lines that the node has written since this object was created.
+        The copy has the lines that the node has written since this object was created.
         """
         since = folder / f"node-{node}.log"
         with self.cluster.trace(node).open("rb") as trace, since.open("wb") as copy:

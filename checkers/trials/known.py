@@ -3,7 +3,7 @@
 A program is the list of calls of a run. Some programs break a claim outside its condition in the
 simulation: on a real system, they are tried first outside the condition. Other programs break a
 claim by a seeded bug of the simulated broker: they are tried inside the condition, where a real
-broker must not break the claim. They lead to situations in which a bug does harm.
+broker must not break the claim. They lead to situations in which such a bug does harm.
 """
 
 from __future__ import annotations

@@ -53,5 +53,5 @@ def proxied(fault: On, pace: Pace) -> rules.Rule:
 
 
 def node(number: NodeId) -> int:
-    """Returns the number in the system under test of a node of the simulation."""
+    """Converts the number of a node in the simulation to its number in the system under test."""
     return SYSTEM_CONTROLLER if number == CONTROLLER else int(number)

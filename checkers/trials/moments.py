@@ -44,7 +44,7 @@ class Life:
 
 @dataclass(slots=True)
 class Contents:
-    """The values of all records that were found in the log folders at any reading."""
+    """The values of all records that were ever found in the log folders of the brokers."""
 
     _of: dict[tuple[int, int, int], str] = field(default_factory=dict[tuple[int, int, int], str])
     _any: dict[tuple[int, int], str] = field(default_factory=dict[tuple[int, int], str])
@@ -64,8 +64,8 @@ class Contents:
     def entry(self, broker: int, offset: int, epoch: int) -> Entry:
         """Returns the record that a broker has at an offset and leader epoch.
 
-        If the broker's folder never had the record, the value is that in another broker's folder.
-        If no folder had it, the value is a text that names the offset.
+        The record's value comes from the broker's folder, or else from another broker's folder. If
+        no folder ever had the record, the value is a text with the offset.
         """
         anywhere = self._any.get((offset, epoch), f"offset {offset} of leader epoch {epoch}")
         return Entry(offset, epoch, self._of.get((broker, offset, epoch), anywhere))
@@ -78,7 +78,7 @@ class Contents:
 def partition_events(traces: Iterable[Path], partition: str) -> Sequence[Event]:
     """Returns the events of one partition from the traces of all nodes, in the order of the clock.
 
-    If no line shows the partition's creation, there are none.
+    The result is empty if no line shows the partition's creation.
     """
     lines = (line for line in log_lines(traces) if partition in line.message)
     return read(lines).partitions.get(partition, [])
@@ -92,7 +92,7 @@ def moments(
 ) -> Iterator[Moment]:
     """Yields the state of the partition at its creation and after each change.
 
-    If no event creates the partition, there are none. The function `virtual_ms` converts times of
+    Yields nothing if no event creates the partition. The function `virtual_ms` converts times of
     the clock to virtual times.
     """
     both: list[Event | Life] = sorted((*lives, *events), key=_at_ns)

@@ -102,10 +102,10 @@ def keep(rows: Iterable[Decided]) -> None:
 
 
 def merged(old: Iterable[Decided], new: Iterable[Decided]) -> tuple[Decided, ...]:
-    """Returns the old and new rows; a new row replaces the old row with the same key.
+    """Merges old and new rows: a new row replaces the old row with the same key.
 
-    If no trial broke the claim in either row, with the same kinds of faults, the new row counts the
-    trials of both. An undecided row does not replace a decided one.
+    An undecided row does not replace a decided one. If no trial of either row broke the claim, and
+    both had the same kinds of faults, the new row counts the trials of both rows.
     """
     found = {one.key: one for one in old}
     for one in new:

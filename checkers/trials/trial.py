@@ -50,7 +50,8 @@ _Calls = Callable[[JudgedMachine], Iterator[Call]]
 class Ran:
     """The result of one trial; `shown` maps each broken claim and reached goal to its evidence.
 
-    If the system did not recover in time, `stuck` says so, and the trial may have no observations.
+    If the system did not recover in time, `stuck` has the reason, and the trial may have no
+    observations.
     """
 
     setting: str

@@ -1,4 +1,4 @@
-"""The version of classic groups that the spec describes."""
+"""The only version of the spec `classic-group`: classic consumer groups of Kafka 3.7."""
 
 from __future__ import annotations
 

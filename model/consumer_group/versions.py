@@ -1,4 +1,4 @@
-"""The version of KIP-848 groups that the spec describes."""
+"""The only version of the spec `consumer-group`: the protocol of KIP-848 in Kafka 4.3."""
 
 from __future__ import annotations
 

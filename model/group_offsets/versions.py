@@ -1,4 +1,4 @@
-"""The version of committed offsets that the spec describes."""
+"""The only version of the spec `group-offsets`: the commits and fetches of KIP-447."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The version of the idempotent producer for which the claims are proved."""
+"""The only version of the spec `idempotence-abstract`, whose claims are proved."""
 
 from __future__ import annotations
 

@@ -89,9 +89,9 @@ class Writer:
     # ---- states
 
     def items(self, state: State) -> list[Item]:
-        """Returns the fields and variables of the state with their values as text, in order.
+        """Returns every field and variable of the state, in order, with its value as text.
 
-        A set is one value.
+        A set is one item; its elements have no items of their own.
         """
         out: list[Item] = []
         for name, shape in self.spec.shapes.items():

@@ -1,4 +1,4 @@
-"""The actions of elections, and of reassignments: the operator's, and what brokers do.
+"""The actions of reassignments by the operator, and of elections during a reassignment.
 
 For every change of the partition, the controller first tests whether the reassignment can complete.
 Then the controller updates the ELR, elects a leader among the replicas, and begins a leader epoch

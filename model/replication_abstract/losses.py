@@ -294,9 +294,9 @@ class ReplicationWithLosses(AbstractReplication):
         s.replica[r].is_leader = false
 
     def forget_proposals(s, r: Replica) -> None:
-        """Drops the ISR proposals with the old broker epoch of a restarted replica (KIP-903).
+        """Drops the ISR proposals that a restart of replica `r` invalidates (KIP-903).
 
-        These are the proposals to add the replica, and its own proposals as leader. Without this
+        These are the proposals to add `r`, and all proposals of `r` if it leads. Without this
         rule, the variant `old-broker-epoch` breaks the claim `isr_has_what_is_committed`.
         """
         for f in Replica:

@@ -1,4 +1,4 @@
-"""The version of retention that the spec describes."""
+"""The only version of the retention spec: KIP-107 with a stricter rule for joining the ISR."""
 
 from __future__ import annotations
 

@@ -50,11 +50,11 @@ TWO_INSTANCES: Constants = {**QUIET, "instances": 2, "transactions": 1}
     in_force=unreleased("a proposal: no release has this rule"),
 )
 class StrictFence(Transactions):
-    """After a fence for a new instance, the old instance receives no other epoch.
+    """After a fence for a new instance, the old instance receives no new epoch.
 
-    As in transaction version 1, the coordinator does not store the previous epoch with the fence.
-    So the coordinator refuses a late EndTxn of the fenced transaction, and does not take this
-    request for a retry.
+    A fence is the abort of the old instance's open transaction. As in transaction version 1, the
+    coordinator does not store the previous epoch with a fence. So a late EndTxn of the old instance
+    is refused, and not taken for a retry.
     """
 
     fenced: Set[Transaction]  # aborted because a newer instance asked for a producer id
@@ -100,7 +100,7 @@ class StrictFence(Transactions):
 
     @action_property
     def the_fenced_get_no_epoch(s, after: Self) -> Bool:
-        """After a fence for a newer instance, the fenced instance receives no other epoch."""
+        """An instance gets no new epoch once its transaction is aborted for a newer instance."""
         return forall(
             implies(
                 all_of(s.fenced[k], s.owner[k] == i),

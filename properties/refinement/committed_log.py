@@ -47,10 +47,10 @@ class CommittedLog:
 
 
 def log_of_replication(state: State, replicas: int) -> CommittedLog | None:
-    """Returns the log of the leader in the latest leader epoch of any replica.
+    """Returns the log of the newest leader, in the latest leader epoch that a replica has.
 
-    If this leader has not begun, only the committed records are returned. Returns None if the
-    leader or a member of the ISR lacks a committed record.
+    If no replica leads in this epoch yet, the log has only the committed records. Returns None if
+    the newest leader or a member of the ISR lacks a committed record.
     """
     high_watermark = as_int(state["true_high_watermark", ()])
     isr = [r for r in range(replicas) if state["registration.isr", (r,)]]
@@ -78,7 +78,7 @@ def log_of_partition(state: State, partition: int) -> CommittedLog:
 def actions_between(
     before: CommittedLog | None, after: CommittedLog | None
 ) -> tuple[str, ...] | None:
-    """Returns the abstract actions that lead from one log to the other; None if none do.
+    """Returns the abstract actions that lead from `before` to `after`; None if there are none.
 
     Committed records must stay, and only a change of leader may remove uncommitted records.
     """
@@ -102,7 +102,8 @@ def coverage(
 ) -> Counter[str]:
     """Returns, for each abstract action, the number of steps that take it.
 
-    Steps without an action count as `none`, steps that no actions explain as `UNEXPLAINED`.
+    The key `none` counts the steps that leave the log as it is. The key UNEXPLAINED counts the
+    steps that no actions explain.
     """
     found: Counter[str] = Counter()
     for before, after in steps:

@@ -215,27 +215,27 @@ class InSyncReplicas:
         return replace(self, proposal=proposal, proposal_correlation=correlation)
 
     def with_newer_state(self, state: PartitionState) -> InSyncReplicas:
-        """Returns the state with a newer partition registration; the pending proposal ends."""
+        """Applies a newer partition registration and ends the proposal; ignores any other."""
         if state.partition_epoch <= self.state.partition_epoch:
             return self
         return replace(self, state=state, proposal=None, proposal_correlation=None)
 
     def with_metadata(self, state: PartitionState) -> InSyncReplicas:
-        """Returns the leader's state of the ISR after newer metadata of the partition.
+        """Applies newer metadata of the partition; returns the new state of the ISR.
 
-        If the partition epoch is the same, only the configuration has changed. A new partition
-        epoch ends the pending proposal; a late response to the proposal then has no effect.
+        A new partition epoch ends the pending proposal, and a late response to this proposal has no
+        effect. If the partition epoch is the same, only the configuration has changed.
         """
         if state.partition_epoch == self.state.partition_epoch:
             return replace(self, state=state)
         return self.with_newer_state(state)
 
     def with_response(self, correlation: int, answer: AlteredPartition) -> InSyncReplicas:
-        """Returns the leader's state of the ISR after the response to an ISR proposal.
+        """Handles the response to an ISR proposal; returns the new state of the ISR.
 
-        Two responses end the proposal: a newer partition registration, and the error
-        INELIGIBLE_REPLICA to the newest request. After any other response the proposal stays
-        pending until newer metadata arrives.
+        A response with a newer partition registration ends the proposal. So does the error
+        INELIGIBLE_REPLICA, if it answers the newest request. After any other response the proposal
+        stays pending until newer metadata arrives.
         """
         if answer.error is ErrorCode.INELIGIBLE_REPLICA:
             if correlation != self.proposal_correlation:

@@ -142,8 +142,8 @@ class Expressions(FiniteTerms):
     def shareable(self, write: t.Write, bound: frozenset[int]) -> dict[int, t.Node]:
         """Returns, by id, the costly terms of a write that can be computed once, before its loops.
 
-        Such a term depends on no loop variable. Its early evaluation cannot reach a new undefined
-        value: the term is defined in every state, or the interpreter always evaluates it too.
+        Such a term depends on no loop variable. It must be defined in every state, or be evaluated
+        by the interpreter in every case: then early evaluation reaches no new undefined value.
         """
         found: dict[int, t.Node] = {}
         always = isinstance(write.condition, t.Const)

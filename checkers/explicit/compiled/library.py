@@ -1,7 +1,7 @@
 """Python bindings of `runtime.c` for a spec at one scope.
 
-In the C code, a state is a number. Its key is stored: its compact form (`layout`) or its
-fingerprint. Each thread has a part of the search, its shard.
+The C code numbers the states of a search, and stores a key for each state: the state's compact form
+(`layout`) or its fingerprint. Each thread has a part of the search, its shard.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ MOST = 127  # the largest signed byte: lanes are compared as signed bytes
 class SimdExpressions:
     """Compiles formulas to SIMD code, with one lane for each state.
 
-    The field `one` compiles a term that does not read the state to scalar code: its value is the
-    same in all lanes.
+    A term that does not read the state has the same value in all lanes. Such terms become scalar
+    code, which the field `one` compiles.
     """
 
     one: Expressions

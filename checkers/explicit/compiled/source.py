@@ -1,11 +1,12 @@
 """Generates the C code for a spec at one scope: its sizes, actions and claims.
 
-`runtime.c` includes this code. An action becomes nested loops over its parameters, which process a
-block of states together. A bit set has the states in which the guard is true so far. Each conjunct
-is tested in the outermost loop that has all its parameters: in all lanes at once if `simd.py` can
-compile it, else state by state. States in which it is false leave the bit set, and coverage counts
-them. For each remaining state, the successor is a copy of the stored state, and each write changes
-bits of this copy. Claims are tested in the same way.
+`runtime.c` includes this code. An action becomes nested loops over its parameters. The loops
+process many states together; a bit set has the states in which the guard is true so far. Each
+conjunct of the guard is tested in the outermost loop that has all its parameters. If `simd.py` can
+compile the conjunct, one instruction tests many states; otherwise each state is tested alone.
+States in which the conjunct is false leave the bit set, and coverage counts them. For each
+remaining state, the successor is a copy of the stored state, and each write changes bits of this
+copy. Claims are tested in the same way.
 """
 
 from __future__ import annotations

@@ -82,7 +82,10 @@ def members(word: Ints, bits: Bits) -> tuple[Ints, Ints]:
 
 
 def packed(numbers: Ints) -> pa.Table:
-    """Returns the bitset of the numbers, which may repeat, as a table of 64-bit words."""
+    """Packs numbers, which may repeat, into a bitset.
+
+    The table has one row for each 64-bit word with a member: the index of the word, and its bits.
+    """
     numbers = np.sort(numbers, kind="stable")  # mostly long runs are sorted already
     starts = run_starts(word_of(numbers))
     bits = union_of_runs(bit_of(numbers), starts)
@@ -139,7 +142,7 @@ class KeyedWords:
     addresses: Ints  # of the words of all keys, ascending
 
     def find(self, key: Ints, word: Ints) -> tuple[Ints, Mask]:
-        """Returns the row of each pair of key and word, and whether the index has the pair."""
+        """Returns the row of each word of a key, and whether the index has this word of the key."""
         if not len(self.addresses):
             return np.zeros_like(key), np.zeros(len(key), dtype=np.bool_)
         rank, occurs = find_near(self.words, word, word - self.words[0])
@@ -157,8 +160,8 @@ class KeyedWords:
     def insertion_point(self, key: Ints, starts: Ints, word: Ints) -> Ints:
         """Returns the row of each word, or the row at which a missing word would be inserted.
 
-        The words are ordered by key: `starts` has the position of the first word of each key in
-        `word`. A word of a key that is not in the index would be inserted after all rows.
+        `word` has the words of several keys, ordered by key, and `starts` has the position of each
+        key's first word. For a key that is not in the index, the result is the number of rows.
         """
         of_key, exists = self._ranks_of(key)
         of_key = np.where(exists, of_key, len(self.keys))  # after all keys

@@ -108,8 +108,8 @@ def checked_rows(observed: ObservedOffsets) -> Iterator[tuple[int, Ints]]:
     """Yields each kind of check, such as `STABLE_END`, with the rows to be checked.
 
     A check compares the offset of a row with log ends observed before. An end offset read at
-    read_committed is in two checks. In keys that transactions send to, the check against the last
-    stable offset applies. In all other keys, the check against the end of the log applies.
+    read_committed is in two checks, of which one applies: in keys that transactions send to, the
+    check against the last stable offset; in all other keys, the check against the end of the log.
     """
     ends = observed.kind == AN_END
     committed = np.flatnonzero(ends & observed.committed)

@@ -120,7 +120,7 @@ class OffsetCounts:
         return counts
 
     def next_from(self, key: Ints, first: Ints) -> Ints:
-        """Returns the lowest offset from `first` on that has a record; the key must have one."""
+        """Returns the lowest offset at or above `first` with a record; there must be one."""
         rank = self._rank(key, first)
         at = np.searchsorted(self.before, rank, side="right") - 1
         bits, skipped = self.bits[at], rank - self.before[at]
@@ -132,7 +132,7 @@ class OffsetCounts:
         return (word << WORD_BITS) + zeros
 
     def _rank(self, key: Ints, offset: Ints) -> Ints:
-        """Returns how many records come before each offset, with all records of lower keys."""
+        """Returns the number of records before each offset, including all records of lower keys."""
         at, found = self.index.find(key, word_of(offset))
         rank: Ints = self.before[at]
         below = self.bits[at[found]] & (bit_of(offset[found]) - ONE)

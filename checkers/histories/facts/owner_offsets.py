@@ -48,9 +48,10 @@ OWNER_WORDS: Final = pa.schema(
 
 
 def packed_offsets(owner: Ints, key: Ints, offset: Ints, batch: int) -> pa.Table:
-    """Returns the offsets, which may repeat, as bits: rows of OWNER_WORDS.
+    """Packs the offsets that each owner got in each key into 64-bit words, for one batch.
 
-    There is one row for each owner, key and 64-bit word.
+    The table has a row for each owner, key and word: the index of the word, the bits of its
+    offsets, and the bits of those that occur more than once.
     """
     word, bit = word_of(offset), bit_of(offset)
     starts = run_starts(owner, key, word)  # consecutive rows are mostly in one word
@@ -229,7 +230,7 @@ def _range(numbers: Ints) -> tuple[int, int]:
 def without(words: pa.Table, key: Ints, offset: Ints) -> pa.Table:
     """Removes some offsets from the bitsets of all owners, and returns the remaining words.
 
-    Each offset to remove is an entry in the arrays `key` and `offset`. An owner is a consumer or a
+    The offset `offset[i]` of key `key[i]` is removed, for each i. An owner is a consumer or a
     consumer group.
     """
     gone = OwnerOffsets.of(packed_offsets(np.zeros(len(key), dtype=np.int64), key, offset, 0))

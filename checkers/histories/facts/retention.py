@@ -35,9 +35,10 @@ class LogStarts:
     offsets: Ints
 
     def of(self, key: Ints) -> Ints:
-        """Returns, for each key, the first offset that must still have its record.
+        """Returns, for each key (a topic partition), the first offset that must have its record.
 
-        For a key whose log start no client read, this is BEGINNING, which is below every offset.
+        If no client read the log start of a key, all records must exist: the result is BEGINNING,
+        which is below every offset.
         """
         listed = member(key, self.keys)
         starts = np.full(len(key), BEGINNING)

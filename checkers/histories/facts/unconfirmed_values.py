@@ -49,11 +49,14 @@ from model.histories import Isolation
 
 @dataclass(frozen=True, slots=True)
 class UnconfirmedValues:
-    """All rows about unconfirmed values.
+    """The unconfirmed values of a history, with their sends and their observed offsets.
 
     A value is unconfirmed if it was polled at an offset where none of its sends was acknowledged.
-    `committed` has the operations that ended `info` but took effect: one of their values was
-    polled. `resent` has acknowledged sends of a value for which another send failed.
+
+    - `committed` has the operations that ended `info` but took effect: one of their unconfirmed
+      values was polled.
+    - `resent` is about all values, not only unconfirmed ones: if a send of a value failed, it has
+      the value's acknowledged sends.
     """
 
     observations: Batch
@@ -64,9 +67,9 @@ class UnconfirmedValues:
     resent: Batch
 
     def locations(self) -> Batch:
-        """Returns the rows that prove the offset of a value in the log.
+        """Returns the observations that prove at which offset the log has a value.
 
-        If a send of the value failed, polls at read_uncommitted do not prove its offset: they may
+        If one of the value's sends failed, its polls at read_uncommitted are left out: they may
         have returned the record of the failed send.
         """
         key, value, role = (self.observations.ints(name) for name in ("key", "value", "role"))
@@ -121,7 +124,7 @@ _PAIR: Final = pa.schema([("key", pa.int64()), ("value", pa.int64())])
 
 
 def find_unconfirmed() -> Plan[UnconfirmedValues]:
-    """Returns all rows about unconfirmed values.
+    """Returns the unconfirmed values, with their sends and their observed offsets.
 
     A value is unconfirmed if it was polled at an offset where none of its sends was acknowledged.
     """
@@ -195,7 +198,7 @@ def sends_without_offset(isolation: Isolation) -> Stage[pa.Table]:
 
 
 def find_unconfirmed_sends(isolation: Isolation, sends: Batch) -> Plan[UnconfirmedValues]:
-    """Returns all rows about the values of `sends`: the sends without an acknowledged offset."""
+    """Returns the values in `sends`, the sends without an acknowledged offset, with their polls."""
     if not len(sends):
         return NO_UNCONFIRMED_VALUES
     keys, values = sends.ints("key"), sends.ints("value")

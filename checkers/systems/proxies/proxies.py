@@ -41,7 +41,7 @@ class CannotListen(InputFault):
 
 @dataclass(slots=True)
 class Proxies:
-    """The proxies of a cluster, and the rules that act on them."""
+    """The proxies of a cluster, and the rules in force, which hold, delay or drop requests."""
 
     rules: ActiveRules = field(init=False)
     failures: list[Exception] = field(default_factory=list[Exception])
@@ -101,7 +101,7 @@ class Proxies:
 
     @contextlib.contextmanager
     def during(self, *rules: Rule) -> Generator[tuple[ActiveRule, ...]]:
-        """Puts rules into force while the block runs."""
+        """Applies the rules to the proxies' traffic until the `with` block ends."""
         active = tuple(self.add(rule) for rule in rules)
         try:
             yield active

@@ -53,8 +53,8 @@ class GroupOffsetWentBackwards:
 def _unexplained(history: History, fetch: Fetch) -> Iterator[Commit | Fetch]:
     """Yields the earlier commits and fetches of a higher offset that no commit explains.
 
-    A commit explains a higher offset if it is of the fetched, lower offset and may have taken
-    effect later.
+    A commit explains the fetch if it committed the lower offset that was fetched, and may have
+    taken effect after the higher offset.
     """
     back = [
         commit

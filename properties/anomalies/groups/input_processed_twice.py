@@ -1,8 +1,8 @@
 """Two committed transactions of a pipeline consumed the same input record.
 
-Each of them committed an offset above the record, so the later one should have begun above it. This
-is no fault if the group may have been set back in between: another commit, which did not fail, of
-an offset not above the record may have taken effect between the two transactions.
+Each transaction committed an offset above the record, so the later one should have begun above the
+record. Another commit may have set the group's offset back to the record, or below it, between the
+two transactions. Then the repetition is no fault. Commits that failed cannot do this.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _rewound(history: History, offset: int, first: Step, second: Step) -> bool:
 def inputs_processed_twice(history: History) -> tuple[InputProcessedTwice, ...]:
     """Returns one row per input offset and two consecutive transactions that both consumed it.
 
-    Two transactions give no row if another commit may have set the group back between them.
+    There is no row if another commit may have set the group's offset back between the two.
     """
     return tuple(
         sorted(

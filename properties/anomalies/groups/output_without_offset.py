@@ -74,10 +74,10 @@ def _before(history: History, fetch: Fetch, shown: _Shown) -> bool:
 
 
 def _after(fetch: Fetch, commit: Commit) -> bool:
-    """Returns True if the fetch can be required to return the commit's offset or a later one.
+    """Returns True if the fetch is required to return the commit's offset or a later one.
 
-    It must be of the same group and key, wait for undecided transactions, and begin after the
-    commit was invoked.
+    The fetch must be of the same group and key, wait for undecided transactions, and begin after
+    the commit was invoked.
     """
     same = commit.register == fetch.register
     return same and fetch.stable and commit.invoked_ns < fetch.invoked_ns

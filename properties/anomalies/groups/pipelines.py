@@ -1,8 +1,8 @@
 """Pipelines: transactions that consume input, send output and commit the offset they reached.
 
-A step of a pipeline is a transaction of a group that commits an offset of the group. The step's
-input is the records of the key that the step polled below this offset. The step consumed its input
-if it ended `ok`, and did not if it ended `fail`; after `info` this is unknown.
+A step of a pipeline is a transaction that commits an offset of a group and key. The step's input is
+the records of this key that the transaction polled below this offset. A step that ended `ok`
+consumed its input; a step that ended `fail` did not. After `info` this is unknown.
 
 Source: KIP-98, KIP-447: sendOffsetsToTransaction; D2 consume, process, produce.
 """

@@ -24,9 +24,10 @@ _BITS: Final = 5  # bits of a hash that choose the branch at each level of the s
 
 
 def ranked(values: Collection[str]) -> str:
-    """Returns one of the values observed at one offset: the value that counts as the record there.
+    """Chooses one of the values that were observed at the same offset.
 
-    It is the first of a Clojure hash set if all values are integers, otherwise the least.
+    If all values are integers, the result is the one that a Clojure hash set has first, as in
+    Jepsen. Otherwise it is the least text.
     """
     if all(map(_INTEGER.fullmatch, values)):
         return min(values, key=lambda value: _branches(int(value)))
@@ -57,9 +58,9 @@ def _rotated_left(word: int, bits: int) -> int:
 
 
 def ranks(history: History) -> Mapping[KeyValue, int]:
-    """Maps each key and value to the last offset at which the value is the chosen one.
+    """Maps each key and value to the last offset at which `ranked` chose the value.
 
-    Values that are chosen nowhere are left out.
+    A value that is chosen at no offset is left out.
     """
     seen: defaultdict[tuple[str, int], set[str]] = defaultdict(set)
     for it in observations(history):

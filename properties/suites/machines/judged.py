@@ -60,7 +60,8 @@ class Setting(Protocol):
 class JudgedMachine(RuleBasedStateMachine):
     """A Hypothesis state machine that checks claims when its run ends.
 
-    A subclass adds the rules of a suite, and the claims in `ALWAYS` and `SOMETIMES`.
+    A subclass has the rules of a suite: the calls that Hypothesis draws. It also has the suite's
+    claims: those that every run must satisfy (`ALWAYS`), and goals to reach (`SOMETIMES`).
     """
 
     ALWAYS: ClassVar[Always]

@@ -24,7 +24,7 @@ RUNS_FOR_A_GOAL: Final = 10  # times the runs: the search ends at the first run 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimVerdict:
-    """The verdict of a search on one claim, with the programs of runs that show it."""
+    """The verdict of a search on one claim, and the runs that prove it, as programs."""
 
     claim: str
     outcome: Outcome
@@ -69,10 +69,10 @@ class Search:
         return partial(self.suite.machine, setting, bugs=bugs, tally=self.tally)
 
     def found(self, setting: str, bugs: Bugs, judge: Sequence[str]) -> Found | None:
-        """Returns a run that raises `Shown` for a name in `judge`, or gets stuck; None if none
-        does.
+        """Searches for a run that shows one of the names in `judge`; returns None without one.
 
-        A name is a claim that always holds, a goal or an anomaly.
+        A name is a claim that always holds (shown by a violation), a goal or an anomaly. The search
+        also ends at a run in which the clients make no progress.
         """
         return search(
             partial(self.machine(setting, bugs), judge=tuple(judge)),
@@ -99,9 +99,9 @@ def run(
 ) -> SuiteResult:
     """Returns the verdicts on the suite's claims inside their conditions, on a broker with `bugs`.
 
-    The claims that must *always* hold are checked together on the same runs. The search ends at the
-    first run that breaks one of them; the claims that this run does not break are then undecided.
-    Claims that something *can* happen are searched only on a broker without bugs.
+    The claims that must *always* hold are checked on the same runs. The search ends at the first
+    run that breaks one of them; all claims that this run does not break are then undecided. Claims
+    that something *can* happen are left out if there are bugs.
     """
     started = time.process_time()
     tally = Tally(progress=progress)
@@ -189,8 +189,8 @@ def _verdict(claim: str, ended: JudgedMachine, found: Found) -> ClaimVerdict:
 def _decide_goals(where: Search, side: Side) -> ClaimVerdict:
     """Returns the verdict on a claim that something can happen.
 
-    If `side` is inside the claim's condition, a goal that is not found leaves the claim undecided.
-    If it is outside, such a goal is expected: the claim is violated there.
+    The search tries to reach each goal of the claim. If it does not reach one, the claim is
+    undecided in a setting that satisfies its condition, and violated in any other setting.
     """
     is_inside = side.expected == "holds"
     if is_inside:

@@ -194,9 +194,9 @@ def finite() -> tuple[Step, dict[str, list[Expr]]]:
 
 
 def closed() -> tuple[Step, dict[str, list[Expr]]]:
-    """Returns a step that is translated for unbounded sorts, and a few elements of each sort.
+    """Returns a step in the translation for unbounded sorts, and the elements of each sort.
 
-    Axioms forbid all other elements, so Z3 has the same states as the interpreter.
+    Here axioms limit each sort to these few elements, so Z3 has the same states as the interpreter.
     """
     sorts, elements = Unbounded(), dict[str, list[Expr]]()
     for info in (NODE, TURN):

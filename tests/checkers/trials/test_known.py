@@ -1,4 +1,7 @@
-"""The recorded sequences of calls that broke a claim in the simulation are found again."""
+"""Tests of `checkers.trials.known`: it finds programs that break a claim or reach its goal.
+
+A program is the list of calls of a run. The programs written by hand are also run here.
+"""
 
 from __future__ import annotations
 

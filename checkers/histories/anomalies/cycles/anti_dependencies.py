@@ -119,9 +119,9 @@ def _next_in_block(
 def _next(log: LogRecords, keys: Ints, offsets: Ints, *, in_later_block: bool) -> pa.Table:
     """Returns, for each given key and offset, the values at the next offset that holds a record.
 
-    There is one row for each value, with its sender. A block is a range of 65,536 offsets of a key.
-    With `in_later_block`, the next offset may be in a later block. Otherwise only the same block is
-    searched; if it has no next offset, there is one row with the sender NEXT_BLOCK.
+    The table has a row for each of these values, with its sender. If `in_later_block` is false, the
+    search ends with the block (a range of 65,536 offsets of a key). If the block has no further
+    record, the table has one row with the sender NEXT_BLOCK.
     """
     starts, sizes = log.groups()
     key, offset = log.key[starts], log.offset[starts]

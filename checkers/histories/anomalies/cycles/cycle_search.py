@@ -257,9 +257,9 @@ class Shown:
 def cycles(graph: Graph) -> dict[str, list[Shown]]:
     """Returns the cycles to report for each form of cycles, such as `G1c`.
 
-    A component is a set of operations, strongly connected by the dependencies that the form allows.
-    Each component has one cycle here. If its operations also have a cycle of a stronger form, the
-    component is left out.
+    A form allows some kinds of dependencies, which split the operations into strongly connected
+    components. Each component has one cycle in the result, unless its operations also have a cycle
+    of a stronger form.
     """
     everything = graph.components(EVERYTHING)
     if not everything:

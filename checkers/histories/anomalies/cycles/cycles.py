@@ -111,8 +111,8 @@ def find_info_senders(
 def _last_ended_by(invoked_ns: Ints, batch: Batch) -> pa.Table:
     """Returns, for each invocation time, the last operation in the batch that had ended ok by then.
 
-    Only times inside the time span of the batch have a row. One more row is for all later times:
-    the last operation of the batch that ended ok.
+    The table has a row for each time between the first and the last completion in the batch. One
+    more row, WHOLE, has the last operation in the batch that ended ok; it is for all later times.
     """
     firsts = batch.where(run_starts(batch.ints("op")), _OF_ENDED)
     ok = np.flatnonzero(firsts.is_in("outcome", "ok") & firsts.is_valid("completed_ns"))

@@ -1,4 +1,7 @@
-"""Logical times of operations, and the ranges of time that can contain a cycle.
+"""Logical times of operations, and the ranges of logical time that can contain a cycle.
+
+The logical time of an operation that ended ok is twice its number. Odd times are for other
+operations that took effect (`InfoSenders`).
 
     p1 txn k=a ...
     p2 txn j=b ...
@@ -32,8 +35,8 @@ from checkers.histories.plan.batch import Batch
 class InfoSenders:
     """The logical times of the operations that sent a polled value and did not end ok.
 
-    An operation that ended ok has an even logical time: twice its number. The operations here have
-    odd times: each is just after the last operation that had ended ok when this one was invoked.
+    The time of such a sender is odd: one more than the time of the last operation that had ended
+    ok when the sender was invoked.
     """
 
     ops: NumberSet
@@ -42,7 +45,7 @@ class InfoSenders:
     def time(self, ops: Ints) -> Ints:
         """Returns the logical time of each operation in `ops`.
 
-        Each of them must have ended ok, or be one of the senders in this object.
+        An operation that did not end ok must be one of the senders in this object.
         """
         times = 2 * ops
         some = np.flatnonzero(self.ops.has(ops))

@@ -44,7 +44,11 @@ from checkers.histories.plan.stage import (
 def find_repetitions(
     applications: dict[int, Application], ok: pa.Table, delivered: OwnerOffsets
 ) -> Plan[None]:
-    """Stores, in each application, the first repeated record: its first and second delivery."""
+    """Finds the first record that each application got twice, with both deliveries.
+
+    An application is a consumer group, or a process without a group. The results are stored in
+    the field `repetition` of `applications`.
+    """
     again = delivered.where(delivered.repeated != 0)
     where = {
         owner: int(again.repeated_in[some].min()) for owner, some in rows_by_owner(again.owner)

@@ -37,7 +37,8 @@ from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 class _SpecialRecord:
     """A record that is unconfirmed, or that shares its offset with another value.
 
-    `offset` is its last offset. `writer_op` is the operation of its first send that took effect.
+    `offset` is the last offset at which the record was observed. `writer_op` is the operation of
+    the first send of the record that took effect.
     """
 
     offset: int

@@ -84,8 +84,8 @@ def future_reads(
 ) -> Plan[pa.Table]:
     """Returns the polls that returned a record before its send was invoked.
 
-    It examines all polls of unconfirmed values, and the polls in the parameter `polls`. Each of
-    these returned a record whose offset is below an earlier log end.
+    Examines all polls of unconfirmed values, and the polls in the parameter `polls`. A poll is in
+    `polls` if the record that it returned has a send offset below an earlier log end.
     """
     confirmed = polls.where(~unconfirmed.among(polls.ints("key"), polls.ints("value")))
     keys, values = confirmed.ints("key"), confirmed.ints("value")

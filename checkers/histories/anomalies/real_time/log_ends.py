@@ -109,8 +109,8 @@ class LogEnds:
     def may_be_contradicted(self, checks: Batch) -> Mask:
         """Returns a mask of the checks that an earlier observed log end may contradict.
 
-        A True may be wrong, because most observations count from the first completion in their
-        batch on, although they were made later.
+        A True does not prove a contradiction: most observations count from the first completion in
+        their batch on, although they were made later.
         """
         group, some = self._log_of_each(checks)
         offset, invoked_ns = (checks.ints(name)[some] for name in ("offset", "invoked_ns"))
@@ -141,8 +141,9 @@ class LogEnds:
     def carried_limits(self, limits: Batch) -> pa.Table:
         """Returns the limits that are below the highest log end of all earlier batches.
 
-        A limit is the lowest offset that a batch must check in a key. Each row has a limit and the
-        highest log end. If batches overlap in time, this is the highest log end of all batches.
+        A limit is the lowest offset to be checked in a batch and a key. The result has the rows of
+        these limits, with this log end in the column `reach`. If batches overlap in time, all
+        batches count as earlier.
         """
         group, some = self._log_of_each(limits)
         before = self.rank[limits.ints("batch")]
@@ -165,10 +166,11 @@ class LogEnds:
         return partition_numbers(self.steps.ints("batch")[may])
 
     def with_earlier_observations(self, contradicted: Batch) -> Batch:
-        """Replaces the log ends that contradict checks by those that earlier batches observed.
+        """Returns the contradicted checks, each with the highest log end that contradicts it.
 
-        A log end is replaced only by one that is at least as high. Without one in an earlier batch,
-        it stays as it is. Batches must not overlap in time.
+        A row of `contradicted` is a check, with the highest log end of its own batch. If an earlier
+        batch observed a log end that is at least as high, the result has that log end instead.
+        Batches must not overlap in time.
         """
         group, some = self._log_of_each(contradicted)
         at = self.by_batch.before(group[some], self.rank[contradicted.ints("batch")[some]])

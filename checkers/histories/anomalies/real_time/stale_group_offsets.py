@@ -5,13 +5,13 @@
     c2 fetch_offset{group=g} k     -> ok @1   op 2     stale: only op 1 can explain a fetch here
 
 A register is the committed offset of one group and key. A commit is hidden from a fetch if another
-commit is entirely between the two. Fetches are few, so the first stage collects them. Commits are
-many, so in the second stage each batch reports only the commits that some fetch may return. A
-commit that is hidden from every fetch is not needed: it fits into any order of the other commits.
+commit began after the first one ended, and ended before the fetch began. Fetches are few, so the
+first stage collects them. Commits are many, so in the second stage each batch reports only the
+commits that are not hidden from every fetch. The others fit into any order of these.
 
-Most registers need no search: each fetch has exactly one possible commit, or the fetches before all
-commits returned equal offsets. For every other register, the plan searches for a legal order of its
-commits and fetches.
+Most registers need no search. In these, a fetch after some commit could return the offset of only
+one commit, and did. All fetches that ended before the first commit began returned the same offset.
+For every other register, the plan searches for a legal order of its commits and fetches.
 
 Source: `properties.anomalies.real_time.stale_group_offset`.
 """

@@ -59,7 +59,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingRecord:
-    """An unread record, an upper bound of its offset, and a reader beyond this bound."""
+    """A record that no reader got, its offset or an upper bound, and a reader that read beyond."""
 
     op: int
     key: int

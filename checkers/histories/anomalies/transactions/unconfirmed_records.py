@@ -54,8 +54,8 @@ class UnconfirmedRecord:
 def unconfirmed_records(unconfirmed: UnconfirmedValues) -> dict[Record, UnconfirmedRecord]:
     """Returns the senders, readers and offsets of each unconfirmed value, by key and value.
 
-    They are computed once for all plans. A value is unconfirmed if it was polled at an offset where
-    none of its sends was acknowledged.
+    All plans share one result. A value is unconfirmed if it was polled at an offset where none of
+    its sends was acknowledged.
     """
     return unconfirmed.observations.derived(("records",), lambda _: _collect_records(unconfirmed))
 

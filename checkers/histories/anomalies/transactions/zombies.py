@@ -157,9 +157,9 @@ def _made(batch: Batch) -> pa.Table:
 
 
 def _working_times(batch: Batch) -> pa.Table:
-    """Returns a row for each time span between two `init_producer` operations of a process.
+    """Returns a table of time spans, each between two `init_producer` operations of a process.
 
-    The row has the first and last time of the operations in the span, and their number.
+    A row has the number of operations in the span, and the times of the first and the last one.
     """
     inits, working = Batch(_made(batch)), _working(batch)
     ids, process = working.fingerprints("transactional_id"), working.ints("process")
