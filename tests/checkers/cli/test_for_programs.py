@@ -58,7 +58,7 @@ def test_an_output_file_that_cannot_be_written_is_an_error_before_the_work(tmp_p
     result = ran(tmp_path, *CHECK, "--junit", str(tmp_path / "file/junit.xml"))
     assert result.exit_code == 2
     assert "cannot be written" in result.stderr
-    assert "name another file" in result.stderr
+    assert "name a file in a folder that exists" in result.stderr
     assert not any((tmp_path / "runs").iterdir())
 
 

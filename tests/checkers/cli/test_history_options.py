@@ -63,7 +63,7 @@ def test_a_recording_contains_how_its_consumers_got_their_partitions(tmp_path: P
 def test_an_empty_history_is_not_checked_and_for_jepsen_invalid(
     call: Callable[..., Any], tmp_path: Path, options: list[str], code: int
 ) -> None:
-    (tmp_path / "empty.edn").write_text("")
+    (tmp_path / "empty.edn").write_text("[]")
     output = call("analyze", str(tmp_path / "empty.edn"), "--engine", "local", *options)
     assert output.exit_code == code
 
