@@ -75,7 +75,11 @@ def read(lines: Iterable[LogLine]) -> Reading:
 
 
 def events_of(line: LogLine) -> Sequence[Event] | None:
-    """Returns the events of the line: () if it is ignored, None if it is not recognized."""
+    """Returns the events that a line of a broker's log reports.
+
+    A line that says nothing about replication or transactions has no events: (). None means that a
+    line which should report an event has an unknown form.
+    """
     rows = _ROWS.get(line.logger)
     if rows is None:
         return ()

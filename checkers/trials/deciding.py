@@ -160,7 +160,10 @@ class Trying:
     shared: SharedTrials
 
     def inside(self, sides: list[Side]) -> list[Judged]:
-        """Returns a verdict on each claim, from shared trials that satisfy their condition."""
+        """Returns a verdict on each claim inside its condition.
+
+        The claims have one setting, so the same trials decide all of them.
+        """
         setting = sides[0].setting
         tally = _Tally(self.progress)
         broken: dict[str, Ran] = {}

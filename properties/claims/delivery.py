@@ -42,7 +42,7 @@ Claimed = Callable[[Delivered], tuple[Breach, ...]]
 
 
 def lost(sent: tuple[str, ...], found: tuple[str, ...], where: str) -> Iterator[str]:
-    """Yields a sentence for each sent value that is not in `found`: `v0 is not in the output`."""
+    """Yields a sentence for each sent value that is missing, such as `v0 is not in the output`."""
     return (f"{value} is not {where}" for value in sent if value not in found)
 
 

@@ -46,9 +46,9 @@ RecordsByOffset = dict[int, tuple[Batch, Record]]  # with their batches
 
 
 def _committed(log: ReplicaLog, below: int) -> RecordsByOffset:
-    """Maps each offset to its batch and record; only batches that end below `below` are included.
+    """Returns the record at each offset of the batches that end below the offset `below`.
 
-    If several records have one offset, the first of them counts.
+    Each record comes with its batch. If several records have one offset, the first of them counts.
     """
     records: RecordsByOffset = {}
     for batch in log.sound:

@@ -123,7 +123,10 @@ class Connection(asyncio.Protocol):
     # ------------------------------------------------------------ frames
 
     def _next(self) -> None:
-        """Handles the next frame, if it is complete and the client reads its responses."""
+        """Handles the next request frame.
+
+        Does nothing if the frame is incomplete, or if the client does not read its responses.
+        """
         self._is_again = False
         if self._writes_paused or self._has_ended:
             return

@@ -1,4 +1,4 @@
-"""Wire handlers of what is switched off: access control, delegation tokens and client quotas.
+"""Wire handlers of features that are switched off: access control, tokens and client quotas.
 
 A Kafka without an authorizer answers SECURITY_DISABLED, one without authentication refuses requests
 for tokens, and one without quotas lists none. Requests of telemetry, share groups and streams

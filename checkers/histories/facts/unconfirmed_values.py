@@ -198,7 +198,10 @@ def sends_without_offset(isolation: Isolation) -> Stage[pa.Table]:
 
 
 def find_unconfirmed_sends(isolation: Isolation, sends: Batch) -> Plan[UnconfirmedValues]:
-    """Returns the values in `sends`, the sends without an acknowledged offset, with their polls."""
+    """Returns the values that were sent without an acknowledged offset, and the polls of them.
+
+    The parameter `sends` has the rows of these sends.
+    """
     if not len(sends):
         return NO_UNCONFIRMED_VALUES
     keys, values = sends.ints("key"), sends.ints("value")
