@@ -20,6 +20,7 @@ from reference_impl.log.record_batch import encode
 from reference_impl.wire.adapter import parts, payload
 from reference_impl.wire.apis import Api
 from reference_impl.wire.kio_schemas import EntityType
+from reference_impl.wire.plain_messages import receive
 
 TOPIC: Final = "healthy"
 PAUSE_S: Final = 0.005
@@ -135,24 +136,8 @@ def call(stream: socket.socket, api: Api, **values: Any) -> Any:
     entity_writer(header)(out, header(**{name: known[name] for name in names & known.keys()}))
     entity_writer(kind)(out, kind(**values))
     stream.sendall(struct.pack(">i", len(out.getvalue())) + out.getvalue())
-    frame = received(stream)
+    frame = receive(stream)
     _, answer = payload(api, version, EntityType.response)
     _, at = entity_reader(answer.__header_schema__)(frame, 0)
     body, _ = entity_reader(answer)(frame, at)
     return body
-
-
-def received(stream: socket.socket) -> bytes:
-    """Returns the next frame; raises ConnectionError if the broker has closed the connection."""
-    (length,) = struct.unpack(">i", _exactly(stream, 4))
-    return _exactly(stream, length)
-
-
-def _exactly(stream: socket.socket, count: int) -> bytes:
-    parts = bytearray()
-    while len(parts) < count:
-        part = stream.recv(count - len(parts))
-        if not part:
-            raise ConnectionError("the broker has closed the connection of a healthy client")
-        parts += part
-    return bytes(parts)
