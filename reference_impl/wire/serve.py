@@ -2,9 +2,6 @@
 
     asyncio.run(serve(ServeOptions(brokers=3), on_ready=ready))  # calls ready(cluster) once
 
-    with serving(ServeOptions(applied_log=path)) as cluster:
-        ...  # clients of cluster.bootstrap_servers; it runs in a thread
-
 Without a data directory a cluster is in memory only, so its data is lost when the cluster stops.
 """
 
@@ -17,7 +14,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Coroutine, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -325,89 +322,3 @@ def _signals_stop(stopped: asyncio.Event) -> Generator[None]:
     finally:
         for number in signals:
             loop.remove_signal_handler(number)
-
-
-@dataclass(frozen=True, slots=True)
-class Served:
-    """A cluster that is served in its own thread.
-
-    `notes` contains the log lines that the cluster has written so far.
-    """
-
-    notes: list[str]
-    _cluster: Cluster
-    _loop: asyncio.AbstractEventLoop
-
-    @property
-    def bootstrap_servers(self) -> str:
-        return self._cluster.bootstrap_servers
-
-    @property
-    def control_port(self) -> int | None:
-        """The port of the control port on loopback; None without one."""
-        return None if self._cluster.control is None else self._cluster.control.port
-
-    def kill(self, broker_id: BrokerId) -> None:
-        self._run(self._cluster.kill(broker_id))
-
-    def lose_power(self, broker_id: BrokerId) -> None:
-        """Kills the broker if it is up; records that were not flushed are gone."""
-        self._run(self._cluster.lose_power(broker_id))
-
-    def start(self, broker_id: BrokerId) -> None:
-        """Starts a broker that is down; raises CannotServe if its port was taken."""
-        self._run(self._cluster.restart(broker_id))
-
-    def await_calm(self) -> None:
-        """Waits until every broker is registered; raises TimeoutError after 20 s."""
-        self._run(self._cluster.calm())
-
-    def _run(self, work: Coroutine[object, object, None]) -> None:
-        asyncio.run_coroutine_threadsafe(work, self._loop).result()
-
-
-@contextlib.contextmanager
-def serving(options: ServeOptions) -> Generator[Served]:
-    """Serves the cluster in a thread while the block runs; raises its exceptions at the end."""
-    ready: list[Served] = []
-    notes: list[str] = []
-    failed: list[BaseException] = []
-    begun = threading.Event()  # from now on it can be stopped
-    settled = threading.Event()
-    stops: list[Callable[[], object]] = []
-
-    async def until_stopped() -> None:
-        stop = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        stops.append(lambda: loop.call_soon_threadsafe(stop.set))
-        begun.set()
-
-        def on_ready(cluster: Cluster) -> None:
-            ready.append(Served(notes, cluster, loop))
-            settled.set()
-
-        await serve(options, on_ready=on_ready, note=notes.append, stop=stop)
-
-    def run() -> None:
-        try:
-            asyncio.run(until_stopped())
-        except BaseException as error:
-            failed.append(error)
-        finally:
-            begun.set()
-            settled.set()
-
-    thread = threading.Thread(target=run, name="reference broker")
-    thread.start()
-    try:
-        settled.wait()  # inside: an interrupt while it starts must not leave it running
-        if ready:
-            yield ready[0]
-    finally:
-        begun.wait()
-        for stop in stops if thread.is_alive() else ():
-            with contextlib.suppress(RuntimeError):  # the loop ended by itself in between
-                stop()
-        thread.join()
-    if failed:
-        raise failed[0]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from benchmarks.wire.client import Client, created
 from reference_impl.wire import plain_messages
 from reference_impl.wire.apis import Api
-from reference_impl.wire.serve import ServeOptions, serving
+from reference_impl.wire.serve import ServeOptions
+from reference_impl.wire.serving import serving
 
 
 def test_each_frame_can_be_sent_again_and_again() -> None:

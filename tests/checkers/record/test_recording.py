@@ -28,7 +28,8 @@ from properties.anomalies.catalogue import CATALOGUE
 from reference_impl.node.bugs import bugs_named
 from reference_impl.wire.applied_log import applied
 from reference_impl.wire.faults.reading import parsed
-from reference_impl.wire.serve import ServeOptions, serving
+from reference_impl.wire.serve import ServeOptions
+from reference_impl.wire.serving import serving
 
 EVERY_SIXTH = (parsed("drop-response:every=6"),)
 

@@ -21,7 +21,8 @@ from kio.static.constants import EntityType
 
 from reference_impl.wire.apis import Api
 from reference_impl.wire.plain_messages import receive
-from reference_impl.wire.serve import Served, ServeOptions, serving
+from reference_impl.wire.serve import ServeOptions
+from reference_impl.wire.serving import Served, serving
 
 
 @pytest.fixture(scope="module")

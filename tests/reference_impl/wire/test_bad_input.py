@@ -26,8 +26,9 @@ from reference_impl.wire.adapter import Call
 from reference_impl.wire.apis import Api
 from reference_impl.wire.frame_limits import INLINE, LIMITS
 from reference_impl.wire.in_flight import InFlight, InFlightLimits
-from reference_impl.wire.serve import Served, ServeOptions, serving
+from reference_impl.wire.serve import ServeOptions
 from reference_impl.wire.served_broker import ServedBroker
+from reference_impl.wire.serving import Served, serving
 from reference_impl.wire.versions import VERSIONS
 from tests.reference_impl.wire.one_topic import create, fetch, produce, values
 

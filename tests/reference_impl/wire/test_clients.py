@@ -14,7 +14,7 @@ from confluent_kafka.cimpl import NewTopic
 from reference_impl.log.record import Record
 from reference_impl.log.record_batch import batches, decode, encode, header
 from reference_impl.wire.apis import Api
-from reference_impl.wire.serve import Served
+from reference_impl.wire.serving import Served
 
 COMPRESSIONS = ["none", "gzip", "snappy", "lz4", "zstd"]
 

@@ -13,7 +13,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from reference_impl.wire.adapter import topic_id
 from reference_impl.wire.apis import Api
-from reference_impl.wire.serve import Served
+from reference_impl.wire.serving import Served
 from reference_impl.wire.versions import VERSIONS
 
 Connection = Any  # of conftest

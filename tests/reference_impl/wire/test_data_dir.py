@@ -20,7 +20,8 @@ from reference_impl.disk.cluster_metadata import ClusterMetadata
 from reference_impl.disk.files import BadDataDir
 from reference_impl.wire.apis import Api
 from reference_impl.wire.host import SERVED
-from reference_impl.wire.serve import ServeOptions, serve, serving
+from reference_impl.wire.serve import ServeOptions, serve
+from reference_impl.wire.serving import serving
 from tests.reference_impl.wire.one_topic import create, fetch, produce, values
 
 Connect = Any  # the fixture `connect` of conftest

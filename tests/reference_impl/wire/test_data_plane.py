@@ -12,7 +12,8 @@ from reference_impl.log.record import Record
 from reference_impl.log.record_batch import encode
 from reference_impl.protocol.messages import ErrorCode
 from reference_impl.wire.apis import Api
-from reference_impl.wire.serve import ServeOptions, serving
+from reference_impl.wire.serve import ServeOptions
+from reference_impl.wire.serving import serving
 from reference_impl.wire.versions import VERSIONS
 from tests.reference_impl.wire.one_topic import create, fetch, leader, produce, values
 

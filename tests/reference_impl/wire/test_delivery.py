@@ -20,7 +20,8 @@ from confluent_kafka.cimpl import NewTopic
 from properties.suites.delivery.stores import store
 from properties.suites.delivery.stores.sqlite import SqliteStore
 from reference_impl.wire.host import SERVED
-from reference_impl.wire.serve import Served, ServeOptions, serving
+from reference_impl.wire.serve import ServeOptions
+from reference_impl.wire.serving import Served, serving
 
 VALUES = ("a", "b", "c", "d", "e", "f")
 

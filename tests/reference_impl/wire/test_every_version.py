@@ -10,7 +10,7 @@ from model.vocabulary import ProducerEpoch, ProducerId, Sequence
 from reference_impl.log.record import Record
 from reference_impl.log.record_batch import decode, encode
 from reference_impl.wire.apis import Api
-from reference_impl.wire.serve import Served
+from reference_impl.wire.serving import Served
 from reference_impl.wire.topic_configs import CONFIGS
 from reference_impl.wire.versions import VERSIONS
 from tests.reference_impl.wire.single_requests import named, versions

@@ -13,7 +13,8 @@ from reference_impl.log.record import Record
 from reference_impl.log.record_batch import encode
 from reference_impl.protocol.messages import ErrorCode
 from reference_impl.wire.apis import Api
-from reference_impl.wire.serve import Served, ServeOptions, serving
+from reference_impl.wire.serve import ServeOptions
+from reference_impl.wire.serving import Served, serving
 from tests.reference_impl.wire.single_requests import begun, versions
 
 Connection = Any  # of conftest

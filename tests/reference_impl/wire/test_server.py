@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from reference_impl.wire.apis import Api
-from reference_impl.wire.serve import Served, ServeOptions, serving
+from reference_impl.wire.serve import ServeOptions
+from reference_impl.wire.serving import Served, serving
 from reference_impl.wire.versions import VERSIONS
 from tests.reference_impl.wire.one_topic import create, fetch, leader, produce, values
 

@@ -19,7 +19,8 @@ from reference_impl.wire.apis import Api
 from reference_impl.wire.applied_log import applied, applied_but_unanswered
 from reference_impl.wire.faults.reading import parsed
 from reference_impl.wire.faults.rule import BadFault
-from reference_impl.wire.serve import CannotServe, Cluster, ServeOptions, serve, serving
+from reference_impl.wire.serve import CannotServe, Cluster, ServeOptions, serve
+from reference_impl.wire.serving import serving
 from tests.reference_impl.wire.one_topic import create, fetch, leader, produce, values
 
 Connect = Any  # the fixture `connect` of conftest

@@ -20,7 +20,7 @@ from reference_impl.log.record_batch import encode, whole_batches
 from reference_impl.protocol.messages import DEBUGGING_CONSUMER, ErrorCode
 from reference_impl.wire.adapter import topic_id
 from reference_impl.wire.apis import Api
-from reference_impl.wire.serve import Served
+from reference_impl.wire.serving import Served
 from tests.reference_impl.wire.single_requests import begun
 
 Connection = Any  # of conftest

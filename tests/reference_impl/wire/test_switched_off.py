@@ -14,7 +14,7 @@ from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 
 from reference_impl.protocol.messages import ErrorCode
 from reference_impl.wire.apis import Api
-from reference_impl.wire.serve import Served
+from reference_impl.wire.serving import Served
 from tests.reference_impl.wire.single_requests import versions
 
 Connect = Callable[..., Any]

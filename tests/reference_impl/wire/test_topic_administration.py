@@ -14,7 +14,8 @@ from confluent_kafka.cimpl import NewPartitions, NewTopic
 from model.vocabulary import BrokerId
 from reference_impl.protocol.messages import ErrorCode
 from reference_impl.wire.apis import Api
-from reference_impl.wire.serve import Served, ServeOptions, serving
+from reference_impl.wire.serve import ServeOptions
+from reference_impl.wire.serving import Served, serving
 from tests.reference_impl.wire.single_requests import versions
 
 Connection = Any  # of conftest

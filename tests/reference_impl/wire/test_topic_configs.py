@@ -26,7 +26,8 @@ from reference_impl.controller.topics import ClusterState, create_topic
 from reference_impl.protocol.controller import CreateTopic
 from reference_impl.protocol.topic_config import CleanupPolicy, LogConfig
 from reference_impl.wire.host import SERVED
-from reference_impl.wire.serve import ServeOptions, serving
+from reference_impl.wire.serve import ServeOptions
+from reference_impl.wire.serving import serving
 from reference_impl.wire.topic_configs import (
     CONFIGS,
     alter_configs_fields,

@@ -12,7 +12,8 @@ import pytest
 from checkers.systems.administration import Place
 from checkers.systems.requests import Address, call
 from reference_impl.wire.apis import Api
-from reference_impl.wire.serve import ServeOptions, serving
+from reference_impl.wire.serve import ServeOptions
+from reference_impl.wire.serving import serving
 from tools.hunt import changes
 from tools.hunt.changes import CHANGES, NO_ANSWER, Changer, Drawn
 

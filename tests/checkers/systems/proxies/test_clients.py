@@ -13,7 +13,8 @@ from confluent_kafka.cimpl import NewTopic
 from checkers.systems.proxies.proxies import Proxies
 from checkers.systems.proxies.rules import CLIENT, DropRequest, DropResponse, Hold, Match, Rule
 from reference_impl.wire.apis import Api
-from reference_impl.wire.serve import ServeOptions, serving
+from reference_impl.wire.serve import ServeOptions
+from reference_impl.wire.serving import serving
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from reference_impl.wire.serve import ServeOptions, serving
+from reference_impl.wire.serve import ServeOptions
+from reference_impl.wire.serving import serving
 
 
 @dataclass(frozen=True)
