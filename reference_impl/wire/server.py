@@ -55,6 +55,7 @@ from reference_impl.wire.handled import Handled
 from reference_impl.wire.heavy_lane import BrokerFromLane, HeavyLane
 from reference_impl.wire.host import Host
 from reference_impl.wire.in_flight import InFlight
+from reference_impl.wire.listening import close_listener
 from reference_impl.wire.served_broker import ServedBroker
 
 R = TypeVar("R")
@@ -144,9 +145,8 @@ class Listener:
 
     async def close(self) -> None:
         if self._server is not None:
-            self._server.close()
-            self._server = None
-            await asyncio.sleep(0)  # a connection that was just accepted reaches `_begin`
+            closing, self._server = self._server, None
+            await close_listener(closing)
         await asyncio.gather(*(connection.close() for connection in [*self._open]))
         await asyncio.sleep(0)  # an aborted connection closes its socket before the loop may end
 

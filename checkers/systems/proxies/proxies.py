@@ -28,6 +28,7 @@ from checkers.systems.proxies.active_rules import ActiveRule, ActiveRules, Happe
 from checkers.systems.proxies.connection import Closed, Connection
 from checkers.systems.proxies.rules import Rule
 from model.faults import InputFault
+from reference_impl.wire.listening import close_listener
 
 OPENS_WITHIN_S: Final = 10.0
 ACTS_WITHIN_S: Final = 10.0
@@ -142,6 +143,7 @@ class Proxies:
             task = self._loop.create_task(self._converse(pair, target, reader, writer))
             self._tasks.add(task)
             task.add_done_callback(self._ended)
+            task.add_done_callback(lambda _: writer.transport.abort())  # even if it never ran
 
         server = await asyncio.start_server(accept, *at)
         self._servers.append(server)
@@ -167,9 +169,8 @@ class Proxies:
         except* (Closed, OSError):
             pass  # a rule closed it, an end broke it, or the target does not listen
         finally:
-            for each in (writer, upstream):
-                if each is not None:
-                    each.transport.abort()
+            if upstream is not None:
+                upstream.transport.abort()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
@@ -181,7 +182,7 @@ class Proxies:
 
     async def _end(self) -> None:
         for server in self._servers:
-            server.close()
+            await close_listener(server)
         tasks = [*self._tasks]
         for task in tasks:
             task.cancel()

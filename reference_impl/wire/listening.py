@@ -1,0 +1,24 @@
+"""Closes a listener of asyncio, so that no connection that it accepted loses its protocol.
+
+A connection that is accepted reaches its protocol two turns of the event loop later:
+
+    turn 1   the listening socket is readable: the loop accepts, and starts a task
+    turn 2   the task makes the transport; in Python 3.11 this fails if the server is closed
+    turn 3   the transport calls `connection_made`
+
+If it fails in turn 2, nothing closes the socket, and the client waits forever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+
+async def close_listener(server: asyncio.Server) -> None:
+    """Closes the listener; `connection_made` has been called for each accepted connection."""
+    loop = server.get_loop()
+    for listening in server.sockets:
+        loop.remove_reader(listening.fileno())  # nothing is accepted from now on
+    await asyncio.sleep(0)
+    server.close()
+    await asyncio.sleep(0)

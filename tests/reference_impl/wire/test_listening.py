@@ -1,0 +1,61 @@
+"""A listener that closes in any turn of the event loop in which it also accepts a connection."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import socket
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from reference_impl.wire.listening import close_listener
+
+Close = Callable[[asyncio.Server], Awaitable[None]]
+
+
+class Lost(asyncio.Protocol):
+    """Closes each connection when it begins, as a broker does that goes down."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        transport.abort()
+
+
+async def close_at_once(server: asyncio.Server) -> None:
+    server.close()
+
+
+def leaves_open(close: Close, *, turns: int) -> bool:
+    """Returns whether a client that connects `turns` turns before the close waits forever."""
+
+    async def accept_and_close(client: socket.socket) -> None:
+        server = await asyncio.get_running_loop().create_server(Lost, "127.0.0.1", 0)
+        client.connect(server.sockets[0].getsockname())
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await close(server)
+        await asyncio.sleep(0.01)
+        client.setblocking(False)  # noqa: FBT003
+
+    with socket.socket() as client:
+        asyncio.run(accept_and_close(client))
+        try:
+            client.recv(1)
+        except BlockingIOError:
+            return True
+        except ConnectionResetError:
+            return False
+        return False
+
+
+@pytest.mark.parametrize("turns", range(6))
+def test_a_client_never_waits_for_a_listener_that_has_closed(turns: int) -> None:
+    assert not leaves_open(close_listener, turns=turns)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_listener_that_closes_at_once_can_leave_a_client_waiting() -> None:
+    left = [turns for turns in range(6) if leaves_open(close_at_once, turns=turns)]
+    gc.collect()  # the sockets that are left warn here
+    assert left
