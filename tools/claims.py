@@ -31,7 +31,7 @@ from checkers.sweeping import Judged, Swept, judge
 from checkers.track_record import Caught
 from checkers.track_record import kept as caught
 from model.faults import UnknownName
-from model.specs import VARIANTS, find
+from model.specs import all_variants, find
 from properties.claims.catalogue import CLAIMS
 from properties.claims.claim import Claim, Decider
 from properties.suites.machines.judged import Tally
@@ -143,7 +143,7 @@ def _broken(claim: Claim, decider: Decider, row: Caught) -> Decided:
 
 
 def _line(row: Caught) -> str:
-    (variant,) = (it for it in VARIANTS if (it.spec, it.name) == row.row)
+    (variant,) = (it for it in all_variants() if (it.spec, it.name) == row.row)
     bounds = "".join(f" --set {k}={str(v).lower()}" for k, v in variant.at.items())
     return f"urteil check {row.spec} --variant {row.variant}{bounds} --property {row.breaks}"
 

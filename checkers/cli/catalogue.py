@@ -50,10 +50,10 @@ def bugs() -> Iterator[Listed]:
 def _variants(kind: str) -> Iterator[Listed]:
     from checkers.track_record import kept
     from model.replication.ladder import LADDER
-    from model.specs import VARIANTS
+    from model.specs import all_variants
 
     record = kept()
-    for row in VARIANTS:
+    for row in all_variants():
         if row.kind == kind:
             caught = record.get((row.spec, row.name))
             facts = {

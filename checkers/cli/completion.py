@@ -34,13 +34,13 @@ def _specs(context: click.Context) -> Iterable[str]:
 
 
 def _variants(context: click.Context) -> Iterable[str]:
-    from model.specs import VARIANTS
+    from model.specs import all_variants
 
     spec: Any = context.params.get("spec")
     if spec is None:
         parameters = (one for one in context.command.params if one.name == "spec")
         spec = next((one.get_default(context) for one in parameters), None)
-    return [row.name for row in VARIANTS if spec in (None, row.spec)]
+    return [row.name for row in all_variants() if spec in (None, row.spec)]
 
 
 def _properties(context: click.Context) -> Iterable[str]:
@@ -117,13 +117,13 @@ def _kinds(context: click.Context) -> Iterable[str]:
 
 
 def _explained(context: click.Context) -> Iterable[str]:
-    from model.specs import VARIANTS
+    from model.specs import all_variants
     from properties.claims.catalogue import CLAIMS
     from properties.log_audit.catalogue import CHECKS
 
     return [
         *_specs(context),
-        *(row.name for row in VARIANTS),
+        *(row.name for row in all_variants()),
         *_bugs(context),
         *(claim.id for claim in CLAIMS),
         *_suites(context),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from checkers.track_record import kept
-from model.specs import VARIANTS
+from model.specs import all_variants
 from reference_impl.node.seeded_bugs import SEEDED_BUGS
 
 Row = tuple[str, ...]
@@ -26,7 +26,7 @@ HEAD: Row = (
 
 def rows() -> Iterator[Row]:
     record = kept()
-    for variant in VARIANTS:
+    for variant in all_variants():
         if variant.breaks is not None:
             caught = record.get((variant.spec, variant.name))
             yield (

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import model
 from checkers.explicit.search import explore
 from model.faults import InputFault, UnknownName
 from model.language import SpecError
@@ -52,6 +53,12 @@ def test_find_returns_the_default_or_the_named_variant() -> None:
     assert find("replication").name == "fetch-divergence"
     assert find("replication", "kip-101").breaks == "strong_isr"
     assert find("transactions-abstract", "lax-markers").kind == "bug"
+
+
+def test_the_table_lists_every_package_of_the_model_that_has_variants() -> None:
+    packages = [it for it in Path(model.__file__).parent.iterdir() if (it / "versions.py").exists()]
+    assert {package.name.replace("_", "-") for package in packages} == set(SPECS)
+    assert all(variant.spec == spec for spec in SPECS for variant in variants_of(spec))
 
 
 @pytest.mark.parametrize(

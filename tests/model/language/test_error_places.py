@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from model.language import SpecError
-from model.specs import VARIANTS, find
+from model.specs import all_variants, find
 from model.user_specs import read_whole
 from model.variants import Variant
 
@@ -199,7 +199,7 @@ class Honest(Voting):
     assert mistake in shown or "name 'v' is not defined" in shown
 
 
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: f"{v.spec} {v.name}")
+@pytest.mark.parametrize("variant", all_variants(), ids=lambda v: f"{v.spec} {v.name}")
 def test_methods_that_variants_replace_are_well_formed(variant: Variant) -> None:
     variant.make().check_replaced()
 

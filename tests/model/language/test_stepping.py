@@ -26,12 +26,12 @@ from model.language.actions import Action
 from model.language.interpreter import Interpreter, State, Undefined
 from model.language.rows import SIZE, Row, RowState
 from model.language.stepping import Stepper
-from model.specs import VARIANTS
+from model.specs import all_variants
 from model.variants import Variant
 
 STEPS = 12  # of each walk
 TRIED = 15  # calls in each state
-VERSIONS = [variant for variant in VARIANTS if variant.kind == "version"]
+VERSIONS = [variant for variant in all_variants() if variant.kind == "version"]
 
 
 def after_by_oracle(

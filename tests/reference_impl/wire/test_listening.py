@@ -36,7 +36,7 @@ def leaves_open(close: Close, *, turns: int) -> bool:
             await asyncio.sleep(0)
         await close(server)
         await asyncio.sleep(0.01)
-        client.setblocking(False)  # noqa: FBT003
+        client.setblocking(False)
 
     with socket.socket() as client:
         asyncio.run(accept_and_close(client))

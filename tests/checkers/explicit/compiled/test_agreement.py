@@ -8,7 +8,7 @@ from checkers.explicit.exploration import Budget, Exploration, Progress
 from checkers.explicit.search import explore
 from model.language.interpreter import Interpreter
 from model.replication.actions import TruncateToHighWatermark
-from model.specs import VARIANTS
+from model.specs import all_variants
 from model.variants import Variant
 
 ENOUGH = Budget(states=8_000)
@@ -38,8 +38,8 @@ class Levels(dict[int, tuple[int, int]]):
         return {at: counts for at, counts in self.items() if at <= depth}
 
 
-DEFAULTS = [v for v in VARIANTS if v.default]
-BROKEN = {v.spec: v for v in VARIANTS if v.breaks}
+DEFAULTS = [v for v in all_variants() if v.default]
+BROKEN = {v.spec: v for v in all_variants() if v.breaks}
 
 
 @pytest.mark.parametrize("variant", [*DEFAULTS, *BROKEN.values()], ids=label)
