@@ -6,6 +6,10 @@ of integers. A map of two keys is a function whose values are functions. The ass
 action are EXCEPTs. Assignments in a `for` are one function: for each element it takes the last
 assignment.
 
+In an action, TLC takes a disjunction or `\\E` for a choice of next states and evaluates every
+branch: in `(end = 0) \\/ log[end - 1] ...` it reads `log[-1]`. Such a guard is written
+`guard = TRUE`, which TLC evaluates from left to right, as the engines do.
+
 Simplified: TLC detects an undefined term only where it applies a function outside its domain. A
 value that is assigned outside its sort violates `TypeOK`.
 """
@@ -102,6 +106,25 @@ def flat(variable: str) -> str:
     return variable.replace(".", "_")
 
 
+def branches(n: t.Node) -> bool:
+    """True if TLC would explore the formula as several next states, were it a bare conjunct."""
+    match n:
+        case t.Or():
+            return len(n.of) > 1
+        case t.Exists():
+            return True
+        case t.And():
+            return any(map(branches, n.of))
+        case t.Forall():
+            return branches(n.body)
+        case t.Implies():
+            return branches(n.right)
+        case t.Ite():
+            return branches(n.then) or branches(n.other)
+        case _:
+            return False
+
+
 @dataclass
 class _Module:
     spec: Spec
@@ -180,7 +203,7 @@ class _Module:
         init = self.spec.initial
         self.initially = True
         names = self._named(init.params, {})
-        lines = [self.show(g.formula, names) for g in init.guards]
+        lines = [self._guard(g.formula, names) for g in init.guards]
         lines += [f"{flat(v.name)} = {self._cells(v, init, names)}" for v in self.spec.variables]
         self.initially = False
         opened = f"{self._ranges(init.params, names, 'E')}" if init.params else ""
@@ -191,7 +214,7 @@ class _Module:
         head = _camel(action.name)
         if action.params:
             head += f"({', '.join(names[p.uid] for p in action.params)})"
-        lines = [self.show(g.formula, names) for g in action.guards]
+        lines = [self._guard(g.formula, names) for g in action.guards]
         lines += [
             f"{flat(v.name)}' = {self._assigned(v, action, names)}"
             for v in self.spec.variables
@@ -200,6 +223,10 @@ class _Module:
         same = [flat(v.name) for v in self.spec.variables if v.name not in action.changes]
         lines += [f"UNCHANGED <<{', '.join(same)}>>"] if same else []
         return self._with_remark(action, f"{head} ==\n{self._list(lines)}")
+
+    def _guard(self, n: t.Node, names: Names) -> str:
+        shown = self.show(n, names)
+        return f"({shown} = TRUE)" if branches(n) else shown
 
     def _list(self, lines: Sequence[str]) -> str:
         return "\n".join(f"  /\\ {line}" for line in lines) or "  TRUE"

@@ -2,19 +2,48 @@
 
 The parser reads only the part of TLA+ that the export uses. Where TLC's jar is available, TLC
 checks larger scopes; this parser works everywhere.
+
+A conjunct of an action is explored as TLC explores it (`Tool.getNextStatesApplSwitch`): each
+disjunct, and each element of an `\\E`, is a branch. Every branch is evaluated, and each true one
+generates a state. Everywhere else a formula is evaluated from left to right.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 Env = dict[str, Any]
 Expression = Callable[[Env], Any]
+Ways = Callable[[Env], int]
 TOKEN = re.compile(r"\s*(\d+|\w+'?|/\\|\\/|\\[A-Za-z]+|=>|<=|\|->|\.\.|[-+=#<~()\[\]{},:!])")
+
+
+WAYS = "ways"  # attribute of an expression that TLC splits into branches
+
+
+def split(expression: Expression, ways: Ways) -> Expression:
+    setattr(expression, WAYS, ways)
+    return expression
+
+
+def ways(conjunct: Expression, e: Env) -> int:
+    """Returns how many branches of a conjunct are true; evaluates each one, as TLC does."""
+    counted: Ways | None = getattr(conjunct, WAYS, None)
+    return int(bool(conjunct(e))) if counted is None else counted(e)
+
+
+def all_ways(conjuncts: Iterable[tuple[Expression, Env]]) -> int:
+    """Returns in how many ways all conjuncts are true; stops at the first that is false."""
+    total = 1
+    for conjunct, e in conjuncts:
+        total *= ways(conjunct, e)
+        if not total:
+            break
+    return total
 
 
 @dataclass
@@ -55,19 +84,23 @@ class Parser:
         if not self.takes("=>"):
             return left
         right = self.implication()
-        return lambda e: not left(e) or right(e)
+        return split(lambda e: not left(e) or right(e), lambda e: ways(right, e) if left(e) else 1)
 
     def disjunction(self) -> Expression:
         parts = [self.conjunction()]
         while self.takes("\\/"):
             parts.append(self.conjunction())
-        return parts[0] if len(parts) == 1 else lambda e: any(p(e) for p in parts)
+        if len(parts) == 1:
+            return parts[0]
+        return split(lambda e: any(p(e) for p in parts), lambda e: sum(ways(p, e) for p in parts))
 
     def conjunction(self) -> Expression:
         parts = [self.negation()]
         while self.takes("/\\"):
             parts.append(self.negation())
-        return parts[0] if len(parts) == 1 else lambda e: all(p(e) for p in parts)
+        if len(parts) == 1:
+            return parts[0]
+        return split(lambda e: all(p(e) for p in parts), lambda e: all_ways((p, e) for p in parts))
 
     def negation(self) -> Expression:
         if self.takes("~"):
@@ -127,7 +160,7 @@ class Parser:
             case "[":
                 return self.function()
             case "\\A" | "\\E":
-                return self.quantified(all if token == "\\A" else any)
+                return self.quantified(token)
             case "IF":
                 return self.conditional()
             case "CHOOSE":
@@ -155,14 +188,24 @@ class Parser:
         self.take("\\in")
         return name, self.atom()
 
-    def quantified(self, over: Callable[[Any], bool]) -> Expression:
+    def quantified(self, quantifier: str) -> Expression:
         ranges = self.ranges()
         self.take(":")
         body = self.implication()
         names = [name for name, _ in ranges]
-        return lambda e: over(
-            body({**e, **dict(zip(names, values, strict=True))})
-            for values in product(*(s(e) for _, s in ranges))
+
+        def inner(e: Env) -> Iterator[Env]:
+            for values in product(*(s(e) for _, s in ranges)):
+                yield {**e, **dict(zip(names, values, strict=True))}
+
+        if quantifier == "\\A":
+            return split(
+                lambda e: all(body(x) for x in inner(e)),
+                lambda e: all_ways((body, x) for x in inner(e)),
+            )
+        return split(
+            lambda e: any(body(x) for x in inner(e)),
+            lambda e: sum(ways(body, x) for x in inner(e)),
         )
 
     def conditional(self) -> Expression:
@@ -171,7 +214,10 @@ class Parser:
         then = self.implication()
         self.take("ELSE")
         other = self.implication()
-        return lambda e: then(e) if test(e) else other(e)
+        return split(
+            lambda e: then(e) if test(e) else other(e),
+            lambda e: ways(then if test(e) else other, e),
+        )
 
     def choice(self) -> Expression:
         _, among = self.one_range()
@@ -332,8 +378,9 @@ class Module:
             for names, choices, guard, updates in steps:
                 for choice in choices:
                     env = {**self.sets, **state, **dict(zip(names, choice, strict=True))}
-                    if all(g(env) for g in guard):
-                        generated += 1
+                    taken = all_ways((g, env) for g in guard)
+                    generated += taken
+                    if taken:
                         after = {**state, **{name: value(env) for name, value in updates.items()}}
                         if frozen(after) not in states:
                             states[frozen(after)] = after

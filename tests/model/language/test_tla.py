@@ -28,7 +28,9 @@ from model.language import (
     Temporal,
     action,
     action_property,
+    all_of,
     always_eventually,
+    any_of,
     count,
     eventually_always,
     everything,
@@ -251,3 +253,53 @@ def test_an_independent_reader_of_tla_finds_the_same_states(spec: Spec) -> None:
             formula = read.formula("".join(w[:1].upper() + w[1:] for w in claim.name.split("_")))
             holds = all(formula({**read.sets, **state}) for state in states)
             assert holds == (found.discoveries[claim.name].verdict == "holds")
+
+
+class Tail(Spec):
+    """A reader that compares its last record with a writer's: its guard is a disjunction."""
+
+    end: Offset
+    written: Map[Offset, Bool]
+
+    def scope(s) -> Scope:
+        return {Offset: range(3)}
+
+    @action
+    def write(s) -> None:
+        when((s.end == 0) | s.written[s.end - 1], s.end < 2)
+        s.written[s.end] = any_of()
+        s.end = s.end + 1
+
+    @action
+    def mark(s) -> None:
+        when(implies(s.end != 0, ~s.written[s.end - 1] | (s.end == 1)))
+        s.written[Offset(0)] = all_of()
+
+
+def without_equations(text: str) -> str:
+    """Returns the module as it was before its disjunctive guards were written as equations."""
+    bare = text.replace(" = TRUE)", ")")
+    assert bare != text
+    return bare
+
+
+def test_a_guard_that_tlc_would_split_is_an_equation() -> None:
+    spec = Tail()
+    assert "  /\\ (((end = 0) \\/ written[(end - 1)]) = TRUE)" in module(spec).splitlines()
+    found, read = explore(spec), Module(module(spec), configuration(spec))
+    states, generated = read.explored()
+    assert (len(states), generated) == (found.distinct, found.generated)
+
+
+def test_the_reader_evaluates_every_branch_of_a_bare_disjunction() -> None:
+    """Without the equation, the reader reads `written[-1]`, as TLC does."""
+    with pytest.raises(KeyError):
+        Module(without_equations(module(Tail())), configuration(Tail())).explored()
+
+
+def test_the_reader_generates_a_state_for_each_true_branch() -> None:
+    spec = TINY[1]
+    read = Module(without_equations(module(spec)), configuration(spec))
+    states, generated = read.explored()
+    assert len(states) == explore(spec).distinct
+    assert generated > explore(spec).generated
