@@ -225,7 +225,7 @@ REASONS: Final[tuple[Reason, ...]] = (
     ),
     # ------------------------------------------------------------ ours to fix
     # Kept: no client sends a batch outside the transaction that its own producer has open, and the
-    # leader would have to store an entry for each failed verification (partition/appends says so).
+    # leader would have to store an entry for each failed verification (see partition/verification).
     Reason(
         name="sequence-of-a-failed-verification",
         verdict=Verdict.OURS,

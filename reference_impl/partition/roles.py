@@ -20,7 +20,15 @@ from reference_impl.log.retention import retained
 from reference_impl.node.bugs import Bug
 from reference_impl.node.context import Context, Requester
 from reference_impl.node.step import Effects, StepResult, TimerKind
-from reference_impl.partition import appends, deletions, follower, isr_proposals, leader, reads
+from reference_impl.partition import (
+    appends,
+    deletions,
+    follower,
+    isr_proposals,
+    leader,
+    reads,
+    verification,
+)
 from reference_impl.partition.follower import Follower, become_follower
 from reference_impl.partition.leader import Leader, become_leader, resign
 from reference_impl.protocol.controller import AlteredPartition, PartitionState
@@ -88,7 +96,7 @@ RESPONSE_HANDLERS: Final[Mapping[type, tuple[type, Callable[[Any, Context, int, 
     Fetched: (Follower, follower.on_fetched),
     OffsetOfLeaderEpoch: (Follower, follower.on_epoch_end),
     AlteredPartition: (Leader, isr_proposals.on_altered),
-    AddedPartitionsToTxn: (Leader, appends.on_verified),
+    AddedPartitionsToTxn: (Leader, verification.on_verified),
 }
 TIMER_HANDLERS: Final[Mapping[TimerKind, Callable[[Leader, Context], StepResult[Leader]]]] = {
     TimerKind.WAITS: leader.on_waits_timer,

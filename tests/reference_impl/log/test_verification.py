@@ -13,8 +13,9 @@ from model.vocabulary import (
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
 from reference_impl.node.step import Send, StepResult
 from reference_impl.node.timeouts import Timeouts
-from reference_impl.partition.appends import on_verified, produce, write_marker
+from reference_impl.partition.appends import produce, write_marker
 from reference_impl.partition.leader import Leader, on_waits_timer
+from reference_impl.partition.verification import on_verified
 from reference_impl.protocol.messages import (
     ErrorCode,
     Produce,

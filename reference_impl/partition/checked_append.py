@@ -1,0 +1,210 @@
+"""The checks of a producer's batch, and its append to the leader's log.
+
+    batch -> valid? -> in sequence? -> append -> acks=all? -> wait for the high watermark
+               | no         |
+               v            v
+            error       duplicate
+
+A Produce request with acks=0 gets a response only if it is rejected. The TCP server does not send
+this response, but closes the connection, as Kafka does.
+
+Source: KIP-98, KIP-1228; Partition.appendRecordsToLeader, UnifiedLog.append; docs/kafka-rules.md
+A1, C1.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from model.vocabulary import Offset
+from reference_impl.log.producer_state import (
+    Duplicate,
+    InSequence,
+    Rejected,
+    SequenceCheck,
+    Verification,
+)
+from reference_impl.log.record_batch import Header, stamped
+from reference_impl.log.segment import Batch
+from reference_impl.node.bugs import LOST_EVERY, Bug
+from reference_impl.node.context import Context, Requester
+from reference_impl.node.step import Effects, StepResult
+from reference_impl.partition.leader import Leader, acknowledge, advance_high_watermark, wake_by
+from reference_impl.partition.record_validation import (
+    VALID,
+    BatchError,
+    appendable,
+    batch_error,
+    scanned,
+)
+from reference_impl.partition.waiting import AppendOrigin, WaitingProduce
+from reference_impl.protocol.messages import (
+    ACKS_ALL,
+    ACKS_LEADER,
+    ACKS_NONE,
+    UNKNOWN_OFFSET,
+    ErrorCode,
+    Produce,
+    Produced,
+)
+from reference_impl.protocol.record_facts import RecordFacts
+from reference_impl.protocol.replacing import replace
+
+# Errors of an append whose response has no log start: ReplicaManager.appendToLocalLog.
+WITHOUT_LOG_START: Final = frozenset({
+    ErrorCode.MESSAGE_TOO_LARGE,
+    ErrorCode.CORRUPT_MESSAGE,
+    ErrorCode.INVALID_REQUIRED_ACKS,
+})  # fmt: skip
+
+
+def check_and_append(
+    leader: Leader,
+    context: Context,
+    requester: Requester,
+    request: Produce,
+    batch: Batch,
+    verification: Verification | None = None,
+) -> StepResult[Leader]:
+    """Checks and appends a batch whose transaction, if any, needs no further verification.
+
+    A duplicate is acknowledged with its first offset; an invalid batch is rejected.
+    """
+    facts = _facts(leader, request, batch)
+    error, records = _error(leader, context, request, batch, facts)
+    log_start = UNKNOWN_OFFSET if error in WITHOUT_LOG_START else leader.log.log_start
+    if error is not ErrorCode.NONE:
+        return leader, refusal(requester, error, log_start, records)
+    match _checked(leader, batch.header, verification, context):
+        case Rejected(refused):
+            return leader, refusal(requester, refused, log_start)
+        case Duplicate(known):
+            # A duplicate waits like the original: it may not be replicated yet.
+            appended = AppendOrigin(
+                requester, request.acks, request.timeout_ms, duplicate_ms=known.timestamp_ms
+            )
+            return _await_replication(
+                leader, context, appended, known.base_offset, known.next_offset
+            )
+        case InSequence():
+            return _append_if_valid(leader, context, requester, request, batch, facts)
+
+
+def _facts(leader: Leader, request: Produce, batch: Batch) -> RecordFacts | ErrorCode:
+    """Returns the facts of a client's records (`scan`), or the error if they are invalid.
+
+    Does not read a batch that is too large. A coordinator's batch is valid and gets NONE.
+    """
+    if request.scanned is not None:
+        return request.scanned
+    if request.by_coordinator:
+        return ErrorCode.NONE
+    if batch.header.size > leader.state.log_config.max_message_bytes:
+        return ErrorCode.MESSAGE_TOO_LARGE
+    return scanned(batch)
+
+
+def _error(
+    leader: Leader,
+    context: Context,
+    request: Produce,
+    batch: Batch,
+    facts: RecordFacts | ErrorCode,
+) -> BatchError:
+    """Returns the first error of the checks that need no producer state; `VALID` if there is none.
+
+    First the value of acks is checked, then with acks=all the size of the ISR, then the batch.
+    """
+    if request.acks not in {ACKS_NONE, ACKS_LEADER, ACKS_ALL}:
+        return BatchError(ErrorCode.INVALID_REQUIRED_ACKS)
+    if request.acks == ACKS_ALL and leader.in_sync.below_minimum:
+        # Rejected before anything is written: the broker gives up availability, not durability.
+        return BatchError(ErrorCode.NOT_ENOUGH_REPLICAS)
+    if request.by_coordinator:
+        return VALID
+    return batch_error(batch, facts, leader.state.log_config, context.now_ms)
+
+
+def _checked(
+    leader: Leader, head: Header, verification: Verification | None, context: Context
+) -> SequenceCheck:
+    if Bug.NO_DEDUP in context.bugs:
+        return InSequence()
+    return leader.producers.check_sequence(head, verification)
+
+
+def _append_if_valid(
+    leader: Leader,
+    context: Context,
+    requester: Requester,
+    request: Produce,
+    batch: Batch,
+    facts: RecordFacts | ErrorCode,
+) -> StepResult[Leader]:
+    """Appends the batch, unless it comes from a coordinator that no longer wants the append.
+
+    A coordinator on this broker sends its records to the leader as a batch. The state of the
+    coordinator may change before the append, for example while a transaction is verified.
+    """
+    error = ErrorCode.NONE
+    if request.by_coordinator:
+        error = context.append_error(leader.topic_partition, requester.correlation)
+    if error is not ErrorCode.NONE:
+        return leader, refusal(requester, error)
+    appended = AppendOrigin(requester, request.acks, request.timeout_ms)
+    data = appendable(batch, facts) if isinstance(facts, RecordFacts) else batch.data
+    return write(leader, context, appended, data)
+
+
+def write(
+    leader: Leader, context: Context, appended: AppendOrigin, data: bytes
+) -> StepResult[Leader]:
+    """Appends a valid batch; its sender gets the response now, or when the batch is replicated."""
+    base_offset = leader.log.end_offset
+    batch = Batch.of(stamped(data, base_offset=base_offset, leader_epoch=leader.state.leader_epoch))
+    appends = leader.appends + 1
+    producers = leader.producers.after(batch)
+    if Bug.LOST_APPEND in context.bugs and appends % LOST_EVERY == 0:
+        log = leader.log.leave_hole(batch.header.record_count)
+        leader = replace(leader, log=log, producers=producers, appends=appends)
+        return acknowledge(leader, context, appended, base_offset)
+    log = leader.log.append(
+        batch, before=leader.producers, segment_bytes=leader.state.log_config.segment_bytes
+    )
+    leader = replace(leader, log=log, producers=producers, appends=appends)
+    leader, answered = _await_replication(
+        leader, context, appended, base_offset, batch.header.next_offset
+    )
+    leader, settled = advance_high_watermark(leader, context)
+    return leader, answered + settled
+
+
+def _await_replication(
+    leader: Leader,
+    context: Context,
+    appended: AppendOrigin,
+    base_offset: Offset,
+    next_offset: Offset,
+) -> StepResult[Leader]:
+    at_once = appended.acks != ACKS_ALL or leader.log.high_watermark >= next_offset
+    if at_once or Bug.ACK_BEFORE_REPLICATION in context.bugs:
+        return acknowledge(leader, context, appended, base_offset)
+    deadline_ms = context.now_ms + appended.timeout_ms
+    waiting = WaitingProduce(appended, base_offset, next_offset, deadline_ms)
+    leader = replace(leader, waiting_produces=(*leader.waiting_produces, waiting))
+    return wake_by(leader, deadline_ms)
+
+
+def refusal(
+    requester: Requester,
+    error: ErrorCode,
+    log_start: Offset = UNKNOWN_OFFSET,
+    records: tuple[int, ...] = (),
+) -> Effects:
+    """Returns the effect that sends an error response.
+
+    A request with acks=0 gets this response too. The TCP server does not send it to the client, but
+    closes the connection, as Kafka does.
+    """
+    refused = Produced(error=error, log_start_offset=log_start, record_errors=records)
+    return (requester.reply(refused),)

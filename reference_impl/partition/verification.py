@@ -1,0 +1,156 @@
+"""The verification of a transaction's first batch at the transaction coordinator.
+
+The coordinator must confirm that the transaction contains the partition, or a marker might never be
+written here (a hanging transaction, KIP-890). For a V2 producer the verification also adds the
+partition. Later batches of the producer wait. The guard is the id of the verification request; a
+marker removes it, so a late response appends nothing.
+
+    first batch -> verification request -> response: guard still there? -> check and append
+
+Source: KIP-890; ReplicaManager.handleProduceAppend, UnifiedLog.maybeStartTransactionVerification;
+docs/kafka-rules.md D8.
+Simplified: after a failed verification the leader forgets the lowest sequence number of the batches
+that waited.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from model.vocabulary import NO_PRODUCER_ID
+from reference_impl.log.producer_state import Verification
+from reference_impl.log.record_batch import Header
+from reference_impl.log.segment import Batch
+from reference_impl.node.context import Context, Requester
+from reference_impl.node.step import Effects, Send, StepResult
+from reference_impl.partition.checked_append import check_and_append, refusal
+from reference_impl.partition.leader import Leader, wake_by
+from reference_impl.partition.waiting import PendingVerification
+from reference_impl.protocol.messages import ErrorCode, Produce, Produced
+from reference_impl.protocol.replacing import replace
+from reference_impl.protocol.transactions import AddedPartitionsToTxn, AddPartitionsToTxn
+
+ADDS_AGAIN_AFTER_MS: Final = 20  # add.partitions.to.txn.retry.backoff.ms
+ADDS_AGAIN_WITHIN_MS: Final = 100  # add.partitions.to.txn.retry.backoff.max.ms
+
+
+def needs_verification(leader: Leader, head: Header) -> bool:
+    """Returns True for a transactional batch whose producer has no open transaction here."""
+    is_idempotent = head.producer_id != NO_PRODUCER_ID
+    return is_idempotent and head.is_transactional and not leader.producers.is_open(head)
+
+
+def verify(
+    leader: Leader, context: Context, requester: Requester, request: Produce, head: Header
+) -> StepResult[Leader]:
+    """Sends the verification request to the transaction coordinator; the producer's batches wait.
+
+    The batch is rejected if its producer epoch is stale, the request has no transactional id, or no
+    coordinator is known. Kafka: UnifiedLog.maybeStartTransactionVerification.
+    """
+    known = leader.producers.producers.get(head.producer_id)
+    if known is not None and head.producer_epoch < known.producer_epoch:
+        stale = ErrorCode.INVALID_PRODUCER_EPOCH
+        return leader, refusal(requester, stale)
+    coordinator = context.coordinator_of_transaction(request.transactional_id)
+    if request.transactional_id is None or coordinator is None:
+        no_id = request.transactional_id is None
+        error = ErrorCode.INVALID_TXN_STATE if no_id else ErrorCode.NOT_ENOUGH_REPLICAS
+        return leader, refusal(requester, error)
+    deadline_ms = context.now_ms + context.timeouts.request_timeout_ms
+    question = AddPartitionsToTxn(
+        transactional_id=request.transactional_id,
+        producer_id=head.producer_id,
+        producer_epoch=head.producer_epoch,
+        topic_partitions=(leader.topic_partition,),
+        verify_only=not request.adds_partition,
+    )
+    entry = PendingVerification(
+        producer_id=head.producer_id,
+        producer_epoch=head.producer_epoch,
+        correlation=context.correlation,
+        waiting=((requester, request),),
+        deadline_ms=deadline_ms,
+        question=question,
+        started_ms=context.now_ms,
+    )
+    leader, woken = wake_by(with_unverified(leader, None, entry), deadline_ms)
+    return leader, (Send(coordinator, context.correlation, question), *woken)
+
+
+def on_verified(
+    leader: Leader, context: Context, correlation: int, answer: AddedPartitionsToTxn
+) -> StepResult[Leader]:
+    """Handles the response to a verification: checks, then appends or rejects each waiting batch.
+
+    The guard is the id of the verification request; nothing happens if a marker has removed it. A
+    request that also adds the partition is repeated for some time while markers of the previous
+    transaction are unwritten. Kafka: ReplicaManager.handleProduceAppend.
+    """
+    found = [entry for entry in leader.unverified if entry.correlation == correlation]
+    if not found:
+        return leader, ()
+    (entry,) = found
+    if answer.error is ErrorCode.CONCURRENT_TRANSACTIONS and _is_patient(entry, context):
+        again_ms = context.now_ms + ADDS_AGAIN_AFTER_MS
+        leader = with_unverified(leader, entry, entry._replace(again_ms=again_ms))
+        return wake_by(leader, again_ms)
+    leader = with_unverified(leader, entry, None)
+    if answer.error is not ErrorCode.NONE:
+        return leader, tuple(
+            requester.reply(Produced(error=_produce_error(answer.error, request)))
+            for requester, request in entry.waiting
+        )
+    waiting = [(*one, Batch.of(one[1].batches)) for one in entry.waiting]
+    verification = Verification(
+        lowest_sequence=min(batch.header.base_sequence for _, _, batch in waiting),
+        adds_partition=any(request.adds_partition for _, request in entry.waiting),
+    )
+    effects: Effects = ()
+    for requester, request, batch in waiting:
+        first = verification if needs_verification(leader, batch.header) else None
+        leader, some = check_and_append(leader, context, requester, request, batch, first)
+        effects += some
+    return leader, effects
+
+
+def _is_patient(entry: PendingVerification, context: Context) -> bool:
+    """Returns True if the leader may request again that the partition is added to the transaction.
+
+    This holds for a producer's own request, for a short time after the first attempt.
+    """
+    (_, request), *_ = entry.waiting
+    adds = not entry.question.verify_only and not request.by_coordinator
+    return adds and context.now_ms - entry.started_ms < ADDS_AGAIN_WITHIN_MS
+
+
+def _produce_error(error: ErrorCode, request: Produce) -> ErrorCode:
+    """Returns the error that the producer gets after a failed verification.
+
+    The error makes the producer abort its transaction, retry the batch, or stop.
+    Kafka: AddPartitionsToTxnManager.AddPartitionsToTxnHandler, ReplicaManager.handleProduceAppend.
+    """
+    knows_abortable = request.adds_partition or request.knows_abortable
+    match error:
+        case ErrorCode.INVALID_TXN_STATE if knows_abortable:
+            return ErrorCode.TRANSACTION_ABORTABLE
+        case ErrorCode.INVALID_TXN_STATE:
+            return ErrorCode.INVALID_TXN_STATE
+        case ErrorCode.PRODUCER_FENCED | ErrorCode.INVALID_PRODUCER_EPOCH:
+            return ErrorCode.INVALID_PRODUCER_EPOCH
+        case ErrorCode.CONCURRENT_TRANSACTIONS if request.adds_partition:
+            return ErrorCode.CONCURRENT_TRANSACTIONS
+        case ErrorCode.INVALID_PRODUCER_ID_MAPPING | ErrorCode.INVALID_REQUEST:
+            return error
+        case _:
+            return ErrorCode.NOT_ENOUGH_REPLICAS  # each producer retries it
+
+
+def with_unverified(
+    leader: Leader, old: PendingVerification | None, new: PendingVerification | None
+) -> Leader:
+    """Replaces a pending verification; `old` None adds one, `new` None removes one."""
+    kept = [new if entry is old else entry for entry in leader.unverified]
+    if old is None:
+        kept.append(new)
+    return replace(leader, unverified=tuple(entry for entry in kept if entry is not None))
