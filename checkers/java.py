@@ -93,10 +93,11 @@ def _version(launcher: Path) -> tuple[Path, str] | None:
 
 
 def launcher_home(java: Java, folder: Path, *, python_has_spark: bool = False) -> Path:
-    """Makes the folder a Java home, whose `bin/java` starts Java without Spark's vector module.
+    """Creates a Java home for Spark: a folder with a script `bin/java`; returns the folder.
 
-    If `python_has_spark`, only Spark's launcher gets SPARK_HOME, and workers import the installed
-    pyspark.
+    The script starts the selected Java, and drops the option that adds the vector module. For Spark
+    in local mode, the script also hides SPARK_HOME from every Java except Spark's launcher. Then
+    the Python workers import the installed pyspark, and not the zip below SPARK_HOME.
     """
     launcher = folder / "bin" / "java"
     launcher.parent.mkdir(parents=True)

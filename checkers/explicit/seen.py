@@ -16,7 +16,7 @@ FULL = 0.6  # load factor at which the table doubles
 
 
 class Seen:
-    """A set of 64-bit keys other than 0."""
+    """A set of 64-bit keys; the key 0 is not allowed."""
 
     def __init__(self) -> None:
         self._bits = 16
@@ -24,9 +24,10 @@ class Seen:
         self.count = 0
 
     def add(self, keys: Keys) -> NDArray[np.int64]:
-        """Adds the keys, and returns the rows of the new keys in ascending order.
+        """Adds an array of keys, and returns the indexes of the keys that were not in the set.
 
-        If several rows have the same new key, only one of them is returned.
+        An index is the position of a key in the given array; the indexes ascend. If a new key
+        occurs several times in the array, only one of its indexes is returned.
         """
         while self.count + len(keys) > FULL * len(self._table):
             self._grow()

@@ -1,8 +1,9 @@
 """Random walks for specs that are too large to explore: they find violations but prove nothing.
 
-A walk chooses an enabled action, then its parameters. So an action with many parameters is not
-taken more often. Each time a walk takes an action, the action's weight decreases for the rest of
-the walk. The user may raise the weights of rare actions by name. Equal seeds give equal walks.
+At each step, a walk chooses an enabled action and then its parameters. So an action with many
+parameters is not taken more often than others. Each time a walk takes an action, the action's
+weight decreases for the rest of this walk. The user may raise the weights of rare actions by name.
+Equal seeds give equal walks.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ def simulate(
 ) -> Exploration:
     """Takes random walks until the budget is spent or every property is violated.
 
-    The budget's limit on states limits the steps here. In the result, `distinct` counts the
-    different states reached.
+    The budget's number of states is here the number of steps, counted over all walks. In the
+    result, `distinct` is the number of different states that the walks reached.
     """
     return _Simulation(task, seed, length, weights or {}).run()
 

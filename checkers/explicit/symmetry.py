@@ -1,9 +1,12 @@
 """Symmetry reduction: explores one state of each class of states that differ by a permutation.
 
-The elements of an unordered sort are interchangeable: a permutation of them maps a state to another
-state with the same future, up to the permutation. Only a term that names the least element of the
-sort can break this. A sort is *symmetric* if no action and no claim has such a term. Such a term in
-an initial state does no harm, since the permutation applies to all later states too.
+The elements of an unordered sort, such as brokers, are interchangeable. If a permutation of them
+maps state s to state t, then the behaviours from s and t differ by this permutation only. So one of
+the two states need not be explored.
+
+An action or a claim breaks this if it names the least element of the sort, because a permutation
+may move this element. A sort is *symmetric* if no action and no claim names its least element. The
+initial states may name it: actions and claims still treat a state and its permutations alike.
 
 Symmetry reduction cannot check liveness: a cycle of the reduced graph may not exist in the full
 graph.
@@ -59,10 +62,10 @@ def permutations_of(at: Instance, sorts: Sequence[str]) -> list[Permutation]:
 
 
 def permuted(at: Instance, permutation: Permutation) -> list[tuple[int, list[int]]]:
-    """Returns how a permutation of elements changes each byte of a packed state.
+    """Returns how a permutation of elements moves and changes the bytes of a packed state.
 
-    The result has a pair for each byte: its new position, and a list of new values, indexed by the
-    old value.
+    The result has one pair for each byte, in the order of the bytes. The pair has the byte's new
+    position, and a list with the new value for each old value.
     """
     place = {cell: k for k, (cell, _) in enumerate(at.cells)}
     keys = {v.name: v.keys for v in at.spec.variables}

@@ -32,9 +32,10 @@ class Transition:
 
     @classmethod
     def of(cls, columns: Columns, action: Action, raw: tuple[int, ...]) -> Transition | None:
-        """Returns the transition of an action for the parameter values `raw`.
+        """Returns the transition of an action for one choice of its parameters.
 
-        Returns None if the guard is always defined and false.
+        Each parameter is given as the index of an element in its sort. Returns None if this choice
+        makes the guard a constant that is false: then no state enables the transition.
         """
         env = {p.uid: v for p, v in zip(action.params, raw, strict=True)}
         enabled: Code = 1
@@ -90,7 +91,7 @@ class Table:
         return known
 
     def known(self, op: Op) -> Array | None:
-        """Returns the operation's value if no computation is needed, else None."""
+        """Returns the value of the operation for each state, or None if it is not yet computed."""
         return self.value(op) if op.compute is None else self._known[op.number]
 
     def where(self, code: Code) -> Rows:
@@ -107,9 +108,9 @@ class Table:
 
 
 class Part:
-    """Some rows of a table.
+    """Some states of a table, such as those that enable an action.
 
-    Operations that the table has not cached are computed only for these rows.
+    An operation that the table has not cached is computed only for these states.
     """
 
     def __init__(self, table: Table, rows: Rows) -> None:

@@ -79,7 +79,7 @@ class Transitions:
         )
 
     def path_to(self, node: int) -> list[int]:
-        """Returns the edges of a shortest path from an initial node to a node."""
+        """Returns a shortest path from an initial node to this node, as a list of edge numbers."""
         way: list[int] = []
         while (edge := int(self.came_by[node])) >= 0:
             way.append(edge)
@@ -87,7 +87,12 @@ class Transitions:
         return way[::-1]
 
     def trace(self, start: int, edges: Sequence[int]) -> Trace:
-        """Returns the trace of a path from an initial node."""
+        """Returns the trace of a path: the path's states, and the actions between them.
+
+        The path is a list of edge numbers that begins at an initial node. The first step of the
+        trace is `init` with the state of this node. Each further step has the action of one edge,
+        the parameter values, and the state after it.
+        """
         unpack = self.program.at.unpack
         steps = [Step(action="init", values=(), state=unpack(self.states[start]))]
         for edge in edges:

@@ -1,9 +1,11 @@
 """Finds vacuous parts of a spec: actions never taken, premises never true, witnesses never reached.
 
-If an action is never taken, one conjunct of its guard is the reason: the first that is false in
-every reachable state where the conjuncts before it are true. A claim of the form `premise =>
-conclusion` is vacuous if the premise is never true. A claim about the members of a set is vacuous
-if the set is always empty. One more exploration looks for a state that satisfies each such formula.
+A claim of the form `premise => conclusion` is vacuous if the premise is never true. A claim about
+the members of a set is vacuous if the set is always empty. If an action is never taken, one
+conjunct of its guard is reported: the first that is never true where the conjuncts before it are.
+
+Each of these conditions is a formula. A second exploration of the spec tests every formula on its
+own: is there a reachable state that satisfies it? A formula without such a state is reported.
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ class Empty:
 def vacuous(spec: Spec, found: Exploration, engine: str | None = "numpy") -> list[Empty]:
     """Returns the parts of the spec that no reachable state uses.
 
-    If the exploration is incomplete, or has more than `LARGEST` states, the result is empty.
+    The result is empty if the spec was not explored completely, or if it has more than a million
+    states.
     """
     if not found.exhausted or found.distinct > LARGEST:
         return []
@@ -64,8 +67,8 @@ Candidate = tuple[str, str, t.Node]  # name, message if no state satisfies the f
 def _conjuncts(spec: Spec, names: Sequence[str]) -> Iterator[Candidate]:
     """Yields formulas that show why an action is never taken.
 
-    An action whose guard has the conjuncts a, b, c has the formulas a; a and b; a and b and c. The
-    first that no reachable state satisfies ends with the conjunct to report.
+    For a guard with the conjuncts a, b and c, the formulas are: `a`; `a and b`; `a and b and c`.
+    The first formula that no reachable state satisfies ends with the conjunct to report.
     """
     for action in spec.actions:
         if action.name in names:

@@ -1,8 +1,8 @@
 """Audits log directories in this process, and defines what all audit engines share.
 
-First, the checks that need only one topic partition run for each topic partition
-(`partition_checks`). Then the checks that need several run on the collected rows
-(`cross_partition`).
+The first checks need only one topic partition, and run on each of them (`partition_checks`). They
+report violations, and collect data such as the open transactions. Then the checks that compare
+topic partitions run on the collected data (`cross_partition`).
 """
 
 from __future__ import annotations
@@ -33,10 +33,11 @@ Outcome = Literal["holds", "violated", "undecided", "nothing checked"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """The verdict on one check.
+    """The verdict on one check, and its violations: one row for each.
 
-    It is `violated` if any row is found, even if the row is permitted. `observations` counts the
-    observations that could have shown a violation.
+    With at least one row the verdict is `violated`. Some violations are permitted, such as an
+    incomplete last batch after a crash of the broker. They count here as violations; the verdict on
+    the whole audit ignores them. `observations` is the number of things that were checked.
     """
 
     check: Check
@@ -61,7 +62,11 @@ class Audit:
 
     @property
     def verdict(self) -> Outcome:
-        """Returns the verdict on all checks together; permitted rows do not count as violations."""
+        """Returns the verdict on all checks together; it ignores permitted violations.
+
+        The first that applies: `violated` if a violation is not permitted; `nothing checked` if no
+        batch was read; `undecided` if a check is undecided; else `holds`.
+        """
         if any(d.verdict == "violated" and not d.permitted for d in self.decisions):
             return "violated"
         if not self.batches:
@@ -79,13 +84,13 @@ class Engine(Protocol):
     """Runs the checks of every topic partition, in this process or on Spark."""
 
     def judged(self) -> pa.Table:
-        """Checks each topic partition; returns a table with the findings of each check."""
+        """Checks each topic partition on its own; returns a table of results."""
         ...
 
     def compared(self, suspects: pa.Table) -> pa.Table:
         """Returns a table of the records that differ between replicas.
 
-        `suspects` has the batches whose records are compared.
+        The argument is a table of batches that differ; only their records are compared.
         """
         ...
 
@@ -103,7 +108,7 @@ def audit(
 
 
 def audit_of(dirs: LogDirs, engine: Engine, chosen: Sequence[Check]) -> Audit:
-    """Audits log directories that were already read, by any engine."""
+    """Audits log directories whose files are already listed, on any engine."""
     found = engine.judged() if dirs.logs else FOUND.empty_table()
     batches = unpacked(found, "batches").observations
     everything = _everything(dirs, engine, found) if batches else {}

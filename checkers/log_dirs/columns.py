@@ -117,7 +117,10 @@ class Log:
 
     @cached_property
     def end(self) -> tuple[int, int, str]:
-        """Returns the log end offset, and the byte and segment at which the last batch ends."""
+        """Returns where the log ends: the log end offset, the byte and the segment file.
+
+        For a log without batches, these are the base offset and byte 0 of the newest segment.
+        """
         batches = np.flatnonzero(self.is_batch)
         if not len(batches):
             return self.newest_base, 0, self.metadata.segments[-1]
@@ -126,17 +129,18 @@ class Log:
         return int(self.last[last]) + 1, position, str(self.names[self.segment[last]])
 
     def by_producer(self, rows: Ints) -> Ints:
-        """Returns the row numbers of the batches that have a producer id, grouped by producer id.
+        """Returns those of the given batches that have a producer id, sorted by producer id.
 
-        The row numbers of one producer are in log order.
+        Batches are given and returned as row numbers. Those of one producer stay in log order.
         """
         rows = rows[self.of["producer_id"][rows] >= 0]
         return rows[np.argsort(self.of["producer_id"][rows], kind="stable")]
 
     def successive(self, rows: Ints) -> tuple[Ints, Ints]:
-        """Returns the pairs of consecutive batches of a producer, as two arrays of row numbers.
+        """Returns each pair of consecutive batches of the same producer, as two arrays.
 
-        The first array has the earlier batch of each pair, the second array the later one.
+        The first array has the row number of the earlier batch of each pair, the second array that
+        of the later batch.
         """
         rows = self.by_producer(rows)
         same = self.of["producer_id"][rows[1:]] == self.of["producer_id"][rows[:-1]]
@@ -152,9 +156,11 @@ class Log:
         }
 
     def rows(self, row: type[Location], at: Ints, **more: npt.NDArray[Any] | list[str]) -> pa.Table:
-        """Returns a table with the locations of some batches, and the columns `more`.
+        """Returns a table with one row for each of some batches: its location and further columns.
 
-        `at` has the row numbers of the batches. `row` is the dataclass with the table's columns.
+        A location is a topic partition, offset, replica, segment and byte. The caller gives the
+        numbers of the batches in this log, the values of the further columns, and a dataclass whose
+        fields are the columns of the table.
         """
         return pa.table({**self.place(at), **more}, schema=row_schema(row))
 

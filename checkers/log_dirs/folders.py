@@ -56,7 +56,11 @@ class UnreadableLogDir(InputFault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """A segment file, with the numbers of its topic partition and of its log in a `LogDirs`."""
+    """A segment file of a log; a log is one replica of a topic partition.
+
+    The numbers of its topic partition, of its log and of the segment itself are indexes in the
+    tuples of a `LogDirs`.
+    """
 
     path: Path
     partition: int
@@ -66,7 +70,11 @@ class Segment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partition:
-    """A topic partition, with the index ranges of its logs and segments."""
+    """A topic partition, with the numbers of its logs and of their segments.
+
+    A log is one replica of the partition. The numbers are indexes in the tuples of a `LogDirs`,
+    where the logs of one partition are adjacent, and so are its segments.
+    """
 
     name: str
     logs: range
@@ -77,7 +85,7 @@ class Partition:
 class LogDirs:
     """All logs and segments, ordered by topic partition, replica and offset.
 
-    A log, segment or topic partition is numbered by its index in this object.
+    The number of a log, segment or topic partition is its index in the tuple here.
     """
 
     logs: tuple[LogMetadata, ...]

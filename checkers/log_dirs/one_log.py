@@ -21,7 +21,10 @@ from properties.log_audit.replicas import BeyondEnd
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """The rows that a check found, and the number of observations that it made."""
+    """The result of one check: its violations, one row for each, and how much it checked.
+
+    `observations` is the number of things that were checked, such as batches.
+    """
 
     check: str
     observations: int
@@ -29,7 +32,7 @@ class Found:
 
 
 def integrity(log: Log) -> Iterator[Found]:
-    """Yields the findings of five checks of a log's bytes.
+    """Yields the results of five checks of a log's bytes.
 
     Two checks find bytes that form no batch. The other three find batches with a wrong checksum,
     with malformed records, or in an old format.
@@ -57,9 +60,9 @@ def integrity(log: Log) -> Iterator[Found]:
 
 
 def offsets(log: Log, cleaned_to: int) -> Iterator[Found]:
-    """Yields the findings about offsets that do not ascend, and about gaps.
+    """Yields the results of two checks: offsets that do not ascend, and gaps between offsets.
 
-    Gaps below the offset `cleaned_to` are not reported, because compaction leaves gaps there.
+    Below the offset up to which the log was compacted, gaps are normal and not reported.
     """
     named = np.array([int(name.partition(".")[0]) for name in log.names], np.int64)
     least = np.maximum(named[log.segment], np.where(log.joined, log.next_offset, 0))
@@ -78,7 +81,11 @@ def offsets(log: Log, cleaned_to: int) -> Iterator[Found]:
 
 
 def leader_epochs(log: Log) -> Iterator[Found]:
-    """Yields the findings about leader epochs that decrease, or that differ from the checkpoint."""
+    """Yields the results of two checks of the batches' leader epochs.
+
+    The first finds epochs that decrease. The second finds epochs that differ from the file
+    `leader-epoch-checkpoint`.
+    """
     epoch = log.of["leader_epoch"]
     with_epoch = log.sound[epoch[log.sound] >= 0]
     one, two = with_epoch[:-1], with_epoch[1:]
@@ -106,7 +113,8 @@ def leader_epochs(log: Log) -> Iterator[Found]:
 def end(log: Log) -> Found:
     """Checks that the log reaches at least to its checkpointed high watermark.
 
-    If the log is long enough, or no high watermark was checkpointed, the finding has no rows.
+    The result has one row if the log is too short. It has none if the log is long enough, or if no
+    high watermark was checkpointed.
     """
     high_watermark = log.metadata.high_watermark
     offset, position, segment = log.end

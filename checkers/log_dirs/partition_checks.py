@@ -2,7 +2,8 @@
 
 Each replica is checked on its own and against the others. `check_partition` reads the record
 batches. `compare_records` reads the records of batches that differ between replicas. Both return a
-table with the schema FOUND: one row for each check, with its findings.
+table with the schema FOUND. A row of it is the result of one check: the check's name, the number of
+things that were checked, and the violations as an embedded table.
 
 Simplified: the batches of one topic partition, but not its records, must fit into memory: about 200
 bytes for each batch while they are checked.
@@ -31,10 +32,10 @@ FOUND: Final = pa.schema(
 
 
 def check_partition(partition: int, rows: pa.Table, dirs: LogDirs) -> pa.Table:
-    """Returns the findings of all checks of a topic partition in all replicas: a row per check.
+    """Runs all checks of one topic partition on its record batches; returns a table of results.
 
-    `rows` are the partition's record batches. The table also has the input of later checks, such as
-    open transactions.
+    A check of a single log has one row for each replica. The other checks have one row. Further
+    rows are the input of later checks, such as the open transactions of the partition.
     """
     logs = _logs(partition, rows, dirs)
     cleaned = [n.log.metadata.cleaned_to for n in logs]
@@ -80,9 +81,10 @@ def _of_one_log(log: Log, cleaned_to: int) -> Iterator[Found]:
 
 
 def compare_records(partition: int, rows: pa.Table, suspects: pa.Table, dirs: LogDirs) -> pa.Table:
-    """Returns a table with the records that differ between replicas.
+    """Returns the records of one topic partition that differ between its replicas, as a table.
 
-    `suspects` has the batches that differ, and `rows` has their records.
+    One argument has the batches that differ, for all topic partitions. Another has the records of
+    these batches.
     """
     its = suspects.filter(pa.array(suspects["partition"].to_numpy() == partition))
     return _packed([replicas.compare_suspects(rows, its, dirs)])
@@ -107,7 +109,10 @@ def _stream(rows: pa.Table) -> bytes:
 
 
 def unpacked(found: pa.Table, check: str) -> Found:
-    """Returns the findings of one check from all topic partitions as one table."""
+    """Returns the result of one check for all topic partitions together.
+
+    The violations are joined to one table, and the numbers of things checked are added.
+    """
     its = found.filter(pa.array(found["check"].to_numpy(zero_copy_only=False) == check))
     streams = (pa.ipc.open_stream(rows).read_all() for rows in its["rows"].to_pylist())
     tables = [table for table in streams if table.num_columns]

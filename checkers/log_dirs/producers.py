@@ -43,7 +43,7 @@ CLOSINGS: Final = pa.schema([*list(OPEN)[:7], ("marker", pa.int64())])
 
 
 def sequences(log: Log) -> Iterator[Found]:
-    """Yields the findings about missing and about repeated sequence numbers."""
+    """Yields the results of two checks: missing and repeated sequence numbers of producers."""
     of, sound = log.of, log.sound if log.metadata.is_sequenced else log.sound[:0]
     numbered = sound[of["base_sequence"][sound] >= 0]
     one, two = log.successive(numbered)
@@ -70,7 +70,7 @@ def sequences(log: Log) -> Iterator[Found]:
 
 
 def epochs(log: Log) -> Iterator[Found]:
-    """Yields the findings about producer epochs and coordinator epochs that decrease."""
+    """Yields the results of two checks: producer epochs and coordinator epochs that decrease."""
     of = log.of
     one, two = log.successive(log.sound)
     down = of["producer_epoch"][two] < of["producer_epoch"][one]
@@ -103,10 +103,10 @@ def epochs(log: Log) -> Iterator[Found]:
 
 
 def transactions(log: Log) -> Iterator[Found]:
-    """Yields the findings about missing markers and about repeated markers.
+    """Yields the results of two checks: missing and repeated transaction markers.
 
-    The last result is input for a later check: the markers that close records of an earlier
-    producer epoch.
+    A third result is input for a later check: the markers whose producer epoch is larger than that
+    of the records that they close.
     """
     of = log.of
     one, two = log.successive(log.sound)
@@ -151,10 +151,10 @@ def transactions(log: Log) -> Iterator[Found]:
 
 
 class _Runs:
-    """The rows of each producer, divided into runs of consecutive rows.
+    """The batches of each producer in log order, divided into runs.
 
-    A new run begins after each transaction marker, and where the number in `cuts` changes: `cuts`
-    has a number for each row.
+    The caller gives a number to each batch of the log. A producer's run ends where this number
+    changes, and after each transaction marker.
     """
 
     def __init__(self, log: Log, cuts: Ints) -> None:
@@ -171,7 +171,10 @@ class _Runs:
 
 
 def open_at_end(log: Log) -> Found:
-    """Returns the transactions that are open at the end of the log."""
+    """Returns the transactions that are open at the end of the log, one row for each.
+
+    A row locates the transaction's first batch. This is input for a later check.
+    """
     runs = _Runs(log, np.zeros(len(log.base), np.int64))
     producers = log.of["producer_id"][runs.rows]
     is_last = np.append(producers[1:] != producers[:-1], True)[: len(producers)]

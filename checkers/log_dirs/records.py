@@ -30,9 +30,9 @@ LONG_BYTES: Final = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Records:
-    """The records of batches, in order; a malformed batch has no records here.
+    """The records of many batches, in the order of the batches; malformed batches are left out.
 
-    Byte positions are indexes in the parsed data. A null key or value has the length -1.
+    Every position is an index in the parsed bytes. A null key or value has the length -1.
     """
 
     malformed: Flags  # of each batch
@@ -50,9 +50,9 @@ class Records:
 def parsed(data: bytes, starts: Ints, ends: Ints, counts: Ints, last_deltas: Ints) -> Records:
     """Parses many batches at once; returns their records, and which batches are malformed.
 
-    The arrays have an element for each batch: its byte range, its record count, and the offset
-    delta of its last record. A batch is also malformed if its offset deltas do not ascend, or if
-    one exceeds that of the last record.
+    Each argument after the bytes is an array with one element per batch: where the batch's records
+    begin, where they end, how many there are, and the offset delta of the last one. The batch is
+    malformed if its bytes contradict these numbers, or if its offset deltas do not ascend.
     """
     malformed: Flags = (counts < 0) | (last_deltas < 0) | (counts > (ends - starts) // SMALLEST)
     batches = _Batches(data, starts, ends, np.where(malformed, 0, counts), malformed)
@@ -114,9 +114,10 @@ class _Batches:
 
 
 def _varints(view: Bytes, at: Ints, longest: int) -> tuple[Ints, Ints, Flags]:
-    """Decodes the zigzag-encoded numbers that begin at the positions `at`.
+    """Decodes one varint at each of the given byte positions, in zigzag encoding.
 
-    Returns the numbers, the positions after them, and a mask of the invalid ones.
+    Returns three arrays with one element per position: the number, the position after it, and
+    whether the varint is invalid.
     """
     last = len(view) - 1
     byte = view[np.minimum(at, last)]

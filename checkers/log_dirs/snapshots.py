@@ -22,7 +22,7 @@ CHECK: Final = "producer-snapshot"
 def producer_snapshot(log: Log) -> Found:
     """Checks that the newest producer snapshot agrees with the log below the snapshot's offset.
 
-    The finding has a row for each field of a producer that differs.
+    The result has one row for each field of a producer's state that differs.
     """
     faults: list[SnapshotFault] = []
     snapshot, rows = log.metadata.snapshot, _below(log)
@@ -52,9 +52,10 @@ def producer_snapshot(log: Log) -> Found:
 
 
 def _below(log: Log) -> Ints:
-    """Returns the rows of the contiguous batches that end at the snapshot's offset.
+    """Returns the unbroken series of batches that ends just below the snapshot's offset.
 
-    If no batch ends at this offset, the result is empty.
+    The batches are row numbers of the log, in log order. They are sound, adjacent and without an
+    offset gap. If no batch ends at the snapshot's offset, the result is empty.
     """
     offset = -1 if log.metadata.snapshot is None else log.metadata.snapshot.offset
     rows: Ints = log.sound

@@ -1,7 +1,8 @@
 """Processes that send one record after another; each send is one operation of the history.
 
-Several processes share a producer. So a request has several records, and several requests are in
-flight.
+A process waits for the answer to a send before it sends its next record. But two processes share
+each producer. So the producer can put records of both into one request, and can have several
+requests in flight.
 """
 
 from __future__ import annotations
@@ -74,8 +75,8 @@ def send_all(
 ) -> None:
     """Sends `count` records one after another, each to a random partition.
 
-    Stops early if sends with an unknown outcome have taken too long in total: then a part of the
-    cluster is down.
+    Stops early when sends with an unknown outcome have taken 60 seconds in total: a part of the
+    cluster is probably down.
     """
     process = shared.new_process()
     unanswered_s = 0.0

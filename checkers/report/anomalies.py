@@ -1,8 +1,9 @@
 """The analysis of a history as text for a terminal.
 
-For each anomaly that occurs, the text has the worst rows, each with an explanation, and the number
-of rows left out. The table of verdicts follows in the terminal. Times count from the first
-invocation of the history.
+A row is one violation of an anomaly. For each anomaly that occurs, the text has its worst rows,
+each with an explanation, and the number of rows left out. The anomaly itself defines how severe a
+row is. Times count from the first invocation of the history. The table of verdicts is not part of
+this text.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ SHOWN_VERBOSE: Final = 32  # as many as an analysis keeps
 
 
 def explained(analysis: Analysis, *, verbose: bool = False) -> str:
-    """Returns the analysis as text: the worst 8 rows of each anomaly, or 32 if verbose."""
+    """Returns the analysis as text: a summary, then each anomaly that occurs.
+
+    An anomaly is shown with its 8 most severe violations, or 32 if verbose.
+    """
     limit = SHOWN_VERBOSE if verbose else SHOWN
     paragraphs = [
         "\n".join(_summary(analysis)),

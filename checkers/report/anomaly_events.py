@@ -1,6 +1,6 @@
-"""The verdict on an anomaly as an event, and its rows as a Parquet file.
+"""The verdict on an anomaly as an event, and its violations as a Parquet file.
 
-Anomalies are those of histories and of log directories.
+Here a check of log directories also counts as an anomaly, besides the anomalies of histories.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Described(Protocol):
-    """An anomaly of histories, or a check of log directories, as its catalogue describes it."""
+    """The texts of the catalogue about an anomaly of histories or a check of log directories."""
 
     @property
     def id(self) -> str: ...
@@ -60,9 +60,10 @@ def undecided(
 
 
 def keep_rows(tables: Mapping[str, pa.Table], folder: Path, name: str) -> dict[str, str]:
-    """Writes each table that has rows to the file `folder/name/ANOMALY.parquet`.
+    """Writes the violations of each anomaly to a file `FOLDER/NAME/ANOMALY.parquet`.
 
-    `tables` has the rows of each anomaly. Returns the path of each file, relative to `folder`.
+    An anomaly without violations has no file. Returns the path of each file relative to FOLDER, by
+    anomaly.
     """
     import pyarrow.parquet as pq
 

@@ -97,10 +97,10 @@ def _table(writer: Writer, spec: Spec, discovery: Discovery) -> Iterator[str]:
 
 
 def _end(discovery: Discovery) -> str:
-    """Returns the text after the last step: how the trace ends.
+    """Returns the text that is printed after the last step, about how the trace ends.
 
-    `here`: the last state violates the property. `for ever`: the behaviour stays in the last state.
-    Otherwise the text names the step to which the trace loops back.
+    It is `here` if the last state violates the property, and `for ever` if the behaviour stays in
+    the last state. Else the trace loops back to an earlier step: `as after step 3, and so on`.
     """
     if discovery.loop is None:
         return "here"

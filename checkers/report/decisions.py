@@ -10,10 +10,11 @@ MARKS = {"holds": "✓", "violated": "✗", "undecided": "?"}
 
 
 def judged(decision: Decision, *, by_expectation: bool) -> Verdict:
-    """Returns the verdict on which the exit code depends.
+    """Returns the verdict that counts for the exit code.
 
-    A permitted violation counts as `holds`. With `by_expectation`, an expected verdict counts as
-    `holds` and an unexpected one as `violated`.
+    By default this is the verdict of the decision, but a permitted violation counts as `holds`. If
+    the run is judged by expectations and the decision has one, only the expectation counts: the
+    expected verdict counts as `holds`, and any other verdict as `violated`.
     """
     if by_expectation and decision.expected is not None:
         return "holds" if decision.verdict == decision.expected else "violated"
@@ -26,10 +27,10 @@ def claim(decision: Decision) -> str:
 
 
 def heading(decision: Decision) -> str:
-    """Returns the heading of the group to which reports add the decision.
+    """Returns the heading under which reports list the decision.
 
-    For a property, it has the spec, engine, number of states, seconds and constants. For an
-    anomaly, it has the input and its kind.
+    For an anomaly: the analysed input, and its kind, such as a history. For a property: the spec,
+    the engine, the number of states, the seconds and the constants.
     """
     if isinstance(decision, AnomalyDecided):
         return f"{decision.history} · {decision.input_kind}"

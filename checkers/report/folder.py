@@ -26,7 +26,8 @@ class RunFolder:
     """A folder like `runs/2026-11-21T0142-c3f1`, which contains everything about one run.
 
     It has run.json (command, seed, versions), events.ndjson (every event), and a file for each
-    counterexample or table of rows. When the run ends, report.html is added if there are verdicts.
+    counterexample and for each table of violations. If the run has verdicts, report.html is added
+    at its end.
     """
 
     path: Path
@@ -67,7 +68,10 @@ class RunFolder:
             write_report(self.path)
 
     def drop_if_bare(self) -> None:
-        """Removes the folder if it contains no evidence."""
+        """Removes the folder if it contains nothing but run.json, events.ndjson and report.html.
+
+        A folder with a counterexample, a table of violations or any other file is kept.
+        """
         files = [*self.path.iterdir()]
         if {file.name for file in files} <= OWN:
             for file in files:

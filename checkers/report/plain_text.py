@@ -37,10 +37,10 @@ def register() -> None:
 
 
 def _plain(fault: UnicodeError) -> tuple[str, int]:
-    """Replaces the characters that the terminal's encoding lacks; unknown ones become `?`.
+    """Replaces characters that the terminal's encoding lacks by those of the table `PLAIN`.
 
-    This is an error handler of Python's `codecs`: it returns the replacement, and the position at
-    which encoding continues.
+    A character that is not in the table becomes `?`. This is an error handler of Python's `codecs`:
+    it returns the replacement, and the position at which encoding continues.
     """
     if not isinstance(fault, UnicodeEncodeError):
         raise fault

@@ -1,8 +1,8 @@
-"""Displays progress on stderr: one live line on a terminal, a line for each stage in a log.
+"""Displays progress on stderr: one live line on a terminal, or lines of text in a log.
 
-A live line is redrawn a few times a second and erased at the end. A log gets one line when a stage
-begins, and another every 30 seconds while the stage lasts. It gets no line in the first second, and
-at most one line per second.
+The live line is redrawn a few times a second and erased at the end. In a log, each stage has one
+line when it begins, and another every 30 seconds while it lasts. But a log never has two lines
+within a second, and none in the first second of a run. So a short stage may have no line.
 """
 
 from __future__ import annotations

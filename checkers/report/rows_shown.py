@@ -1,8 +1,8 @@
-"""The worst rows of an anomaly as events: their text, and the operations for a timeline.
+"""The most severe violations of an anomaly as events: their text, and operations for a timeline.
 
-The timeline shows the operations of the row and a few others near in time, preferably with a key of
-the row. A poll may return a thousand records, so an operation's text has only the records that
-concern the row.
+A row is one violation. Its timeline shows the operations that the row names. It also shows a few
+operations with close operation numbers; those that use a key of the row come first. A poll may
+return a thousand records, so an operation's text has only the records that concern the row.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ def faults_shown(faults: Iterable[Fault], analysis: Analysis) -> tuple[FaultShow
 def rows_shown(
     analysis: Analysis, decision: Decision, history: str, faults: Sequence[FaultShown] = ()
 ) -> Iterator[RowShown]:
-    """Yields an event for each of the worst rows of an anomaly, the worst row first.
+    """Yields an event for each of the 32 most severe violations of an anomaly, the worst first.
 
-    The first events also have the operations and the faults to draw.
+    The first 8 events also have the operations and the injected faults to draw on a timeline.
     """
     operations = since_start(analysis)
     for number, row in enumerate(decision.worst, 1):
@@ -82,7 +82,10 @@ def rows_shown(
 
 
 def _edges(row: Row) -> Iterator[EdgeShown]:
-    """Yields the edges of a cycle, each with its reason; yields nothing for other rows."""
+    """Yields the edges of the cycle that a violation consists of, each with its reason.
+
+    Yields nothing if the violation is not a cycle.
+    """
     if not isinstance(row, Cycle):
         return
     for step in steps(row):
@@ -97,7 +100,7 @@ def _edges(row: Row) -> Iterator[EdgeShown]:
 
 
 def _operations_near(row: Row, operations: Mapping[int, Operation]) -> tuple[OperationShown, ...]:
-    """Returns the operations of a row and those nearest to them, ordered by invocation."""
+    """Returns the operations of a violation, and others near them, ordered by invocation time."""
     about = _About.of(row)
     marked = [op for op in dict.fromkeys(row.ops[:NAMED]) if op in operations]
 
@@ -148,13 +151,19 @@ class _About:
         return not self.keys or any(micro.key in self.keys for micro in operation.did)
 
     def text(self, operation: Operation) -> str:
-        """Returns the operation in the notation of histories, limited to what concerns the row."""
+        """Returns an operation in the notation of histories, with the relevant records only.
+
+        A record is relevant if it has a key of the row; best also a value or offset of the row.
+        """
         micros, more = self._of_concern(operation)
         text = cut(show(replace(operation, did=micros)), LONGEST)
         return f"{text}  (and {more:,} more)" if more else text
 
     def brief(self, operation: Operation) -> str:
-        """Returns the operation in a few words; without the key if the row names only one key."""
+        """Returns an operation in a few words, such as `poll k=a@5`.
+
+        The key is left out if the row names only one key.
+        """
         micros, more = self._of_concern(operation)
         ended = operation.outcome if operation.completed_ns is not None else "never"
         parts = [

@@ -99,7 +99,11 @@ def _results(finding: Finding, ids: Sequence[str]) -> Iterator[dict[str, Any]]:
 
 
 def _location(decision: Decision) -> dict[str, Any]:
-    """Returns the location of a decision: the input file if there is one, else a name."""
+    """Returns the SARIF location of a decision.
+
+    It is a file if the input is one history file or a spec's `.py` file. Else it is a name: of the
+    history, of the kind of input, or of the spec and its variant.
+    """
     if isinstance(decision, AnomalyDecided):
         if decision.is_one_file:
             return _file(decision.history or "history")

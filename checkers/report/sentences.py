@@ -1,7 +1,9 @@
-"""Prints a formula as a sentence about one state: variables with values, elements by name.
+"""Prints a formula as a sentence about one state of a spec.
 
-`offset < log.end_offset[member]` becomes `0 < log[b1].end_offset 0`. Membership is written `b1 ∈
-replica[b0].isr`. A formula without a short sentence is printed as in the spec.
+A state variable is followed by its value. A parameter or bound variable is replaced by its value.
+So if `offset` is 0, `member` is b1 and the log end offset of b1 is 7, then the formula
+`offset < log.end_offset[member]` becomes `0 < log[b1].end_offset 7`. Membership is written
+`b1 ∈ replica[b0].isr`. A formula without a short sentence is printed as in the spec.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from model.language.values import Writer
 class Sentences:
     """Prints formulas as sentences about one state of a spec.
 
-    `bindings` has the values of parameters and bound variables. `names` has the names that the spec
+    It has the state, the values of parameters and bound variables, and the names that the spec
     gives to terms.
     """
 
@@ -79,7 +81,10 @@ class Sentences:
         return self.writer.place(n.variable.name, [self._value(k) for k in n.keys])
 
     def _equal(self, left: t.Node, right: t.Node, verb: str) -> str:
-        """Returns an equality as text, the variable first: `request[1].leader is b0`."""
+        """Returns an equality as text: `request[1].leader b2 is not b0`.
+
+        The state variable comes first. Its value is left out if both sides are equal.
+        """
         if left.sort == t.BOOL:
             return f"({self.sentence(left)}) {verb} the same as ({self.sentence(right)})"
         if isinstance(left, t.Some | t.Local | t.Const | t.Least) and isinstance(right, t.Get):

@@ -87,8 +87,8 @@ class Terminal:
 def table(decisions: Sequence[Decision], *, verbose: bool = False) -> str:
     """Returns the verdicts as a table: a heading for each input or spec, a line for each claim.
 
-    Anomalies that no observation could have shown share one line. So do anomalies that do not
-    occur, if there are many, unless `verbose`.
+    Anomalies that no observation could have shown share one line. If more than 4 other anomalies do
+    not occur, they share another line, unless the table is verbose.
     """
     lines: list[str] = []
     parts = [
@@ -116,7 +116,9 @@ def table(decisions: Sequence[Decision], *, verbose: bool = False) -> str:
 class _Part:
     """The verdicts under one heading of the table, in three groups.
 
-    Each verdict in `single` has its own line. All verdicts of another group share a line.
+    Each verdict of `single` has its own line. Anomalies that do not occur may be in `holding`, and
+    share one line. Anomalies that no observation could have shown are in `unobserved`, and share
+    another line.
     """
 
     single: Sequence[Decision]
@@ -134,7 +136,7 @@ class _Part:
 
 
 def _holds(decision: Decision) -> bool:
-    """Returns whether an anomaly does not occur, as expected."""
+    """Returns True if the decision is on an anomaly that does not occur, as expected."""
     return isinstance(decision, AnomalyDecided) and verdict(decision) == "holds"
 
 
