@@ -107,7 +107,8 @@ class Discovery:
     """The verdict on one property, with a shortest trace if violated, or the reason if undecided.
 
     The trace of a violated liveness property is a lasso: the steps after step `loop` repeat
-    forever. If `loop` is the last step, the behaviour stays in the last state forever.
+    forever. If `loop` is the last step, the behaviour stays in the last state forever. The steps up
+    to the loop are the fewest, but the loop may not be the shortest.
     """
 
     claim: Claim | Liveness

@@ -72,18 +72,38 @@ class Fairness:
             resting[instance.enabled] = False
         return resting
 
-    def reaching(self, ends: Mask, within: Mask) -> Mask:
-        """Returns a mask of the nodes from which a path leads to a node of `ends`.
+    def path(self, begun: Mask, within: Mask, ends: Mask) -> list[int] | None:
+        """Returns the edges of a shortest path to a node of `ends`; None if there is no path.
 
-        Both parameters are masks of nodes; the path stays inside `within`.
+        All parameters are masks of nodes. The path starts in an initial node, visits a node of
+        `begun`, and stays in `within` from there on. It is empty if an initial node is in all three
+        masks, so its first node is then the least such node.
         """
-        source, target = self.graph.source, self.graph.target
-        kept = within[source] & within[target]
-        source, target = source[kept], target[kept]
-        near = ends & within
-        while (new := source[near[target] & ~near[source]]).size:
-            near[new] = True
-        return near
+        graph = self.graph
+        kept = np.flatnonzero(within[graph.source] & within[graph.target])
+        entered, seen = begun & within, np.zeros_like(within)
+        came = np.full(len(within), -1, dtype=np.int64)  # the edge to a node after `begun`
+        deepest, level = int(graph.depths.max(initial=0)), 0
+        stepped = np.zeros(0, dtype=np.int64)
+        while level <= deepest or stepped.size:
+            seen[stepped] = True
+            here = entered & (graph.depths == level) & ~seen
+            seen |= here
+            here[stepped] = True
+            if found := np.flatnonzero(here & ends).tolist():
+                return self._joined(found[0], came)
+            edges = kept[here[graph.source[kept]] & ~seen[graph.target[kept]]]
+            stepped, firsts = np.unique(graph.target[edges], return_index=True)
+            came[stepped] = edges[firsts]
+            level += 1
+        return None
+
+    def _joined(self, node: int, came: Nodes) -> list[int]:
+        way: list[int] = []
+        while (edge := int(came[node])) >= 0:
+            way.append(edge)
+            node = int(self.graph.source[edge])
+        return [*self.graph.path_to(node), *way[::-1]]
 
     def sets(self, within: Mask, through: Mask) -> Iterator[Nodes]:
         """Yields the maximal fair sets inside `within` that contain a node of `through`.

@@ -85,74 +85,81 @@ def with_liveness(
     return replace(found, discoveries={**found.discoveries, **decided})
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Lasso:
+    """A path from an initial node that ends in a loop."""
+
+    first: int  # node
+    edges: tuple[int, ...]
+    loop: int  # the number of edges before the loop
+
+
 @dataclass(frozen=True)
 class _Judge:
     graph: Transitions
     fairness: Fairness
 
     def verdict(self, claim: Liveness) -> Discovery:
+        """Returns the verdict on the property, with the shortest lasso over its parameters."""
+        found: list[Discovery] = []
         for env in Interpreter(self.graph.program.at.ranges).bindings(claim.params, {}):
             values = tuple(int(env[p.uid] or 0) for p in claim.params)
-            found = self._lasso(claim, values)
-            if found is not None:
-                start, way, loop = found
-                trace = self.graph.trace(start, way)
-                return Discovery(
-                    claim=claim, verdict="violated", trace=trace, loop=loop, values=values
+            if (lasso := self._lasso(claim, values)) is not None:
+                found.append(
+                    Discovery(
+                        claim=claim,
+                        verdict="violated",
+                        trace=self.graph.trace(lasso.first, lasso.edges),
+                        loop=lasso.loop,
+                        values=values,
+                    )
                 )
-        return Discovery(claim=claim, verdict="holds")
+        return min(found, key=lambda d: d.steps, default=Discovery(claim=claim, verdict="holds"))
 
-    def _lasso(self, claim: Liveness, values: Sequence[int]) -> tuple[int, list[int], int] | None:
-        """Returns a lasso that violates the property, or None if there is none.
-
-        A lasso is a path that ends in a loop. The result has its first node, its edges, and the
-        number of edges before the loop.
-        """
-        graph = self.graph
+    def _lasso(self, claim: Liveness, values: Sequence[int]) -> _Lasso | None:
         missed = ~self._where(claim.goal, claim, values)
+        everywhere = np.ones_like(missed)
         match claim.kind:
             case "eventually always":
-                return self._found(np.ones_like(missed), None, missed)
+                return self._found(everywhere, everywhere, missed)
             case "eventually":
-                begun = np.arange(len(missed)) < graph.initial
+                begun = np.arange(len(missed)) < self.graph.initial
             case "leads to":
                 begun = self._where(claim.premise, claim, values)
-        return self._found(missed, begun & missed, missed)
+        return self._found(missed, begun, missed)
 
-    def _found(
-        self, within: Mask, begun: Mask | None, through: Mask
-    ) -> tuple[int, list[int], int] | None:
+    def _found(self, within: Mask, begun: Mask, through: Mask) -> _Lasso | None:
         """Returns a lasso whose loop is fair, or None if there is none.
 
         All parameters are masks of nodes. The loop stays in `within` and visits a node of
-        `through`. With `begun`, the path to the loop visits a node of `begun`, and stays in
-        `within` after it. A lasso that ends in stuttering is preferred.
+        `through`. The path to the loop visits a node of `begun`, and stays in `within` after it.
+
+        The path is a shortest one. The loop is short, but only a loop of one state, in which the
+        behaviour stutters, is sure to be shortest. Of the two the shorter lasso is returned.
         """
         sets = list(self.fairness.sets(within, through))
         anywhere = np.zeros_like(within)
         for nodes in sets:
             anywhere[nodes] = True
-        for ends in (self.fairness.resting & within & through, anywhere):
-            near = self.fairness.reaching(ends, within)
-            starts = np.flatnonzero(ends if begun is None else near & begun)
-            if len(starts):
-                return self._lasso_from(int(starts[0]), near, ends, sets, through)
-        return None
+        resting = self.fairness.resting & within & through
+        made = (self._lasso_to(ends, begun, within, sets, through) for ends in (resting, anywhere))
+        found = [lasso for lasso in made if lasso is not None]
+        return min(found, key=lambda lasso: len(lasso.edges), default=None)
 
-    def _lasso_from(
-        self, start: int, near: Mask, ends: Mask, sets: Sequence[Nodes], through: Mask
-    ) -> tuple[int, list[int], int]:
-        prefix = self.graph.path_to(start)
-        first = int(self.graph.source[prefix[0]]) if prefix else start
-        middle = (
-            [] if ends[start] else self.fairness.shortest_path(start, near, lambda n: bool(ends[n]))
-        )
-        at = int(self.graph.target[middle[-1]]) if middle else start
+    def _lasso_to(
+        self, ends: Mask, begun: Mask, within: Mask, sets: Sequence[Nodes], through: Mask
+    ) -> _Lasso | None:
+        path = self.fairness.path(begun, within, ends)
+        if path is None:
+            return None
+        initial = begun & within & ends & (self.graph.depths == 0)
+        first = int(self.graph.source[path[0]]) if path else int(np.flatnonzero(initial)[0])
+        at = int(self.graph.target[path[-1]]) if path else first
         cycle: list[int] = []
         if not (self.fairness.resting[at] and through[at]):
             home = next(nodes for nodes in sets if at in nodes)
             cycle = self.fairness.cycle(home, at, through)
-        return first, [*prefix, *middle, *cycle], len(prefix) + len(middle)
+        return _Lasso(first=first, edges=(*path, *cycle), loop=len(path))
 
     def _where(self, formula: t.Node, claim: Liveness, values: Sequence[int]) -> Mask:
         program = self.graph.program

@@ -10,6 +10,7 @@ import time
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +29,7 @@ class TooLarge(Exception):
         super().__init__(STOPPED[why])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Transitions:
     """A state graph: edge k is the transition `label[k]` from `source[k]` to `target[k]`."""
 
@@ -77,6 +78,18 @@ class Transitions:
             label=edges[2],
             came_by=edges[3],
         )
+
+    @cached_property
+    def depths(self) -> Nodes:
+        """The number of edges of a shortest path from an initial node to each node."""
+        depths = np.zeros(len(self.states), dtype=np.int64)
+        parents = self.source[self.came_by[self.initial :]]  # ascending, as nodes are numbered
+        end = self.initial
+        while end < len(depths):
+            following = self.initial + int(np.searchsorted(parents, end))
+            depths[end:following] = depths[end - 1] + 1
+            end = following
+        return depths
 
     def path_to(self, node: int) -> list[int]:
         """Returns a shortest path from an initial node to this node, as a list of edge numbers."""

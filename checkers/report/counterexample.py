@@ -22,6 +22,8 @@ from model.language.values import Writer
 
 WIDTH = 110  # characters
 SHORTEST = "yes (breadth-first)"
+STEM = "the path to the last state is (breadth-first)"
+LASSO = "the path to the loop is (breadth-first); the loop may not be"
 LUCKY = "no: found by a random walk, from which loops were removed"
 LABEL = 19  # characters of the margin of labels such as `false because`
 LONGEST_CALL = 44  # characters of an action in the table
@@ -135,6 +137,7 @@ def _reasons(writer: Writer, spec: Spec, discovery: Discovery, engine: str) -> I
     if isinstance(claim, Liveness):
         yield from _noted("false because", _never(writer, claim, discovery))
         yield from _noted("fair because", [_why_fair(spec, discovery)])
+        yield from _noted("shortest", [STEM if discovery.loop == discovery.steps else LASSO])
     else:
         yield from _noted("false because", _why_false(writer, claim, discovery.trace))
         yield from _noted("allowed because", _why_allowed(writer, spec, discovery.trace))

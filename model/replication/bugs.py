@@ -190,7 +190,7 @@ class RecomputesMark(FetchDivergence):
 @bug(
     "never-cuts",
     breaks="everything_is_committed",
-    steps=9,
+    steps=7,
     at={"max_leader_epoch": 1, "replicas": 2},
     in_force=UNRELEASED,
 )

@@ -159,4 +159,4 @@ def test_in_a_stable_cluster_everything_is_committed() -> None:
 
 def test_a_follower_that_never_truncates_blocks_the_high_watermark() -> None:
     stuck = decide(NeverCuts(replicas=2))["everything_is_committed"]
-    assert (stuck.verdict, stuck.steps) == ("violated", 9)
+    assert (stuck.verdict, stuck.steps) == ("violated", 7)
