@@ -102,7 +102,8 @@ def send_to(broker: int, value: str) -> Do:
 def java_send(value: str, *, joins: bool = False) -> Do:
     """Sends a record with Kafka's Java producer, without waiting for the answer.
 
-    With `joins`, the history has this record and the previous one as a single operation.
+    By default each record is one operation of the history. With `joins`, this record becomes part
+    of the previous record's operation.
     """
     return lambda stage: stage.java_send(value, joins=joins)
 
@@ -164,7 +165,10 @@ def read(stage: Stage) -> None:
 
 
 def reassign(*replicas: int, partition: int | None = None) -> Do:
-    """Begins to move a partition, by default the schedule's, to other brokers."""
+    """Begins to move one partition of the topic to other brokers, the preferred leader first.
+
+    Without a partition number, this is the partition that the schedule is about.
+    """
 
     def do(stage: Stage) -> None:
         index = stage.index if partition is None else partition
@@ -174,7 +178,11 @@ def reassign(*replicas: int, partition: int | None = None) -> Do:
 
 
 def coordinate_at(broker: int) -> Do:
-    """Connects the transactional producer, and moves all its coordinators to one broker."""
+    """Moves all partitions of `__transaction_state` to one broker.
+
+    So this broker becomes the coordinator of every transactional id. Before the move, the
+    transactional producer is connected, because its first request creates the topic.
+    """
 
     def do(stage: Stage) -> None:
         assert stage.client is not None  # the first access connects it and creates the topic
@@ -196,10 +204,7 @@ def set_config(kind: int, resource: str, name: str, value: str) -> Do:
 
 
 def elect_preferred(at: int) -> Do:
-    """Requests the election of the partition's first replica.
-
-    The request goes to broker `at`.
-    """
+    """Requests the election of the partition's first replica, by a request to one broker."""
 
     return lambda stage: stage.administration(at).elect([stage.place])
 
@@ -242,19 +247,19 @@ def lose_disk(broker: int, *, listed: bool) -> Do:
 
 
 def delete_records(before: int, at: int) -> Do:
-    """Deletes the records of the partition before an offset; accepts a timeout.
+    """Deletes the records of the partition before an offset, by a request to its leader.
 
-    The request goes to the leader, the broker `at`. The leader deletes its records at once, and
-    answers after its followers have deleted theirs.
+    The leader deletes its own records at once, and answers after its followers have deleted theirs.
+    If this answer times out, the action still succeeds.
     """
 
     return lambda stage: stage.administration(at).delete_records(stage.place, before)
 
 
 def delete_all(before: int, at: int) -> Do:
-    """Deletes the records of the partition before an offset, and keeps the leader's answer.
+    """Deletes the records of the partition before an offset, by a request to its leader.
 
-    The request goes to the leader, the broker `at`. The check of the step reads the answer.
+    The leader's answer is kept for the check of the step.
     """
 
     def do(stage: Stage) -> None:
@@ -268,10 +273,10 @@ def delete_all(before: int, at: int) -> Do:
 
 
 def list_offsets(timestamp: int, at: int) -> Do:
-    """Requests an offset of the partition by ListOffsets, and keeps the leader's answer.
+    """Requests an offset of the partition from its leader, by ListOffsets.
 
-    The request goes to the leader, the broker `at`. The timestamps -2 and -1 stand for the log
-    start and the high watermark. The check of the step reads the answer.
+    The timestamp -2 stands for the log start, and -1 for the high watermark. The leader's answer is
+    kept for the check of the step.
     """
 
     def do(stage: Stage) -> None:
@@ -286,9 +291,9 @@ def list_offsets(timestamp: int, at: int) -> Do:
 
 
 def fetch_committed(at: int) -> Do:
-    """Fetches the partition from its start at read_committed, and keeps the leader's answer.
+    """Fetches the partition from its start at read_committed, by one request to its leader.
 
-    The request goes to the leader, the broker `at`. The check of the step reads the answer.
+    The last stable offset and the records in the answer are kept for the check of the step.
     """
 
     def do(stage: Stage) -> None:

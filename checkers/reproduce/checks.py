@@ -24,10 +24,10 @@ def partition(
     at: int | None = None,
     index: int | None = None,
 ) -> Check:
-    """Checks the state of a partition in the metadata of a broker; None accepts any value.
+    """Checks a partition in the metadata of a broker: its leader, ISR, ELR and replicas.
 
-    The leader -1 stands for no leader. With `index`, another partition than the schedule's is
-    checked.
+    A value that the caller leaves out is not checked. The leader -1 stands for no leader. Without a
+    partition number, this is the partition that the schedule is about.
     """
 
     def check(stage: Stage) -> Seen:
@@ -65,7 +65,7 @@ def registered(*brokers: int, at: int) -> Check:
 
 
 def acknowledged(*values: str) -> Check:
-    """Checks that values were acknowledged to their clients."""
+    """Checks that each of the values was acknowledged to the client that sent it."""
 
     def check(stage: Stage) -> Seen:
         missing = [value for value in values if value not in stage.acknowledged]
@@ -79,7 +79,7 @@ def acknowledged(*values: str) -> Check:
 
 
 def unanswered(value: str, for_s: float = 1.0) -> Check:
-    """Checks that a value is neither acknowledged nor refused after `for_s` seconds."""
+    """Waits some seconds, then checks that a value is neither acknowledged nor refused."""
 
     def check(stage: Stage) -> Seen:
         time.sleep(for_s)
@@ -108,7 +108,7 @@ def _ranges(offsets: list[int]) -> str:
 
 
 def acted(rule: str, times: int) -> Check:
-    """Checks how many requests or responses a proxy rule has affected."""
+    """Checks that a proxy rule has affected at least so many requests or responses."""
 
     def check(stage: Stage) -> Seen:
         active = stage.rules[rule]
@@ -154,7 +154,7 @@ def copied(value: str, *nodes: int) -> Check:
 
 
 def log_has(count: int, node: int) -> Check:
-    """Checks how many records, including markers, the broker's log of the partition has."""
+    """Checks that a broker's log of the partition has exactly so many records, markers included."""
 
     def check(stage: Stage) -> Seen:
         found = len(stage.values_of(node))
@@ -164,7 +164,7 @@ def log_has(count: int, node: int) -> Check:
 
 
 def lost(count: int, *nodes: int) -> Check:
-    """Checks how many records of the partition each named broker lost in a power loss."""
+    """Checks that each named broker lost exactly so many records of the partition by power loss."""
 
     def check(stage: Stage) -> Seen:
         found = {node: stage.lost_by(node) for node in nodes}

@@ -4,9 +4,10 @@ A case shows the defect if the history has every anomaly that the reproduction n
 counts even if a client's settings permit it, such as lost records with acks=1. A case is undecided
 if a step did not happen, or if an assumption about the history is broken.
 
-Two kinds of defects are decided in another way. If no client can see the defect in time, the log
-directories are audited, by the code of `urteil analyze --log-dirs`. If the defect is a wrong
-answer, the answer to the last step decides.
+Two kinds of defects are decided in another way. Some defects are in the logs, and no client sees
+them before the schedule ends. Then the log directories are audited, by the code of
+`urteil analyze --log-dirs`. Other defects are wrong answers. Then the answer to the last step
+decides.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from checkers.verdicts import Verdict
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """The verdict on a case, its reason in one line, and the evidence: text about anomalies."""
+    """The verdict on a case, its reason in one line, and its evidence: the anomalies as text."""
 
     verdict: Verdict
     reason: str
@@ -57,7 +58,11 @@ def verdict(
 
 
 def judged(reproduction: Reproduction, history: Path) -> Judged:
-    """Returns the verdict on the reproduction's promise, from a recorded history."""
+    """Returns the verdict on a case by the analysis of its recorded history.
+
+    `violated`: every anomaly that the reproduction names occurs. `holds`: none of them occurs, and
+    each could have been observed. Else `undecided`.
+    """
     analysis = analyze(history, declared=assumptions_of(history))
     evidence = explained(analysis)
     if analysis.broken:
@@ -72,7 +77,11 @@ def judged(reproduction: Reproduction, history: Path) -> Judged:
 
 
 def audited(reproduction: Reproduction, log_dirs: Sequence[Path]) -> Judged:
-    """Returns the verdict on the reproduction's promise, from the brokers' log directories."""
+    """Returns the verdict on a case by an audit of the brokers' log directories.
+
+    `violated`: every check that the reproduction names finds a violation. `holds`: none of them
+    does. Else `undecided`.
+    """
     found = audit(log_dirs, checks=reproduction.log_anomalies)
     counted = ", ".join(f"{one.check.id} {one.count}" for one in found.decisions)
     return Judged(

@@ -41,7 +41,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One cluster and one schedule. `about` says in a few words what distinguishes the case."""
+    """A cluster, and the steps of a schedule on it.
+
+    `about` says in a few words how this case differs from the other one of the reproduction.
+    """
 
     about: str
     steps: tuple[Step, ...]
@@ -55,7 +58,10 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
-    """The counterexample that a reproduction repeats: a variant of a spec, and a property."""
+    """Where the model has the defect: a spec, one of its variants, and the property that breaks.
+
+    The command `urteil check` finds the counterexample with these names.
+    """
 
     spec: str
     variant: str
@@ -72,7 +78,10 @@ class Instance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reproduction:
-    """A promise that Kafka breaks: a case that shows the defect, and a control that must not."""
+    """A defect of Kafka: the promise that it breaks, a case that shows it, and a control.
+
+    The control must not show the defect.
+    """
 
     name: str
     promise: str  # what is promised and broken

@@ -1,8 +1,8 @@
-"""The stage of a schedule: the cluster, its proxies, and the clients, whose calls become a history.
+"""The stage of a schedule: the running cluster, its proxies, and the clients.
 
-Every send and every read is recorded as `urteil record` does, so `urteil analyze` can judge it.
-Each metadata request goes to one broker, because brokers without a connection know different
-leaders.
+Every send and every read becomes an operation of a history, in the form of `urteil record`. So
+`urteil analyze` can judge the history. A metadata request goes to one chosen broker, because
+brokers that are cut off from the controller may name different leaders.
 """
 
 from __future__ import annotations
@@ -47,7 +47,10 @@ PATIENT: Final = {"message.timeout.ms": "50000"}  # an election may take 15 s
 
 @dataclass(slots=True)
 class Stage:
-    """A running cluster with one topic. A schedule is about the topic's last partition."""
+    """A running cluster with one topic, and the clients of a schedule.
+
+    A schedule is about one partition: the topic's last one.
+    """
 
     cluster: Cluster
     shared: Shared
@@ -258,8 +261,8 @@ class Stage:
     def java_send(self, value: str, *, joins: bool = False) -> None:
         """Sends a record with the Java producer; the first call starts the producer.
 
-        With `joins`, the record belongs to the same operation of the history as the previous one.
-        So the history keeps the order of the two.
+        By default each record is one operation of the history. With `joins`, this record becomes
+        part of the previous record's operation, so that the history has the order of the two.
         """
         if self.java is None:
             log = self.cluster.folder / "java-producer.log"
@@ -288,7 +291,10 @@ class Stage:
         return self._client
 
     def transactions(self, version: int) -> RawTransactions:
-        """Returns the producer that sends transactional requests one by one; creates it once."""
+        """Returns the producer that sends single transactional requests; the first call creates it.
+
+        Later calls return the same producer.
+        """
         if self._raw is None:
             self._raw = RawTransactions(self.call, self.topic.name, version)
         return self._raw

@@ -1,12 +1,13 @@
 """Detects that a recording has grown, so that its verdict can be updated.
 
-Structured Streaming watches the folder: a file source over its Parquet parts yields a batch when
-parts arrive. Then the whole history is analysed as if the recorder had been killed at that moment:
-open operations have the outcome `info` and come last. This also happens if only the tail grows, the
-file of the newest operations.
+A recording is a folder with Parquet parts, and with a *tail*: a file of the newest operations. The
+recording has grown when a new part arrives or the tail becomes longer. Structured Streaming detects
+new parts, by a file source. The length of the tail is compared every second.
 
-All anomalies are decided again, because new operations can contradict old ones: a client may now
-read a record that was sent long ago. A slow verdict delays the next one; verdicts do not queue up.
+Each time, the whole history is analysed as if the recorder had been killed at that moment: open
+operations have the outcome `info` and come last. All anomalies are decided again, because new
+operations can contradict old ones: a client may now read a record that was sent long ago. A slow
+verdict delays the next one; verdicts do not queue up.
 
 Simplified: the stream only signals that parts arrived; tasks read the parts from the files.
 """

@@ -1,8 +1,8 @@
 """`analyze_on_spark`: the same analysis as in one process, with partitions processed by Spark.
 
-The driver collects only small tables: summaries, suspected rows, unconfirmed values (those whose
-offsets no acknowledged send confirms), and rows of anomalies. If a history has only one partition,
-one task does the whole analysis.
+Spark tasks reduce the partitions of the history to small tables: counts, possible violations to
+check further, and the violations of each anomaly. The driver collects only these tables. If a
+history has only one partition, one task does the whole analysis.
 """
 
 from __future__ import annotations

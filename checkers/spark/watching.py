@@ -23,8 +23,9 @@ def watched(
 ) -> Generator[None]:
     """Reports the progress of the Spark jobs in the `with` block.
 
-    `rows` has the number of rows of each task. When n tasks have ended, the reported number of rows
-    is that of the first n tasks. It is approximate, because other tasks may have ended before them.
+    The caller gives the number of rows of each task, in the order of the tasks. Spark reports how
+    many tasks have ended, but not which ones. So after n tasks, the rows of the first n tasks are
+    reported, as an estimate.
     """
     rows_done = [0, *accumulate(rows)]
     watch(Progress(stage=stage, done=0, total=len(rows)))

@@ -1,9 +1,9 @@
 """Ground instances: the claims, instantiated for the terms of a step.
 
-E-matching instantiates a quantifier only where a term matches the quantifier's trigger. If no term
-matches, it stops at once, even if a short proof exists. So each claim of a hard condition is also
-instantiated with these terms: the parameters of the action, a fresh element for each quantifier of
-the goal, and the values of the variables at these elements.
+Z3 instantiates a quantifier by E-matching: only where a term matches the quantifier's trigger. If
+no term matches, Z3 gives up at once, even if a short proof exists. So for hard conditions, each
+claim is also instantiated with these terms: the parameters of the action, a fresh constant for each
+quantified variable of the goal, and the values of the state variables at these terms.
 
 On the abstract replication spec, no configuration of Z3 decided some conditions in 40 seconds. With
 ground instances they take 0.1 seconds, with every seed.
@@ -30,10 +30,11 @@ Terms = dict[str, list[Expr]]  # sort -> its distinct terms
 
 
 def failing(step: Step, action: Action, claim: Claim) -> tuple[Expr, list[tuple[str, Expr]]]:
-    """Returns the claim after the step as a formula, and the fresh elements in it.
+    """Returns a formula that is false if the step breaks the claim, and its fresh constants.
 
-    A fresh element replaces a variable of an outer `forall`: a constant that may be any element of
-    its sort. It is returned with the name of this sort.
+    The formula is the claim in the state after the step, without its outer `forall`. Each variable
+    of this quantifier is replaced by a fresh constant, which stands for any element of its sort.
+    The constants are returned with the names of their sorts.
     """
     formula, env, terms = claim.formula, dict[int, Expr](), list[tuple[str, Expr]]()
     if isinstance(formula, t.Forall):
@@ -49,8 +50,8 @@ def instances(
 ) -> list[Expr]:
     """Returns the claims about the state before the step, instantiated with the step's terms.
 
-    The terms replace the quantified variables of a claim, in every combination. `about` has further
-    terms, each with the name of its sort.
+    The terms replace the quantified variables of a claim, in every combination. The caller may give
+    further terms, each with the name of its sort.
     """
     terms = _terms(step, action, about)
     return [

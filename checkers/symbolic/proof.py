@@ -1,9 +1,12 @@
 """Unbounded proof: every claim is true in every reachable state, for scopes of any size.
 
-The claims are proved together, by induction. Each condition assumes all claims before the step, so
-a claim holds only if every condition of every claim is proved. A refuted condition has a
-counterexample: a state that satisfies all claims. But this state may be unreachable; only
-exploration decides this. So a failed proof leaves a property undecided.
+The claims are proved together, by induction. There is one condition for each action and claim: if
+all claims are true before the action, this claim is true after it. So a claim is proved only if
+every condition of every claim is proved.
+
+A refuted condition has a counterexample: a state in which all claims are true, and a step after
+which one is false. But this state may be unreachable; only exploration decides this. So a failed
+proof leaves a property undecided.
 """
 
 from __future__ import annotations
@@ -30,9 +33,9 @@ DECLINED: Final = "declined: "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """One condition of the induction and its verdict.
+    """One condition of the induction, that an action preserves a claim, and the verdict on it.
 
-    The action `init` stands for the condition that the claim is true in every initial state.
+    With the action `init`, the condition is that the claim is true in every initial state.
     """
 
     action: str
@@ -77,7 +80,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """The verdicts on all conditions of a spec; `holds` is true if they prove every claim."""
+    """The result of a proof: the verdicts on its conditions, and whether they prove every claim."""
 
     spec: str
     seed: int
@@ -153,9 +156,9 @@ def prove(
     """Tries to prove that every claim of the spec is true in every reachable state.
 
     - `limit_ms` limits the solver's time for one condition.
-    - `only` names the claims to try; all claims are assumed.
-    - `using` replaces the spec's slices: for each condition, the claims that suffice.
-    - `scope` replaces its scope for counterexamples and vacuity checks.
+    - `only` names the claims to prove; each condition still assumes all claims.
+    - `using` replaces the spec's own list of the claims that suffice for each condition.
+    - `scope` replaces the spec's scope for counterexamples and vacuity checks.
 
     After Ctrl-C the remaining conditions are unknown. Raises SpecError for unknown names.
     """

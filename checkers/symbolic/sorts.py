@@ -8,9 +8,9 @@ The axioms allow more orders than the protocol has, such as dense and infinite o
 orders also covers those of the protocol. A failed proof does not show a violation: only a
 counterexample at a finite scope does.
 
-Simplified: both translations decline sorts of integers. Integers have bounds in a scope and none in
-a proof, so `+ 1` would have two meanings. In a comparison, Z3 proved some conditions with the
-axioms of an order, but could not decide them with integers.
+Simplified: both translations decline sorts of integers. In a scope, integers have a largest
+element; in a proof they have none. So `+ 1` would mean two things. Integers are also harder for Z3:
+in an experiment, it proved some conditions only with the axioms of an order.
 """
 
 from __future__ import annotations
@@ -87,14 +87,14 @@ class Sorts(ABC):
         return self._least_element(info)
 
     def untouched(self, info: t.SortInfo) -> Expr | None:
-        """Returns the value of a variable that `init` does not assign: the least of its sort.
+        """Returns the initial value of a variable that `init` does not assign.
 
-        Returns None if the variable may have any value.
+        This is the least value of the variable's sort. Returns None if it may be any value.
         """
         return self.least(info)
 
     def some(self, info: t.SortInfo, element: Expr) -> Expr:
-        """Converts an element to the optional sort, which has the same elements and `nothing`."""
+        """Converts an element to its optional sort, which also has the value `nothing`."""
         return self.of(info).constructor(1)(element)
 
     def at_most(self, info: t.SortInfo, left: Expr, right: Expr) -> Expr:

@@ -1,8 +1,9 @@
-"""The states before and after a step, as functions.
+"""The states before and after a step: each state variable as a function from keys to a value.
 
-The state after an action is a substitution, not a relation: a variable at given keys has the value
-that the action writes, or else its old value. So an unchanged variable is the same function, and
-frames need no axioms.
+The state after an action is computed, not constrained. At the keys that the action writes, a
+variable has the written value; at all other keys it has its value before the step. A variable that
+the action does not write is the same function before and after. So no frame axioms are needed, such
+as `x' = x`.
 """
 
 from __future__ import annotations

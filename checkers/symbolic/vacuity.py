@@ -1,8 +1,8 @@
 """Vacuity checks: do the claims and actions allow any behaviour, so that a proof is meaningful?
 
 Contradictory claims prove everything, and an action that is never enabled preserves everything. So
-two checks run at a finite scope: some state satisfies all claims; and for every action, some state
-satisfies the claims and the guard of the action.
+two checks run at a finite scope. The first: some state satisfies all claims. The second: for every
+action, some state satisfies all claims and the guard of the action.
 """
 
 from __future__ import annotations
@@ -44,9 +44,11 @@ UNCHECKED: Final = Vacuity(scope={}, undecided="vacuity was not checked")
 
 
 def vacuity_of(spec: Spec, scope: Scope | None = None, *, seed: int = 0, limit_ms: int) -> Vacuity:
-    """Runs the vacuity checks at the scope, by default the spec's own scope.
+    """Checks at a finite scope that the claims and the actions of a spec are satisfiable.
 
-    `limit_ms` is the limit for each query.
+    The result names claims that contradict each other, and actions that are never enabled. It also
+    has the reason if something was not decided. The scope is by default the spec's own scope. The
+    time limit is for each query of the solver.
     """
     if not (spec.scope() if scope is None else scope):
         return Vacuity(scope={}, undecided="vacuity was not checked: the spec has no scope")

@@ -1,10 +1,13 @@
-"""A record below the log start comes back, at an offset that had another value.
+"""After an election, consumers read another record at the offset of a deleted record.
 
-A cut-off leader has an unreplicated record at offset 0. The next leader has another record there,
-which is acknowledged, read and deleted. The old leader then follows, and joins the ISR with its own
-record. The old leader should truncate its record, but the new leader reports no divergence: its
-epoch cache no longer has the epoch of the record, and answers the log start. A fetch response would
-tell the old leader this log start, but none arrives before the old leader leads again.
+1. Broker 1 leads and is cut off. It appends k0 at offset 0; k0 is not acknowledged.
+2. Broker 2 is elected, and appends k1 at offset 0. The record k1 is acknowledged, read by a
+   consumer, and deleted. So the log of broker 2 starts at offset 1.
+3. Broker 1 follows broker 2, and should truncate k0. But the epoch cache of broker 2 no longer has
+   the leader epoch of k0. Broker 2 answers that this epoch ends at its log start, offset 1. So
+   broker 1 sees no divergence, and joins the ISR with k0.
+4. A fetch response would move the log start of broker 1 to 1, but all responses are lost. Broker 2
+   dies, broker 1 leads, and a consumer reads k0 at offset 0.
 
 Source: LeaderEpochFileCache.endOffsetFor; Partition.isFollowerInSync; KIP-107.
 """

@@ -1,10 +1,12 @@
-"""KIP-890: an instance that was fenced by a newer one gets a new epoch, and goes on.
+"""KIP-890: a fenced instance of a producer receives the newest epoch, and can send again.
 
-The old instance has an open transaction when a newer instance requests a producer id. To fence the
-old instance, the coordinator aborts the transaction in a new epoch. It stores this epoch as if a
-client had ended the transaction. Now the old instance aborts its transaction. The coordinator
-treats this request as a retry, and answers with the new epoch. So the old instance goes on. When
-the newer instance repeats its request, it finds another open transaction.
+1. The old instance of a transactional id has an open transaction in producer epoch 0.
+2. A newer instance requests a producer id. The coordinator fences the old instance: it aborts the
+   transaction in epoch 1. It stores epoch 1 in the same way as after an abort by the client.
+3. The old instance requests an abort of its transaction, in epoch 0. The coordinator takes this for
+   a retry of an abort that succeeded, and answers with epoch 1.
+4. The old instance begins another transaction, in epoch 1.
+5. The newer instance repeats its request. It must wait again, because this transaction is open.
 
 Source: KIP-890; KAFKA-19367; TransactionCoordinator.endTransaction;
 TransactionMetadata.prepareAbortOrCommit.

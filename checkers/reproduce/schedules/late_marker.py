@@ -1,9 +1,13 @@
-"""KIP-1228: a marker that arrives again ends the producer's next transaction.
+"""KIP-1228: a commit marker that arrives twice also commits the producer's next transaction.
 
-With transactions of version 2, a marker has the epoch of the next transaction. Up to Kafka 4.1, a
-partition accepts a marker with its current epoch. So a second copy of the marker commits the open
-transaction on this partition. A reader at read_committed then receives a record that is aborted
-later.
+In transactions of version 2, the producer epoch increases when a transaction ends. The marker of
+the first transaction has the increased epoch, and so do the records of the second transaction.
+
+1. The first transaction commits, and its marker is appended.
+2. The second transaction sends b, and stays open.
+3. A second copy of the first marker arrives. Up to Kafka 4.1 the partition accepts it, because its
+   epoch equals the producer's current epoch there. So the partition commits b.
+4. A reader at read_committed receives b. Then the second transaction aborts.
 
 Source: KIP-1228; KIP-890; ProducerAppendInfo.checkProducerEpoch.
 """

@@ -1,10 +1,13 @@
 """A leader that was replaced and elected again acknowledges a record that no other replica has.
 
-Broker 1 leads, and broker 3 has fetched b, which broker 2 has not. Broker 2 is elected: broker 3
-truncates b and copies c. Then broker 2 dies, and broker 1 is elected. It learns of both elections
-at once, by one delta of the metadata. For it nothing has changed but the leader epoch, so it keeps
-what it knows of its followers: that broker 3 has b. It moves the high watermark and acknowledges b.
-When it dies, broker 3 is elected, and b is lost.
+1. Broker 1 leads and appends the record b. Broker 3 copies b; broker 2 does not.
+2. Broker 2 is elected, and appends the record c. Broker 3 truncates b and copies c. Broker 1 does
+   not receive this metadata.
+3. Broker 2 dies, and broker 1 is elected. Broker 1 now receives both elections in one delta of the
+   metadata. It led before and leads after this delta, so it keeps the fetch offsets of its
+   followers. It still believes that broker 3 has b.
+4. Broker 1 advances its high watermark, and acknowledges b. Then broker 1 dies, broker 3 is
+   elected, and b is lost.
 
 Source: Partition.makeLeader; Replica.resetReplicaState; KAFKA-7164.
 """
