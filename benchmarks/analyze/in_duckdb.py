@@ -104,14 +104,9 @@ LOG: Final = """
         WHERE committed AND NOT read AND last <= bound
 """
 STEPS: Final = """
-    WITH twice AS (
-        SELECT key, value, max(o) AS last FROM history
-        WHERE NOT is_end AND (kind = 'poll' OR outcome = 'ok')
-        GROUP BY key, value HAVING min(o) < max(o)),
-    seen AS (
-        SELECT h.op, h.process, h.position, h.kind, h.key, h.outcome, coalesce(t.last, h.o) AS o
-        FROM history h LEFT JOIN twice t ON h.key = t.key AND h.value = t.value
-        WHERE NOT h.is_end AND h.o IS NOT NULL AND (h.kind = 'poll' OR h.outcome = 'ok')),
+    WITH seen AS (
+        SELECT op, process, position, kind, key, outcome, o FROM history
+        WHERE NOT is_end AND o IS NOT NULL AND (kind = 'poll' OR outcome = 'ok')),
     neighbours AS (
         SELECT *, max(o) OVER (
             PARTITION BY key ORDER BY o RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS below

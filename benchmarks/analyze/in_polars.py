@@ -154,15 +154,9 @@ def _log(rows: pl.LazyFrame) -> pl.LazyFrame:
 
 def _steps(rows: pl.LazyFrame) -> pl.LazyFrame:
     seen = rows.filter(~END & (POLL | OK) & col("o").is_not_null())
-    twice = (
-        seen.group_by(*VALUE)
-        .agg(first=col("o").min(), last=col("o").max())
-        .filter(col("first") < col("last"))
-    )
     mine = ["process", "kind", "key"]
     steps = (
-        seen.join(twice.select(*VALUE, "last"), on=VALUE, how="left", maintain_order="left")
-        .select("op", "position", *mine, o=pl.coalesce("last", "o"))
+        seen.select("op", "position", *mine, "o")
         .with_columns(rank=col("o").rank("dense").over("key"))
         .with_columns(
             back=col("o") <= col("o").shift(1).over(mine),

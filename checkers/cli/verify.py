@@ -104,7 +104,6 @@ DEMO_SHOWS: Final = (
     "lost-write",
     "unseen",  # the lost write, and a key with two values at one offset: never read
     "int-poll-skip",  # the poll skips the lost write
-    "int-nonmonotonic-poll",  # the poll returns the duplicate
 )
 
 

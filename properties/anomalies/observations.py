@@ -53,7 +53,8 @@ def read_values(history: History) -> dict[KeyValue, tuple[int, ...]]:
     return readers
 
 
-def _committed_reads(history: History) -> frozenset[KeyValue]:
+def committed_reads(history: History) -> frozenset[KeyValue]:
+    """Returns the keys and values that polls at read_committed returned, in operations ended ok."""
     return frozenset(
         (micro.key, micro.value)
         for operation in history
@@ -82,9 +83,18 @@ def senders(history: History) -> Mapping[KeyValue, tuple[int, ...]]:
     return tried
 
 
+def aborted_values(history: History) -> frozenset[KeyValue]:
+    """Returns the keys and values of which every send failed."""
+    return frozenset(
+        key_value
+        for key_value, ops in senders(history).items()
+        if all(history[op].outcome == "fail" for op in ops)
+    )
+
+
 def committed_sends(history: History) -> dict[KeyValue, int]:
     """Maps each key and value to its first sender that must have taken effect."""
-    read = _committed_reads(history)
+    read = committed_reads(history)
     writers: dict[KeyValue, int] = {}
     for number, operation in enumerate(history):
         for micro in operation.did:
@@ -94,7 +104,7 @@ def committed_sends(history: History) -> dict[KeyValue, int]:
 
 
 def observations(history: History) -> frozenset[Observation]:
-    read = _committed_reads(history)
+    read = committed_reads(history)
     return frozenset(
         Observation(
             micro.key,

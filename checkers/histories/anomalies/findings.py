@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from checkers.histories.columnar.pairs import NO_PAIRS, Pairs
 from checkers.histories.facts.retention import COMPLETE_LOGS, LogStarts
 from checkers.histories.facts.unconfirmed_values import UnconfirmedValues
 from checkers.histories.plan.stage import Plan
@@ -34,6 +35,14 @@ class Context:
     declared: Declarations
     unconfirmed: UnconfirmedValues
     log_starts: LogStarts = COMPLETE_LOGS
+
+    @property
+    def aborted(self) -> Pairs:
+        """The keys and values that a reader may skip although another reader received them.
+
+        Every send of them failed. Jepsen expects every reader to receive them.
+        """
+        return NO_PAIRS if self.declared.jepsen else self.unconfirmed.aborted()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -26,6 +27,10 @@ class Pairs:
         some = np.flatnonzero(found)
         found[some] = self.both.has(hash_of_pair(key.take(some), value.take(some)))
         return found
+
+
+_NO_NUMBERS: Final = np.zeros(0, dtype=np.int64)
+NO_PAIRS: Final = Pairs(NumberSet.of(_NO_NUMBERS), NumberSet.of(_NO_NUMBERS))
 
 
 def pairs_in(key: Ints, value: Ints, keys: Ints, values: Ints) -> Mask:

@@ -6,7 +6,9 @@ log are counted quickly. A log without gaps costs 24 bytes for 64 offsets, a spa
 bytes for each record.
 
 An offset is clean if a send or a poll at `read_committed` proves its record. At any other offset,
-only polls at `read_uncommitted` returned a record; polls at `read_committed` may skip it.
+only polls at `read_uncommitted` returned a record; polls at `read_committed` may skip it. They may
+also skip a record of which every send failed, so its polls do not make an offset clean, except
+under Jepsen's rules.
 
 Source: `properties.anomalies.observations`; Jacobson, "Space-efficient Static Trees and Graphs".
 """
@@ -30,7 +32,8 @@ from checkers.histories.columnar.bitset import (
     word_of,
 )
 from checkers.histories.columnar.fingerprints import Ints
-from checkers.histories.columnar.sorting import distinct, per_key, run_starts, stable_order
+from checkers.histories.columnar.pairs import Pairs
+from checkers.histories.columnar.sorting import Mask, distinct, per_key, run_starts, stable_order
 from checkers.histories.facts.record_locations import (
     RECORD_COLUMNS,
     UNCOMMITTED,
@@ -46,25 +49,34 @@ KEY_WORDS: Final = pa.schema(
 )
 
 
-def occupied_offsets(committed: Ints) -> Stage[pa.Table]:
+def occupied_offsets(committed: Ints, aborted: Pairs) -> Stage[pa.Table]:
     """Returns a stage that packs the offsets of records into 64-bit words: rows of KEY_WORDS.
 
     Each row has a word of a key, and whether its offsets are clean. An offset is clean if a send or
-    a poll at read_committed proves its record. The parameter `committed` has the operations that
-    ended `info` but must have taken effect.
+    a poll at read_committed proves its record, and the record is not in `aborted`. The parameter
+    `committed` has the operations that ended `info` but must have taken effect.
     """
     title = "packing the offsets of records"
-    kernel = Kernel(title, RECORD_COLUMNS, KEY_WORDS, partial(_words, committed))
+    kernel = Kernel(title, RECORD_COLUMNS, KEY_WORDS, partial(_words, committed, aborted))
     return Stage(Source.RECORD_LOCATIONS, kernel)
 
 
-def _words(committed: Ints, batch: Batch) -> pa.Table:
-    return batch.derived(("occupied offsets",), partial(_words_of, committed))
+def _words(committed: Ints, aborted: Pairs, batch: Batch) -> pa.Table:
+    return batch.derived(("occupied offsets",), partial(_words_of, committed, aborted))
 
 
-def _words_of(committed: Ints, batch: Batch) -> pa.Table:
+def may_be_skipped(aborted: Pairs, batch: Batch) -> Mask:
+    """Returns a mask of the rows that prove no record to a reader at read_committed.
+
+    These are polls at read_uncommitted, and polls of the values in `aborted`.
+    """
+    dirty: Mask = role_of(batch) >= UNCOMMITTED
+    return dirty | aborted.have(batch.ints("key"), batch.ints("value"))
+
+
+def _words_of(committed: Ints, aborted: Pairs, batch: Batch) -> pa.Table:
     shown = proves_location(batch, committed) & (batch.ints("offset") != UNKNOWN_OFFSET)
-    dirty = role_of(batch) >= UNCOMMITTED
+    dirty = may_be_skipped(aborted, batch)
     clean = _packed(batch, np.flatnonzero(shown & ~dirty), clean=True)
     return pa.concat_tables([clean, _packed(batch, np.flatnonzero(shown & dirty), clean=False)])
 

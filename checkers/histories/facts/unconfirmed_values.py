@@ -78,6 +78,13 @@ class UnconfirmedValues:
         copies = had_failed & (role >= UNCOMMITTED)
         return self.observations.where(proves_location(self.observations, self.committed) & ~copies)
 
+    def aborted(self) -> Pairs:
+        """Returns the keys and values that were polled although every send of them failed."""
+        failed = self.sends.ints("role") == SEND_FAIL
+        key, value = self.sends.ints("key"), self.sends.ints("value")
+        resent = pairs_in(key, value, key[~failed], value[~failed])
+        return Pairs.of(key[failed & ~resent], value[failed & ~resent])
+
     @property
     def ops(self) -> Ints:
         """Returns the operation numbers of `observations` and `sends`, which may repeat."""

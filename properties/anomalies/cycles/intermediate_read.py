@@ -77,6 +77,8 @@ def intermediate_reads(
         placed = [
             (located[step.key, value][-1], value) for value in sent if (step.key, value) in located
         ]
+        if not placed:
+            continue
         last_offset, last_value = max(placed)
         process = history[step.second_op].process
         if not step.first_offset < last_offset < step.second_offset or last_offset < kept(step.key):
@@ -109,8 +111,8 @@ def _polled_by(history: History, process: int) -> set[tuple[str, str]]:
     }
 
 
-def observed(history: History) -> int:
-    return sum(1 for found in _STEPS for _ in found(history))
+def observed(history: History, declared: Declarations = NOTHING_DECLARED) -> int:
+    return sum(1 for found in _STEPS for _ in found(history, declared))
 
 
 def explain(row: IntermediateRead, operations: Mapping[int, Operation]) -> str:
@@ -147,6 +149,6 @@ def anomaly(declared: Declarations) -> Anomaly:
         observes="steps of readers from one record to the next",
         row=IntermediateRead,
         find=partial(intermediate_reads, declared=declared),
-        observed=observed,
+        observed=partial(observed, declared=declared),
         explain=explain,
     )

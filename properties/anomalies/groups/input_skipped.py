@@ -23,7 +23,12 @@ from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
 from properties.anomalies.groups.offsets import NONE, Register, commits, facts
 from properties.anomalies.groups.pipelines import Step, steps
-from properties.anomalies.observations import Observation, trusted_observations
+from properties.anomalies.observations import (
+    KeyValue,
+    Observation,
+    aborted_values,
+    trusted_observations,
+)
 from properties.anomalies.rendering import render, render_whole
 from properties.anomalies.retention import kept_from
 from properties.anomalies.transactions.visible import TRANSACTION
@@ -104,9 +109,10 @@ def _inputs(
     committed a higher offset, and an observation of the record in the log.
     """
     kept = kept_from(history, declared)
+    aborted = frozenset[KeyValue]() if declared.jepsen else aborted_values(history)
     shown: dict[tuple[str, int], Observation] = {}
     for seen in sorted(trusted_observations(history), key=lambda it: (it.op, it.value)):
-        if not seen.dirty:
+        if not seen.dirty and (seen.key, seen.value) not in aborted:
             shown.setdefault((seen.key, seen.offset), seen)
     inputs: dict[tuple[Register, int], tuple[Step, Observation]] = {}
     for register in {step.register for step in steps(history)}:

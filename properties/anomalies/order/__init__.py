@@ -8,4 +8,4 @@ from properties.anomalies.order import nonmonotonic, skip
 
 
 def anomalies(declared: Declarations) -> tuple[Anomaly, ...]:
-    return *skip.anomalies(declared), *nonmonotonic.ANOMALIES
+    return *skip.anomalies(declared), *nonmonotonic.anomalies(declared)

@@ -7,24 +7,27 @@ nonmonotonic-send.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
 from model.histories import History, Operation
 from properties.anomalies.anomaly import Anomaly
-from properties.anomalies.declarations import SUBSCRIBE
+from properties.anomalies.declarations import NOTHING_DECLARED, SUBSCRIBE, Declarations
 from properties.anomalies.order import steps
 from properties.anomalies.order.steps import Step, Steps
 from properties.anomalies.rendering import render
 
 
-def backward_steps(history: History, found: Steps) -> tuple[Step, ...]:
+def backward_steps(
+    history: History, found: Steps, declared: Declarations = NOTHING_DECLARED
+) -> tuple[Step, ...]:
     """Returns the steps (two consecutive values) that do not lead to a higher offset."""
-    return tuple(sorted(step for step in found(history) if step.size >= 0))
+    return tuple(sorted(step for step in found(history, declared) if step.size >= 0))
 
 
-def _observed(history: History, found: Steps) -> int:
-    return sum(1 for _ in found(history))
+def _observed(history: History, found: Steps, declared: Declarations = NOTHING_DECLARED) -> int:
+    return sum(1 for _ in found(history, declared))
 
 
 def explain(row: Step, operations: Mapping[int, Operation], verb: str) -> str:
@@ -125,9 +128,21 @@ NONMONOTONIC_SEND: Final = Anomaly(
     explain=partial(explain, verb="sent"),
 )
 
-ANOMALIES: Final = (
-    INT_NONMONOTONIC_POLL,
-    INT_NONMONOTONIC_SEND,
-    NONMONOTONIC_POLL,
-    NONMONOTONIC_SEND,
+_STEPS: Final[tuple[tuple[Anomaly, Steps], ...]] = (
+    (INT_NONMONOTONIC_POLL, steps.polls_within),
+    (INT_NONMONOTONIC_SEND, steps.sends_within),
+    (NONMONOTONIC_POLL, steps.polls_between),
+    (NONMONOTONIC_SEND, steps.sends_between),
 )
+ANOMALIES: Final = tuple(one for one, _ in _STEPS)
+
+
+def anomalies(declared: Declarations) -> tuple[Anomaly, ...]:
+    return tuple(
+        replace(
+            one,
+            find=partial(backward_steps, found=found, declared=declared),
+            observed=partial(_observed, found=found, declared=declared),
+        )
+        for one, found in _STEPS
+    )

@@ -3,8 +3,10 @@
 Two values that a process polled or sent one after the other (`steps`) are a skip if the history
 shows a record between their offsets. A gap without an observed record may be transaction markers or
 compacted records. Records that may legally be gone (`retention`) do not count. For a poll at
-`read_committed`, a record that only polls at `read_uncommitted` returned does not count either: its
-transaction may have aborted.
+`read_committed`, two kinds of records do not count either. One is a record that only polls at
+`read_uncommitted` returned: its transaction may have aborted. The other is a record of which every
+send failed: the reader that received it was wrong (`G1a`), and the reader that skipped it was
+right. Jepsen counts both.
 
 Source: jepsen.tests.kafka int-poll-skip, poll-skip, int-send-skip.
 """
@@ -20,7 +22,13 @@ from typing import Final
 from model.histories import History, Operation, Poll
 from properties.anomalies.anomaly import Anomaly
 from properties.anomalies.declarations import ALWAYS, NOTHING_DECLARED, SUBSCRIBE, Declarations
-from properties.anomalies.observations import Observation, dirty, observations
+from properties.anomalies.observations import (
+    KeyValue,
+    Observation,
+    aborted_values,
+    dirty,
+    observations,
+)
 from properties.anomalies.order import steps
 from properties.anomalies.order.steps import Step, Steps
 from properties.anomalies.rendering import render
@@ -50,15 +58,18 @@ def skips(
 ) -> tuple[Skip, ...]:
     """Returns one row per pair of consecutive values if the log has a record between them."""
     kept, log = kept_from(history, declared), _by_key(history)
+    aborted = frozenset[KeyValue]() if declared.jepsen else aborted_values(history)
     rows: list[Skip] = []
-    for step in found(history):
+    for step in found(history, declared):
         seen = log[step.key]
         low = bisect_right(seen, step.first_offset, key=_offset)
         between = seen[low : bisect_left(seen, step.second_offset, lo=low, key=_offset)]
         reader = history[step.second_op]
         if isinstance(reader.did[step.second_position], Poll):
             between = [s for s in between if s.offset >= kept(step.key)]
-            between = [s for s in between if dirty(reader) or not s.dirty]
+            if not dirty(reader):
+                clean = [s for s in between if not s.dirty]
+                between = [s for s in clean if (s.key, s.value) not in aborted]
         if between:
             rows.append(_skip(step, between))
     return tuple(sorted(rows))
@@ -93,8 +104,8 @@ def _skip(step: Step, between: list[Observation]) -> Skip:
     )
 
 
-def _observed(history: History, found: Steps) -> int:
-    return sum(1 for _ in found(history))
+def _observed(history: History, found: Steps, declared: Declarations) -> int:
+    return sum(1 for _ in found(history, declared))
 
 
 def explain(row: Skip, operations: Mapping[int, Operation], verb: str) -> str:
@@ -113,7 +124,9 @@ def explain(row: Skip, operations: Mapping[int, Operation], verb: str) -> str:
     )
 
 
-_NOT_COUNTED: Final = "not counting deletable records or those observed only at read_uncommitted"
+_NOT_COUNTED: Final = (
+    "not counting deletable records, aborted ones, or those observed only at read_uncommitted"
+)
 
 
 def anomalies(declared: Declarations) -> tuple[Anomaly, ...]:
@@ -134,7 +147,7 @@ def anomalies(declared: Declarations) -> tuple[Anomaly, ...]:
             observes="consecutive records of a key within one operation's polls",
             row=Skip,
             find=partial(skips, found=steps.polls_within, declared=declared),
-            observed=partial(_observed, found=steps.polls_within),
+            observed=partial(_observed, found=steps.polls_within, declared=declared),
             explain=partial(explain, verb="polled"),
         ),
         Anomaly(
@@ -152,7 +165,7 @@ def anomalies(declared: Declarations) -> tuple[Anomaly, ...]:
             observes="consecutive records of a key within one operation's sends",
             row=Skip,
             find=partial(skips, found=steps.sends_within, declared=declared),
-            observed=partial(_observed, found=steps.sends_within),
+            observed=partial(_observed, found=steps.sends_within, declared=declared),
             explain=partial(explain, verb="sent"),
         ),
         Anomaly(
@@ -172,7 +185,7 @@ def anomalies(declared: Declarations) -> tuple[Anomaly, ...]:
             observes="polls of a key that follow an earlier poll of the process",
             row=Skip,
             find=partial(skips, found=steps.polls_between, declared=declared),
-            observed=partial(_observed, found=steps.polls_between),
+            observed=partial(_observed, found=steps.polls_between, declared=declared),
             explain=partial(explain, verb="polled"),
         ),
     )

@@ -9,8 +9,9 @@ with another outcome do not move the position. A step of sends goes from one ope
 fail to the next operation that did not fail. An `assign` or `subscribe` ends the steps of the keys
 that it does not name.
 
-The length of a step is the distance between the offsets of its two values (`ranking`). A step with
-an unknown offset proves nothing.
+The length of a step is the distance between the offsets of its two values. These are the offsets at
+which the process received or appended the values (`own_offsets`). With `jepsen` declared, a value
+has one offset in the whole history (`ranking`). A step with an unknown offset proves nothing.
 
 Source: jepsen.tests.kafka, the six passes that look for skips and nonmonotonic cases.
 Simplified: in Jepsen, a poll that ended `ok` and lists a key without records makes the consumer
@@ -22,9 +23,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final
+from typing import Final, Protocol
 
 from model.histories import History, Operation, Poll, Rebalanced, Send
+from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
+from properties.anomalies.order.own_offsets import own_offsets
 from properties.anomalies.order.ranking import ranks
 
 ASSIGNING: Final = frozenset({"assign", "subscribe"})
@@ -54,7 +57,12 @@ class Step:
         return tuple(dict.fromkeys((self.first_op, self.second_op)))
 
 
-Steps = Callable[[History], Iterator[Step]]
+class Steps(Protocol):
+    """A function that yields the steps of one kind."""
+
+    def __call__(
+        self, history: History, declared: Declarations = NOTHING_DECLARED
+    ) -> Iterator[Step]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,19 +80,30 @@ def _runs(number: int, operation: Operation, kind: Kind) -> dict[str, list[_Seen
     return runs
 
 
-def _located(history: History, pairs: Iterator[tuple[str, _Seen, _Seen]]) -> Iterator[Step]:
-    offset = ranks(history)
+def _offset_of(history: History, declared: Declarations) -> Callable[[str, _Seen], int | None]:
+    if declared.jepsen:
+        rank = ranks(history)
+        return lambda key, seen: rank.get((key, seen.value))
+    own = own_offsets(history)
+    return lambda _, seen: own.get((seen.op, seen.position))
+
+
+def _located(
+    history: History, declared: Declarations, pairs: Iterator[tuple[str, _Seen, _Seen]]
+) -> Iterator[Step]:
+    offset_of = _offset_of(history, declared)
     for key, first, second in pairs:
-        if (key, first.value) in offset and (key, second.value) in offset:
+        begin, end = offset_of(key, first), offset_of(key, second)
+        if begin is not None and end is not None:
             yield Step(
                 key=key,
                 second_op=second.op,
                 second_position=second.position,
                 second_value=second.value,
-                second_offset=offset[key, second.value],
+                second_offset=end,
                 first_op=first.op,
                 first_value=first.value,
-                first_offset=offset[key, first.value],
+                first_offset=begin,
             )
 
 
@@ -113,29 +132,29 @@ def _between(history: History, kind: Kind) -> Iterator[tuple[str, _Seen, _Seen]]
                 last[key] = run[-1]
 
 
-def polls_within(history: History) -> Iterator[Step]:
+def polls_within(history: History, declared: Declarations = NOTHING_DECLARED) -> Iterator[Step]:
     """Yields every two consecutive records of one key that one operation polled."""
-    return _located(history, _within(history, Poll))
+    return _located(history, declared, _within(history, Poll))
 
 
-def sends_within(history: History) -> Iterator[Step]:
+def sends_within(history: History, declared: Declarations = NOTHING_DECLARED) -> Iterator[Step]:
     """Yields every two consecutive records of one key that one operation sent."""
-    return _located(history, _within(history, Send))
+    return _located(history, declared, _within(history, Send))
 
 
-def polls_between(history: History) -> Iterator[Step]:
+def polls_between(history: History, declared: Declarations = NOTHING_DECLARED) -> Iterator[Step]:
     """Yields the steps of polls between operations of one process.
 
     A step goes from the last record of a key in one operation to the first record of the key in the
     next operation of the process that polls the key.
     """
-    return _located(history, _between(history, Poll))
+    return _located(history, declared, _between(history, Poll))
 
 
-def sends_between(history: History) -> Iterator[Step]:
+def sends_between(history: History, declared: Declarations = NOTHING_DECLARED) -> Iterator[Step]:
     """Yields the steps of sends between operations of one process.
 
     A step goes from the last record sent to a key in one operation to the first record sent to the
     key in the next operation of the process that sends to the key.
     """
-    return _located(history, _between(history, Send))
+    return _located(history, declared, _between(history, Send))

@@ -77,6 +77,7 @@ DECLARED = st.sampled_from(
         NOTHING_DECLARED,
         Declarations(isolation="read_uncommitted"),
         Declarations(compacted=frozenset({"t"})),
+        Declarations(jepsen=True),
         Declarations(isolation="read_uncommitted", compacted=frozenset({"u"})),
     ]
 )

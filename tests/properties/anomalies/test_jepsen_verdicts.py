@@ -27,6 +27,6 @@ def found(anomalies: tuple[Anomaly, ...], h: History) -> set[str]:
 @pytest.mark.parametrize("name", sorted(VERDICTS))
 def test_the_samples_have_the_verdicts_that_jepsen_gives(name: str, *, ww_deps: bool) -> None:
     h = tuple(operations(SAMPLES / f"{name}.edn"))
-    declared = Declarations(ww_deps=ww_deps)
+    declared = Declarations(jepsen=True, ww_deps=ww_deps)
     decided = found((*log.anomalies(declared), *order.anomalies(declared)), h)
     assert decided == set(VERDICTS[name]["anomalies_with_ww_deps" if ww_deps else "anomalies"])

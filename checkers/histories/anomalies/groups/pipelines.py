@@ -50,9 +50,7 @@ from checkers.histories.facts import occupied_offsets
 from checkers.histories.facts.owner_offsets import OWNER_WORDS, OwnerOffsets
 from checkers.histories.facts.record_locations import (
     RECORD_COLUMNS,
-    UNCOMMITTED,
     proves_location,
-    role_of,
 )
 from checkers.histories.plan.batch import NEVER_NS, Batch
 from checkers.histories.plan.kernel import Kernel
@@ -216,7 +214,7 @@ def _skipped_inputs(context: Context, registers: Batch, unreported: Batch) -> Pl
     rises, given, log = yield from in_parallel(
         collect(Stage(Source.OPERATIONS, Kernel(title, COLUMNS, PROGRESS, far))),
         collect(Stage(Source.OPERATIONS, Kernel(title, COLUMNS, OWNER_WORDS, delivered_words))),
-        collect(occupied_offsets.occupied_offsets(context.unconfirmed.committed)),
+        collect(occupied_offsets.occupied_offsets(context.unconfirmed.committed, context.aborted)),
     )
     intervals = _consumed_intervals(Batch(rises), registers, context)
     group, key, low, high = (intervals[:, n] for n in range(4))
@@ -266,7 +264,9 @@ def _rows_of_skipped(context: Context, group: Ints, key: Ints, offset: Ints) -> 
     schema = schema_of(input_skipped.InputSkipped)
     if not len(group):
         return schema.empty_table()
-    shown = partial(_proofs_at, context.unconfirmed.committed, Pairs.of(key, offset))
+    shown = partial(
+        _proofs_at, context.unconfirmed.committed, context.aborted, Pairs.of(key, offset)
+    )
     passed, tried, seen = yield from in_parallel(
         collect(
             Stage(
@@ -352,9 +352,9 @@ def _failed_polls(group: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Tabl
     return table_from(_TRIED, at, op, np.ones(len(op), dtype=np.int64))
 
 
-def _proofs_at(committed: Ints, places: Pairs, batch: Batch) -> pa.Table:
+def _proofs_at(committed: Ints, aborted: Pairs, places: Pairs, batch: Batch) -> pa.Table:
     few = batch.where(places.have(batch.ints("key"), batch.ints("offset")))
-    clean = proves_location(few, committed) & (role_of(few) < UNCOMMITTED)
+    clean = proves_location(few, committed) & ~occupied_offsets.may_be_skipped(aborted, few)
     return few.where(clean).table.select(_SHOWN.names)
 
 

@@ -41,6 +41,7 @@ from checkers.histories.anomalies.order.step_rows import (
 )
 from checkers.histories.anomalies.order.steps import READS, steps
 from checkers.histories.anomalies.order.steps_across_batches import steps_across_batches
+from checkers.histories.anomalies.order.value_offsets import ValueOffsets
 from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.columnar.pairs import Pairs, hash_of_pair
 from checkers.histories.columnar.rows import schema_of
@@ -50,7 +51,6 @@ from checkers.histories.facts.record_locations import (
     RECORD_COLUMNS,
     UNCOMMITTED,
     proves_location,
-    role_of,
 )
 from checkers.histories.plan.batch import Batch
 from checkers.histories.plan.kernel import Kernel
@@ -87,10 +87,9 @@ def process_order(context: Context) -> Plan[tuple[Finding, ...]]:
 
     Each finding compares two consecutive polls (or sends) of one process and key.
     """
-    isolation = context.declared.isolation
-    words, several, assigned, worked = yield from in_parallel(
-        collect(occupied_offsets.occupied_offsets(context.unconfirmed.committed)),
-        collect(locations_with_several_values(context.unconfirmed.committed)),
+    words, outranked, assigned, worked = yield from in_parallel(
+        collect(occupied_offsets.occupied_offsets(context.unconfirmed.committed, context.aborted)),
+        _outranked(context),
         collect(
             Stage(
                 Source.OPERATIONS,
@@ -101,14 +100,21 @@ def process_order(context: Context) -> Plan[tuple[Finding, ...]]:
             Stage(Source.OPERATIONS, Kernel("processes", ("process",), PROCESSES, processes_of))
         ),
     )
-    outranked = yield from _outranked(Batch(several))
-    known_of = OccupiedOffsets.of(words), context.log_starts, in_several_batches(Batch(worked))
-    positions = LogPositions.of(isolation, context.unconfirmed, outranked, *known_of)
+    positions = LogPositions(
+        isolation=context.declared.isolation,
+        committed=context.unconfirmed.committed,
+        values=ValueOffsets.only(context.unconfirmed)
+        if outranked is None
+        else ValueOffsets.last(context.unconfirmed, outranked),
+        log=OccupiedOffsets.of(words),
+        log_starts=context.log_starts,
+        in_several_batches=in_several_batches(Batch(worked)),
+    )
     run = partial(steps, positions)
     observed = yield from collect(Stage(Source.OPERATIONS, Kernel("steps", READS, STEPS, run)))
     every = Batch(pa.concat_tables([observed, steps_across_batches(positions, assigned, observed)]))
     wrong = every.where(every.ints("row_type") < COUNTED)
-    missed = yield from _with_first_skipped(positions, wrong)
+    missed = yield from _with_first_skipped(context, positions, wrong)
     key_of = yield from resolve_fingerprints(wrong.ints("key"), column="key")
     values = ("first_value", "second_value", "skipped_value")
     value_of = yield from resolve_fingerprints(*(missed.ints(name) for name in values))
@@ -137,29 +143,28 @@ def process_order(context: Context) -> Plan[tuple[Finding, ...]]:
     return (*made, (yield from halves))
 
 
-def _outranked(locations_with_several_values: Batch) -> Plan[Batch]:
-    """Returns the values at an offset where another value ranks first.
+def _outranked(context: Context) -> Plan[Batch | None]:
+    """Returns the values at an offset where another value ranks first; None without `jepsen`.
 
-    Of the values at one offset, only the one that ranks first is the record there.
+    In Jepsen, only the value that ranks first is the record at an offset.
     """
-    value_of = yield from resolve_fingerprints(locations_with_several_values.ints("value"))
-    texts = value_of(locations_with_several_values.ints("value")).to_pylist()
-    places = list(
-        zip(
-            locations_with_several_values.ints("key").tolist(),
-            locations_with_several_values.ints("offset").tolist(),
-            strict=True,
-        )
+    if not context.declared.jepsen:
+        return None
+    several = Batch(
+        (yield from collect(locations_with_several_values(context.unconfirmed.committed)))
     )
+    value_of = yield from resolve_fingerprints(several.ints("value"))
+    texts = value_of(several.ints("value")).to_pylist()
+    places = list(zip(several.ints("key").tolist(), several.ints("offset").tolist(), strict=True))
     values: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
     for place, text in zip(places, texts, strict=True):
         values[place].append(text)
     first = {place: ranked(some) for place, some in values.items()}
     lower = [first[place] != text for place, text in zip(places, texts, strict=True)]
-    return locations_with_several_values.where(np.array(lower, dtype=np.bool_))
+    return several.where(np.array(lower, dtype=np.bool_))
 
 
-def _with_first_skipped(positions: LogPositions, wrong: Batch) -> Plan[Batch]:
+def _with_first_skipped(context: Context, positions: LogPositions, wrong: Batch) -> Plan[Batch]:
     """Adds columns to the rows that skip records: the first skipped record, and its proof.
 
     The proof is an operation that sent or polled the record.
@@ -177,7 +182,8 @@ def _with_first_skipped(positions: LogPositions, wrong: Batch) -> Plan[Batch]:
                     of_kind, key[some], wrong.ints("first_offset")[some]
                 )
                 offset[some] = log.next_from(key[some], low)
-        run = partial(shown_locations, positions.committed, Pairs.of(key[skips], offset[skips]))
+        places = Pairs.of(key[skips], offset[skips])
+        run = partial(shown_locations, positions.committed, context.aborted, places)
         shown = yield from collect(
             Stage(
                 Source.RECORD_LOCATIONS,
@@ -200,11 +206,11 @@ def _with_first_skipped(positions: LogPositions, wrong: Batch) -> Plan[Batch]:
     return Batch(table)
 
 
-def shown_locations(committed: Ints, places: Pairs, batch: Batch) -> pa.Table:
+def shown_locations(committed: Ints, aborted: Pairs, places: Pairs, batch: Batch) -> pa.Table:
     few = batch.where(places.have(batch.ints("key"), batch.ints("offset")))
     few = few.where(proves_location(few, committed))
     columns = {name: few.ints(name) for name in ("key", "offset", "value", "op")}
-    dirty = (role_of(few) >= UNCOMMITTED).astype(np.int64)
+    dirty = occupied_offsets.may_be_skipped(aborted, few).astype(np.int64)
     return pa.table({**columns, "dirty": dirty}, schema=_SHOWN)
 
 

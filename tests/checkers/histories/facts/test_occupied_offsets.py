@@ -9,6 +9,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from checkers.histories.columnar.pairs import NO_PAIRS
 from checkers.histories.facts.occupied_offsets import (
     KEY_WORDS,
     OccupiedOffsets,
@@ -31,7 +32,7 @@ def words(text: str) -> pa.Table:
     records = shuffle_kernels(NOTHING_DECLARED)[Source.RECORD_LOCATIONS].run(
         Batch(as_table(history(text)))
     )
-    return occupied_offsets(NOBODY).kernel(
+    return occupied_offsets(NOBODY, NO_PAIRS).kernel(
         Batch(records.sort_by([(name, "ascending") for name in ORDER]))
     )
 

@@ -75,6 +75,17 @@ def test_a_record_seen_at_read_uncommitted_counts_only_at_that_level() -> None:
     assert [row.second_op for row in skips(h, polls_within)] == [2]
 
 
+def test_who_skips_an_aborted_record_that_another_reader_received_is_right() -> None:
+    h = history("""
+        p1  send k=b                          -> fail
+        c1  poll                              -> ok k=a@0 k=b@1 k=c@2
+        c2  poll                              -> ok k=a@0 k=c@2
+        c3  poll{isolation=read_uncommitted}  -> ok k=a@0 k=c@2
+    """)
+    assert [row.second_op for row in skips(h, polls_within)] == [3]
+    assert [r.second_op for r in skips(h, polls_within, Declarations(jepsen=True))] == [2, 3]
+
+
 def test_a_record_below_a_read_log_start_does_not_count() -> None:
     h = history("""
         p1  send k=a k=b k=c k=d  -> ok @0 @1 @2 @3

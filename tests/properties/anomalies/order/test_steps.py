@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 from model.history_notation import history
+from properties.anomalies.declarations import Declarations
 from properties.anomalies.order import steps
 from properties.anomalies.order.steps import Steps
 
@@ -84,10 +85,12 @@ def test_a_step_of_sends_begins_at_the_last_send_that_did_not_fail() -> None:
     assert followed(steps.sends_between, text) == ["k d f"]
 
 
-def test_a_value_at_several_offsets_counts_at_the_last() -> None:
+def test_a_value_counts_where_it_was_polled_and_in_jepsen_at_its_last_offset() -> None:
     h = history("""
         c1  poll  -> ok k=a@0 k=b@1
         c2  poll  -> ok k=a@7
     """)
     (step,) = steps.polls_within(h)
+    assert (step.first_offset, step.second_offset, step.size) == (0, 1, -1)
+    (step,) = steps.polls_within(h, Declarations(jepsen=True))
     assert (step.first_offset, step.second_offset, step.size) == (7, 1, 6)

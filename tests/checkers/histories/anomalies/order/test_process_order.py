@@ -21,6 +21,7 @@ from tests.checkers.histories.drawn_histories import (
     histories,
 )
 
+JEPSEN = Declarations(jepsen=True)
 SKIPS_AND_REPEATS = history("""
     p1  send k=a k=b k=c  -> ok @0 @1 @2
     c1  poll              -> ok k=a@0
@@ -61,14 +62,48 @@ def test_an_assignment_in_another_batch_separates_steps_of_the_key_it_leaves_out
 
 
 @pytest.mark.parametrize("at", [[], [1], [2], [1, 2]])
-def test_a_failed_send_ranks_where_its_value_was_acknowledged_later(at: list[int]) -> None:
+@pytest.mark.parametrize(("declared", "count"), [(NOTHING_DECLARED, 0), (JEPSEN, 1)])
+def test_in_jepsen_a_failed_send_ranks_where_its_value_was_acknowledged_later(
+    at: list[int], declared: Declarations, count: int
+) -> None:
     h = history("""
         p1  send k=b k=a  -> fail
         p1  send k=a k=b  -> ok @0 @1
     """)
-    assert_agrees(h, ANOMALIES, NOTHING_DECLARED, at)
-    analysis = analysed(h, ("int-nonmonotonic-send",), NOTHING_DECLARED, at)
-    assert [d.count for d in analysis.decisions] == [1]
+    assert_agrees(h, ANOMALIES, declared, at)
+    analysis = analysed(h, ("int-nonmonotonic-send",), declared, at)
+    assert [d.count for d in analysis.decisions] == [count]
+
+
+@pytest.mark.parametrize("at", [[], [1], [2], [3], [1, 2, 3, 4, 5]])
+@pytest.mark.parametrize(("declared", "count"), [(NOTHING_DECLARED, 0), (JEPSEN, 1)])
+def test_who_reads_both_copies_of_a_duplicate_is_not_blamed(
+    at: list[int], declared: Declarations, count: int
+) -> None:
+    h = history("""
+        p1  send k=a k=b  -> ok @0 @1
+        c1  poll          -> ok k=a@0
+        c1  poll          -> ok k=b@1
+        c1  poll          -> ok k=a@2
+    """)
+    assert_agrees(h, ANOMALIES, declared, at)
+    analysis = analysed(h, ("nonmonotonic-poll", "poll-skip"), declared, at)
+    assert sum(d.count for d in analysis.decisions) == count
+
+
+@pytest.mark.parametrize("at", [[], [1], [2], [1, 2]])
+@pytest.mark.parametrize(("declared", "count"), [(NOTHING_DECLARED, 0), (JEPSEN, 1)])
+def test_who_skips_an_aborted_record_is_not_blamed(
+    at: list[int], declared: Declarations, count: int
+) -> None:
+    h = history("""
+        p1  send k=b  -> fail
+        c1  poll      -> ok k=a@0 k=b@1 k=c@2
+        c2  poll      -> ok k=a@0 k=c@2
+    """)
+    assert_agrees(h, ANOMALIES, declared, at)
+    analysis = analysed(h, ("int-poll-skip",), declared, at)
+    assert [d.count for d in analysis.decisions] == [count]
 
 
 def test_a_skip_explained_by_a_rebalance_is_permitted_for_subscribers() -> None:

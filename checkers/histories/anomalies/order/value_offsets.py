@@ -1,0 +1,93 @@
+"""The offsets of values: for polls and sends without an offset, and for Jepsen's rules.
+
+    p1 send k=a -> info
+    c1 poll     -> ok k=a@3 k=b@4      a was observed only at 3: the send has this offset
+    c2 poll     -> ok k=b@9            b was observed at 4 and 9: each poll keeps its own offset
+
+Without `jepsen` declared, a poll or a send has its own offset. If it shows none, it has the only
+offset at which its value was observed (`properties.anomalies.order.own_offsets`).
+
+With `jepsen` declared, a value has one offset in the whole history. A confirmed value has its own
+offset: it was polled only at offsets where a send of it was acknowledged. If several values were
+observed at one offset, only the one that ranks first is the record there. Any other value has the
+last offset where it ranks first (`properties.anomalies.order.ranking`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from checkers.histories.columnar.fingerprints import Ints
+from checkers.histories.columnar.pairs import hash_of_pair
+from checkers.histories.columnar.sorting import NumberSet, member
+from checkers.histories.facts.record_locations import SEND_FAIL
+from checkers.histories.facts.unconfirmed_values import UnconfirmedValues
+from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
+
+
+@dataclass(frozen=True, slots=True)
+class ValueOffsets:
+    """The offset of each value that is not located by its own polls and sends alone."""
+
+    pairs: NumberSet  # key and value in one number
+    values: NumberSet  # of these pairs
+    offset: Ints  # of each pair, or UNKNOWN_OFFSET
+    of_all: bool  # True if every poll and send of these values has this offset
+
+    @classmethod
+    def only(cls, unconfirmed: UnconfirmedValues) -> Self:
+        """Returns the offsets of the values that were observed at exactly one offset."""
+        pairs = NumberSet.of(hash_of_pair(unconfirmed.keys, unconfirmed.values))
+        pair, offset = _pairs_and_offsets(unconfirmed.locations())
+        pair, offset = pair[offset != UNKNOWN_OFFSET], offset[offset != UNKNOWN_OFFSET]
+        lowest, highest = np.full(len(pairs), 2**63 - 1), np.full(len(pairs), UNKNOWN_OFFSET)
+        at = np.searchsorted(pairs.ascending, pair)
+        np.minimum.at(lowest, at, offset)
+        np.maximum.at(highest, at, offset)
+        only = np.where(lowest == highest, highest, UNKNOWN_OFFSET)
+        return cls(pairs, NumberSet.of(unconfirmed.values), only, of_all=False)
+
+    @classmethod
+    def last(cls, unconfirmed: UnconfirmedValues, outranked: Batch) -> Self:
+        """Returns the last offset at which each value ranks first, as Jepsen locates values.
+
+        The parameter `outranked` has the values at an offset where another value ranks first. These
+        are treated like unconfirmed values. So are values that were sent again after a failed send.
+        """
+        lower, resent = _pairs_and_offsets(outranked), _pairs_and_offsets(unconfirmed.resent)
+        pairs = NumberSet.of(
+            np.r_[hash_of_pair(unconfirmed.keys, unconfirmed.values), lower[0], resent[0]]
+        )
+        last = np.full(len(pairs), UNKNOWN_OFFSET)
+        pair, offset = map(
+            np.concatenate, zip(_pairs_and_offsets(unconfirmed.locations()), resent, strict=True)
+        )
+        ranks = ~member(hash_of_pair(pair, offset), np.sort(hash_of_pair(*lower)))
+        np.maximum.at(last, np.searchsorted(pairs.ascending, pair[ranks]), offset[ranks])
+        others = outranked.ints("value"), unconfirmed.resent.ints("value")
+        values = NumberSet.of(np.concatenate([unconfirmed.values, *others]))
+        return cls(pairs, values, last, of_all=True)
+
+    def applied(self, batch: Batch, rows: Ints, role: Ints, located: Ints) -> Ints:
+        """Returns the offsets `located` of some rows, with the offsets of these values filled in.
+
+        Only a row without an offset gets one, unless `of_all` is true. A failed send then gets one
+        too.
+        """
+        key, value = batch.fingerprints("key"), batch.fingerprints("value")
+        among = batch.derived(("unconfirmed values",), lambda _: self.values.has(value)).take(rows)
+        if not self.of_all:
+            among &= (located == UNKNOWN_OFFSET) & (role != SEND_FAIL)
+        maybe = np.flatnonzero(among)
+        pairs = hash_of_pair(key[rows[maybe]], value[rows[maybe]])
+        is_one = self.pairs.has(pairs)
+        at = np.searchsorted(self.pairs.ascending, pairs[is_one])
+        located[maybe[is_one]] = self.offset[at]
+        return located
+
+
+def _pairs_and_offsets(places: Batch) -> tuple[Ints, Ints]:
+    return hash_of_pair(places.ints("key"), places.ints("value")), places.ints("offset")

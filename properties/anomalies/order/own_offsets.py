@@ -1,0 +1,59 @@
+"""The offset of each poll and each send: where this operation received or appended the value.
+
+    p1 send k=a  -> ok @0       the broker appended a retry of it again, at offset 5
+    c1 poll      -> ok k=a@0    c1 received a at offset 0, then b at 1, and a again at 5
+    c1 poll      -> ok k=b@1
+    c1 poll      -> ok k=a@5
+
+A reader received a value at the offset of its poll, wherever else the log has the value. So the
+reader above went forward with each poll, although the value a is in the log twice. A send that took
+effect has the offset of its acknowledgement. If a poll or a send shows no offset, it has the only
+offset at which the value was observed. If there are several, its offset is unknown. A send that
+failed has no offset.
+
+Jepsen has one offset for each value, its last one: see `ranking`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from model.histories import History, Operation, Poll, Send
+from properties.anomalies.observations import (
+    KeyValue,
+    committed_reads,
+    locations,
+    must_have_taken_effect,
+)
+
+
+def own_offsets(history: History) -> Mapping[tuple[int, int], int]:
+    """Maps each poll and each send to its offset, by operation and position in the operation.
+
+    A poll or a send with an unknown offset is left out.
+    """
+    only = {of: offsets[0] for of, offsets in locations(history).items() if len(offsets) == 1}
+    read = committed_reads(history)
+    own: dict[tuple[int, int], int] = {}
+    for number, operation in enumerate(history):
+        for position, micro in enumerate(operation.did):
+            if isinstance(micro, Poll | Send):
+                offset = _offset(operation, micro, read, only)
+                if offset is not None:
+                    own[number, position] = offset
+    return own
+
+
+def _offset(
+    operation: Operation,
+    micro: Poll | Send,
+    read: frozenset[KeyValue],
+    only: Mapping[KeyValue, int],
+) -> int | None:
+    if isinstance(micro, Send) and operation.outcome == "fail":
+        return None
+    if isinstance(micro, Poll) or must_have_taken_effect(operation, read):
+        shown = micro.offset
+    else:
+        shown = None
+    return only.get((micro.key, micro.value)) if shown is None else shown
