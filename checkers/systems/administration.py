@@ -56,9 +56,11 @@ class Administration:
         kind: Literal["preferred", "unclean"] = "preferred",
         accepted: Collection[str] = NOT_ELECTED,
     ) -> None:
-        """Elects leaders of the given partitions, or of all.
+        """Requests the election of leaders: of the given partitions, or of all partitions.
 
-        By default a partition that needs no election, or cannot have one, is no error.
+        The answer has a result for each partition. By default two errors are ignored: the partition
+        already has this leader, and its first replica is out of sync. Raises Refused for any other
+        error. The caller may choose other errors to ignore.
         """
         topics = None if places is None else [{"topic": t, "partitions": (i,)} for t, i in places]
         body = {"election_type": ELECTIONS[kind], "topic_partitions": topics, "timeout": TIMEOUT_MS}
@@ -121,7 +123,7 @@ class Administration:
 
 
 def accept(answer: Mapping[str, Any], *errors: str) -> None:
-    """Raises Refused if the answer has an error that is not among the accepted ones."""
+    """Raises Refused if the answer has an error, unless the caller accepts this error."""
     error = answer["error_code"]
     if error not in (NONE, *errors):
         raise Refused(error, answer.get("error_message") or "")
@@ -161,7 +163,10 @@ def perform(system: System, action: Ability, broker: int) -> None:
 
 
 def administration_of(system: System, broker: int = 1) -> Administration:
-    """Returns the administration through one broker of a cluster on this machine."""
+    """Returns a sender of administrator requests to one broker of a cluster on this machine.
+
+    By default this is broker 1.
+    """
     address = system.bootstrap_servers.split(",")[broker - 1]
     port = address.rpartition(":")[2]
     return Administration(partial(call, (HOST, int(port))))

@@ -6,7 +6,8 @@ The abilities of a system are the actions that it supports. The clusters differ:
     served                  kill, start and power loss: the reference broker runs inside Urteil
     HOST:PORT               none: somebody else runs the cluster, and only clients reach it
 
-A caller plans only actions that the system supports. A claim that needs others is undecided.
+Tests plan only actions that the system supports. If a claim needs an action that the system does
+not support, the verdict on the claim is `undecided`.
 """
 
 from __future__ import annotations

@@ -7,10 +7,12 @@
         lost.await_acted()
         (first, again) = broker.requests(api="Produce", topic="orders")
 
-The broker is a process of its own: no client library is needed here, and any can be tested. This
-module imports the standard library alone, since a test may have a package `model` of its own. The
-process ends with the block, and with this process however that ends. Faults are those of
-docs/how-to/faults-in-your-tests.md.
+The broker runs in a process of its own, so any client library can be tested with it. The broker's
+process ends when the `with` block ends. It also ends when the test's process ends, even if the test
+is killed. The faults are described in docs/how-to/faults-in-your-tests.md.
+
+This module imports only the standard library. So it also works in a project that has its own
+package with the name of a package of Urteil, such as `model`.
 """
 
 from __future__ import annotations
@@ -44,11 +46,14 @@ PROGRAM: Final = (
 
 
 class NotStarted(RuntimeError):
-    """The error if the process has not become ready; the message has its last output."""
+    """Raised if the broker's process does not become ready; the message has its last output."""
 
 
 class Refused(ValueError):
-    """The error if the control port refuses a request; `at` is the place of the mistake."""
+    """Raised if the control port refuses a request.
+
+    `at` names the wrong part of the request, such as a field of its JSON object.
+    """
 
     def __init__(self, status: int, at: str, error: str) -> None:
         super().__init__(f"{at}: {error}")
@@ -58,18 +63,21 @@ class Refused(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class InjectedFault:
-    """A fault in force."""
+    """A fault that was added to the broker."""
 
     id: int
     _broker: Broker
 
     @property
     def acted(self) -> int:
-        """The number of requests that it has acted on."""
+        """The number of requests on which the fault has acted so far."""
         return int(self._broker.call("GET", f"/faults/{self.id}")["acted"])
 
     def await_acted(self, times: int = 1, within_s: float = WAITS_S) -> None:
-        """Waits until it has acted so often; raises TimeoutError."""
+        """Waits until the fault has acted on a number of requests, by default one.
+
+        Raises TimeoutError if this takes too long, by default 10 seconds.
+        """
         query = urlencode({"acted": times, "wait_ms": int(within_s * 1000)})
         found = self._broker.call("GET", f"/faults/{self.id}?{query}")
         if found["acted"] < times:
@@ -84,8 +92,9 @@ class InjectedFault:
 class Broker:
     """A cluster of the reference broker in a process of its own; brokers are numbered from 1.
 
-    `topics` are created with so many partitions each. `faults` are JSON objects as dictionaries.
-    `options` are further options of `urteil broker`.
+    At the start, the cluster creates the `topics`, a mapping from names to numbers of partitions.
+    It also adds the `faults`: JSON objects of the control port, as dictionaries. `options` are
+    further options of the command `urteil broker`.
     """
 
     brokers: int = 3
@@ -110,7 +119,10 @@ class Broker:
         self.stop()
 
     def start(self) -> None:
-        """Starts the process and waits until every broker is ready; raises NotStarted."""
+        """Starts the process and waits until every broker is ready.
+
+        Raises NotStarted if the brokers do not become ready.
+        """
         words = ["broker", "--json", "--control", "0", "--brokers", str(self.brokers)]
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed in `stop`
         self._process = subprocess.Popen(
@@ -152,11 +164,11 @@ class Broker:
 
     @property
     def pid(self) -> int | None:
-        """The process id; None while it does not run."""
+        """The id of the broker's process; None while the process does not run."""
         return None if self._process is None else self._process.pid
 
     def stop(self) -> None:
-        """Stops the process if it runs; a second stop does nothing."""
+        """Stops the broker's process; does nothing if the process does not run."""
         process, self._process = self._process, None
         atexit.unregister(self.stop)
         if process is not None:
@@ -176,7 +188,10 @@ class Broker:
     # ------------------------------------------------------------ the control port
 
     def call(self, method: str, path: str, document: Mapping[str, Any] | None = None) -> Any:
-        """Returns the JSON answer of the control port; raises Refused."""
+        """Sends a request to the control port, and returns the answer, parsed from JSON.
+
+        Raises Refused if the control port refuses the request.
+        """
         host = urlsplit(self.control_url)
         connection = HTTPConnection(host.hostname or "", host.port, timeout=120)
         try:
@@ -190,7 +205,10 @@ class Broker:
         return answer
 
     def fault(self, do: str, *, when: Mapping[str, Any], **fields: Any) -> InjectedFault:
-        """Adds a fault to the requests that `when` selects; if `when` is empty, to all."""
+        """Adds a fault of requests, which acts on the requests that `when` selects.
+
+        An empty `when` selects all requests.
+        """
         answer = self.call("POST", "/faults", {"do": do, "when": when, **fields})
         return InjectedFault(answer["id"], self)
 
@@ -198,7 +216,7 @@ class Broker:
     def during(
         self, do: str, *, when: Mapping[str, Any], **fields: Any
     ) -> Generator[InjectedFault]:
-        """Keeps a fault in force while the block runs."""
+        """Adds a fault of requests, and ends it when the `with` block ends."""
         injected = self.fault(do, when=when, **fields)
         try:
             yield injected
@@ -215,9 +233,10 @@ class Broker:
     def requests(
         self, *, count: int = 0, within_s: float = WAITS_S, since: int = 0, **selection: Any
     ) -> list[dict[str, Any]]:
-        """Returns the logged requests of this `api`, `topic`, `partition`, `client_id`, `broker`.
+        """Returns the requests that the brokers have received, oldest first.
 
-        Waits until there are `count` of them; raises TimeoutError after `within_s` seconds.
+        They can be selected by `api`, `topic`, `partition`, `client_id` and `broker`. With `count`,
+        waits until there are so many; raises TimeoutError if this takes too long.
         """
         query = {**selection, "since": since, "count": count, "wait_ms": int(within_s * 1000)}
         found: list[dict[str, Any]] = self.call("GET", f"/requests?{urlencode(query)}")["requests"]
@@ -241,7 +260,7 @@ class Broker:
         raise LookupError(f"there is no topic {topic!r}: create it with create_topic")
 
     def leader(self, topic: str, partition: int = 0) -> int:
-        """Returns the id of the partition's leader, -1 without one."""
+        """Returns the id of the partition's leader, or -1 if there is no leader."""
         return int(self.partitions(topic)[partition]["leader"])
 
     def reset(self) -> None:

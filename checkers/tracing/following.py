@@ -130,10 +130,11 @@ class Following:
         return False
 
     def _heads(self, taken: Sequence[int]) -> list[int]:
-        """Returns the numbers of the late events that can be tried next, before the refused event.
+        """Returns the numbers of the late events that may be taken next, before the refused event.
 
-        The late events in `taken` are already taken. A late event must be the next event of its
-        thread that is not taken, so the thread of the refused event has no late event.
+        A thread logs its events in order. So from each thread, only the first event that is not yet
+        taken may be next. In the thread of the refused event, this is the refused event itself. The
+        argument has the late events that the search has already taken.
         """
         first = self.events[self.start].line
         threads, found = {(first.node, first.thread)}, list[int]()
@@ -163,10 +164,11 @@ def follow(
     ahead_ms: int = AHEAD_MS,
     progress: Callable[[int], None] | None = None,
 ) -> Followed:
-    """Follows the events up to the first that the spec forbids; there must be at least one event.
+    """Checks a trace against the spec, event by event, up to the first that the spec forbids.
 
-    The parameter `begun` maps events to actions of the spec. If no such mapping could be created,
-    `begun` is a refusal, and the result contains it.
+    The trace must have at least one event. The first argument maps events to actions of the spec.
+    It is a refusal if no such mapping can be made for this trace. Then no event is taken, and the
+    result has the reason of the refusal.
     """
     subject = events[0].subject
     if isinstance(begun, Refused):

@@ -3,14 +3,14 @@
 The spec has one log, that of the newest leader. Just before a leader appends a batch, it logs the
 producer, epoch and sequence numbers of the batch, in the same thread.
 
-    append_first    the first batch of a producer epoch, which must have sequence number 0
-    append_next     every other record
+    append_first    the first record of a producer in a producer epoch, with sequence number 0
+    append_next     each further record of the same producer and producer epoch
     change_leader   a broker starts to lead in a newer leader epoch; the log of the spec is
                     truncated to the end of this broker's log
 
-Transaction markers and batches without a producer id count as records of an extra producer, which
-has a single epoch. No line shows that a producer received an acknowledgement, so `acknowledge` is
-never taken.
+Each record of a batch is one action. Transaction markers and batches without a producer id count as
+records of an extra producer, which has a single epoch. No line shows that a producer received an
+acknowledgement, so `acknowledge` is never taken.
 
 Source: KIP-98; ProducerStateManager.update; `model.idempotence_abstract.actions`.
 Simplified: the spec has no sequence numbers that wrap, and no producer that expires and goes on.

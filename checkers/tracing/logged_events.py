@@ -1,8 +1,9 @@
-"""Events, each shown by one log line, and the rows of tables that say how to read log lines.
+"""Events that log lines report, and table rows that describe how to read these lines.
 
 An event is a fact about one subject: a partition or a transactional id. A row describes one kind of
 log line: its logger, the beginning of its message after the `[...]` prefix, and the step that it
-shows. The pattern of the row finds the subject and the fields of the event in the message.
+reports. The row also has a regular expression, which finds the subject and the fields of the event
+in the message.
 """
 
 from __future__ import annotations
@@ -85,7 +86,10 @@ def row(
 
 
 def nothing(logger: str, *begins: str) -> Iterator[Row]:
-    """Yields rows that ignore the logger's lines whose message begins with one of `begins`."""
+    """Yields rows for lines that report no event: lines of one logger, by their first words.
+
+    There is one row for each of these beginnings. A line that matches the row is ignored.
+    """
     return (Row(logger, text) for text in begins)
 
 

@@ -23,9 +23,9 @@ Outcome = Refused | None
 
 
 def compared(what: str, found: object, expected: object) -> Outcome:
-    """Compares a value in the line with the value that the spec's state has.
+    """Compares a value in a log line with the expected value, that of the spec's state.
 
-    Returns a refusal if they differ, else None.
+    Returns a refusal if the two differ, else None.
     """
     if found == expected:
         return None
@@ -61,5 +61,8 @@ class Mapping(Protocol):
         ...
 
     def shown(self, event: Event) -> Iterator[str]:
-        """Yields lines of text that show the state of the spec near the event."""
+        """Yields the current state of the spec as lines of text, for the report of an event.
+
+        A mapping may leave out what does not concern the event.
+        """
         ...

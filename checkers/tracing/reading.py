@@ -49,8 +49,9 @@ class Reading:
 def read(lines: Iterable[LogLine]) -> Reading:
     """Returns the events of each partition and transactional id, in the order of the clock.
 
-    A partition is left out if no line shows its creation. Lines that no row of the tables matches
-    are unknown; they are kept if they name a partition in the result.
+    A partition is left out if no line shows its creation. The result also has lines that could not
+    be read: their logger is known, but no row of the tables matches them. Only those that name a
+    partition of the result are kept.
     """
     found, unknown = Reading(), list[LogLine]()
     for line in lines:
@@ -77,8 +78,8 @@ def read(lines: Iterable[LogLine]) -> Reading:
 def events_of(line: LogLine) -> Sequence[Event] | None:
     """Returns the events that a line of a broker's log reports.
 
-    A line that says nothing about replication or transactions has no events: (). None means that a
-    line which should report an event has an unknown form.
+    The result is empty if the line does not concern replication or transactions. It is None if the
+    line should report an event but has an unknown form.
     """
     rows = _ROWS.get(line.logger)
     if rows is None:

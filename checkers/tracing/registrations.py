@@ -1,11 +1,12 @@
 """The controller's registration of a partition: its state at each partition epoch.
 
-A line about a change has the old and the new values, so a missing change is noticed. Every
-controller of a quorum logs every change. The first line with a new partition epoch counts as the
-change. The lines of other controllers with this epoch must agree with it.
+A line about a change has the old and the new values, so a missing line is noticed. Every controller
+of a quorum logs every change, with its new partition epoch. The first line with a partition epoch
+counts as the change. The lines of other controllers with the same epoch must agree with it.
 
 Source: PartitionRegistration.diff; ReplicationControlManager.replay; KIP-966.
-Simplified: reassignments, and ELRs that the controller clears after a configuration change.
+Simplified: two kinds of changes are not modelled: reassignments, and ELRs that the controller
+clears after a configuration change.
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
 """The events of one partition of a real cluster, as actions of `replication-abstract`.
 
 Each event becomes one or more actions with all their arguments, or a comparison with the state, or
-both. The spec decides whether the actions are allowed. The mapping itself compares only values that
-a line repeats: an offset, an epoch, a high watermark.
+both. The spec decides whether the actions are allowed. The mapping itself only compares offsets,
+epochs and high watermarks in a log line with those in the state of the spec.
 
     isr[e]           stands for the ISR and the ELR of the registration
-    fetch_request    is taken when the follower sends the fetch; if the leader had not begun to
-                     lead at that time, when the leader records the fetch
+    fetch_request    is taken when the follower sends the fetch. If the leader did not yet lead at
+                     that time, the action is taken later, when the leader needs the fetch
     drop_member      the leader stops waiting for a replica that left the ISR. No line shows this,
                      so it is taken, if allowed, when an advance of the high watermark needs it
-    message          is the number of the append; the trace does not show the contents of records
+    message          the messages are numbered in the order of the appends, because the trace does
+                     not show the contents of records
 
 The trace is followed in the version `with-losses` of the spec. Until a step may lose records, this
 version has the same steps as the proved version. The spec has no reassignments, and no follower
@@ -64,7 +65,10 @@ class PartitionReplication(Partition):
         return refused
 
     def shown(self, event: Event) -> Iterator[str]:
-        """Yields lines that show the state near the event: the registration and each replica."""
+        """Yields the current state as lines of text: the registration, then each replica.
+
+        An arrow marks the broker that logged the event.
+        """
         return self.now.shown(self.facts.registrations.current, event.line.node)
 
     @property

@@ -1,16 +1,17 @@
 """The events of one transactional id of a real cluster, as actions of `transactions-abstract`.
 
-A change by the coordinator counts when its record in `__transaction_state` has been replicated. If
-the coordinator fails after it has appended this record, no line confirms the change, but the next
-coordinator reads it. Such a change counts when a later event needs it.
+The coordinator changes its metadata by a record in `__transaction_state`. The change counts when
+the line about its replication comes. If the coordinator fails before that line, the next
+coordinator may still read the record. Such a change counts when a later event needs it.
 
     write_marker    is taken for every added partition when the coordinator has all answers
     append          is never taken, because no line names the producer of a batch; so a trace does
                     not check the claims about records
 
 The spec has two versions: `v2` if the client's transactions were of transaction version 2 (TV_2),
-and `v1` otherwise. An abort that the coordinator itself begins is the action `fence`. It has the
-transaction version of the cluster, which the client's transactions need not have.
+and `v1` otherwise. The lines about open transactions name the client's version. An abort that the
+coordinator itself begins is the action `fence`. Its line names the version of the cluster, which
+may differ from the client's version. So this line does not decide between `v1` and `v2`.
 
 Source: KIP-98; KIP-890; `model.transactions_abstract.versions`.
 Simplified: producer ids are not replaced, and transactional ids do not expire.
@@ -216,9 +217,9 @@ class TransactionalId:
         return refused or self._epoch_differs(after, "producer_epoch", (self._transaction,))
 
     def _epoch_differs(self, after: Metadata, name: str, keys: tuple[int, ...]) -> Outcome:
-        """Refuses a line of an open transaction whose producer epoch differs from the spec's.
+        """Refuses a line about an open transaction if its producer epoch differs from the spec's.
 
-        Returns None if the epochs are equal, or if no transaction is open.
+        Returns None if the epochs are equal, or if the line is not about an open transaction.
         """
         expected = self.behaviour.state[name, keys]
         if after.state == "ONGOING" and after.epoch != expected:

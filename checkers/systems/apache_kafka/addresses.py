@@ -56,9 +56,10 @@ class Addresses:
         return f"n{node}" if self.proxied else HOST
 
     def hosts_file(self, node: int) -> str:
-        """Returns the hosts file of a node: one line for each node, with its name and address.
+        """Returns the hosts file that one node uses: a line for each node, `127.0.11.12 n2`.
 
-        At this address, the owner of the file connects to the named node.
+        Each node uses a file of its own. In the file of node 1, the address of `n2` is that of the
+        proxy from node 1 to node 2. The line of the node itself has 127.0.0.1.
         """
         return "".join(f"{_link(node, other)} n{other}\n" for other in self.ports)
 

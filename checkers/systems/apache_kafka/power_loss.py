@@ -4,22 +4,24 @@ The page cache survives a kill of the broker, but not a power loss of the machin
 were written and never flushed may be gone. This module removes all of them from the log directory
 of a dead broker:
 
-    t-0/00000000000000000000.log        cut before the first batch that was not flushed
-    t-0/00000000000000000007.log        deleted: it begins after the cut
-    t-0/*.index, *.timeindex, *.txnindex    of cut segments: deleted, the broker builds them again
+    t-0/00000000000000000000.log        truncated before the first batch that was not flushed
+    t-0/00000000000000000007.log        deleted: it begins after that batch
+    t-0/*.index, *.timeindex, *.txnindex    of these segments: deleted, the broker rebuilds them
     t-0/*.snapshot                      deleted, if it is the snapshot of a later offset
-    t-0/leader-epoch-checkpoint         without the epochs that begin after the cut
+    t-0/leader-epoch-checkpoint         without the epochs that begin at a later offset
 
-A partition is flushed up to the higher of two offsets: its recovery point in Kafka's checkpoint,
-and the highest offset of its log lines "Flushing log up to offset". A truncation lowers the second
-offset. Both offsets may be too high: the line precedes the flush, and a truncation may leave an old
-checkpoint. So the cut may keep too much, but never removes a flushed record.
+A partition counts as flushed up to the higher of two offsets: its recovery point in Kafka's
+checkpoint, and the highest offset of its log lines "Flushing log up to offset". A truncation lowers
+the second offset. Both offsets may be too high: the line precedes the flush, and a truncation may
+leave an old checkpoint. So a record that was not flushed may be kept, but no flushed record is
+removed.
 
 Source: UnifiedLog.flush and LogLoader.recoverLog of Kafka 4.3.
-Simplified: the worst case of a power loss for records, and only for records. No batch is torn.
-Files that Kafka flushes when it writes them (checkpoints of offsets, metadata of partitions) stay,
-and so does the log of the cluster's metadata. If a topic was deleted and created again under its
-name, the flushed offset of the old topic counts for the new one.
+Simplified: a power loss removes every record that was not flushed, and tears no batch. It changes
+no other data: the files that Kafka flushes when it writes them (checkpoints of offsets, metadata of
+partitions) stay, and so does the log of the cluster's metadata. If a topic is deleted and created
+again with the same name, the flushed offset of the old topic is also used for the new one. Then
+fewer records are removed.
 """
 
 from __future__ import annotations
@@ -75,8 +77,8 @@ def lose_unflushed(log_dir: Path, flush_log: Path) -> tuple[Lost, ...]:
 def flushed_offsets(log_dir: Path, flush_log: Path) -> dict[str, int]:
     """Returns, for each partition, the offset up to which it was flushed.
 
-    A partition that was never flushed is missing. The parameter `flush_log` has the broker's log
-    lines about flushes and truncations.
+    A partition that was never flushed is missing. The offsets come from Kafka's checkpoint, and
+    from the lines about flushes and truncations in the broker's server log.
     """
     logged: dict[str, int] = {}
     for partition, action, offset in _flushes(flush_log):
@@ -88,9 +90,10 @@ def flushed_offsets(log_dir: Path, flush_log: Path) -> dict[str, int]:
 
 
 def cut(folder: Path, offset: int) -> Lost | None:
-    """Removes the records from this offset on; returns their offsets, or None if there are none.
+    """Removes the batches of a partition that have a record at the offset or after it.
 
-    A batch with records on both sides of the offset is removed too.
+    A batch with records on both sides of the offset is removed too. Returns the first and the last
+    offset that were removed, or None if there was no such batch.
     """
     segments = sorted(folder.glob("*.log"))
     beyond = {segment: list(_batches_from(segment, offset)) for segment in segments}

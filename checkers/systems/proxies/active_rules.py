@@ -1,7 +1,8 @@
-"""The proxy rules in force, the requests that each has matched, and the log of what each rule did.
+"""The proxy rules in force: how many requests each has matched, and a log of what each rule did.
 
-A test or a schedule changes the rules in its thread; connections read them in the event loop. A
-lock guards the rules, and `changed` wakes the connections that hold bytes.
+A test adds and ends rules in its own thread, while connections read the rules in the event loop. So
+a lock guards the rules. When a rule is added or ended, each connection that holds back a request or
+a response looks at the rules again.
 """
 
 from __future__ import annotations
@@ -50,8 +51,9 @@ def described(header: Header) -> str:
 class ActiveRule:
     """A proxy rule in force, with its counts of requests.
 
-    `seen` counts the requests that matched, and `acted` those that the rule affected. `undecided`
-    counts the requests whose partitions or producers cannot be known; they do not count as matched.
+    `seen` is the number of requests that matched the rule. `acted` is the number of those that the
+    rule affected. `undecided` is the number of requests whose partitions or producers cannot be
+    known; they do not count as matched.
     """
 
     rule: Rule
@@ -65,7 +67,7 @@ class ActiveRule:
 class ActiveRules:
     """All rules in force, in the order in which they were added.
 
-    If several rules select a request, only the first of them acts.
+    Several rules may select the same request.
     """
 
     loop: asyncio.AbstractEventLoop
@@ -78,7 +80,7 @@ class ActiveRules:
     # ------------------------------------------------------------ from any thread
 
     def add(self, rule: Rule) -> ActiveRule:
-        """Puts the rule into force and returns its counts."""
+        """Puts a rule into force; returns it with its counts of requests, which begin at 0."""
         active = ActiveRule(rule)
         with self._lock:
             self._rules.append(active)
@@ -108,9 +110,10 @@ class ActiveRules:
     def of_request(
         self, sender: int, receiver: int, header: Header, contents: ReadContents
     ) -> tuple[ActiveRule, ...]:
-        """Counts the request, and returns the proxy rules that act on it or on its response.
+        """Returns the proxy rules that will act on a request or on its response.
 
-        The contents of the request are read only if a rule needs them.
+        Also counts the request: once for its link and API, and once for each rule that it matches.
+        Its contents are read only if a rule selects by partitions or producers.
         """
         selected: list[ActiveRule] = []
         with self._lock:

@@ -82,10 +82,10 @@ class Connection:
         await self.rules.passable((self.receiver, self.sender))
 
     def _contents(self, header: Header, frame: bytes) -> ReadContents:
-        """Returns a function that returns the partitions and producers in the body of the request.
+        """Returns a function that parses the request: it returns the partitions and producers.
 
-        The body is parsed when the function is first called. Only the body of a Fetch is parsed at
-        once, because a rule may later need the partitions of its fetch session.
+        So a request is parsed only if a rule calls the function, and at most once. A Fetch is an
+        exception: it is always parsed, to keep track of the partitions in the fetch session.
         """
         if header.api_key == Api.FETCH:
             fetched = self._session.of_request(header, frame)

@@ -12,17 +12,19 @@
     SwapRequests(of=...)
         the first matching request of a connection arrives after the next one
 
-A `Match` selects requests by their nodes, their API, their client id and their number, and by the
-partitions and producers that their bodies name:
+A `Match` selects requests by their nodes, their API and their client id, and by the partitions and
+producers that their bodies name. It may select only some of the matching requests, such as the
+first:
 
     Match(api=Api.PRODUCE, topic="orders", partition=0)
     Match(api=Api.FETCH, topic="orders", topic_id=UUID("4ac2..."), partition=0)
     Match(api=Api.WRITE_TXN_MARKERS, producer_id=2000)
     Match(transactional_id="payments")
 
-A request concerns all its partitions at once, so a rule for one of them affects the others too.
-Newer versions name a topic by its id: such a request matches only a rule with this `topic_id`. If
-the contents of a request cannot be known, no rule acts on it, and `ActiveRule.undecided` counts it.
+A rule acts on whole requests. So a rule for one partition also affects the other partitions in the
+same request. In newer API versions, a request has the id of a topic and not its name: then it
+matches only a rule with this `topic_id`. If a rule needs the contents of a request and they cannot
+be known, the rule does not act, and `ActiveRule.undecided` counts the request.
 
 `sender` is the node that sends the request, and `receiver` is the node that answers it, even if the
 rule acts on the response. A `Cut` is different: it holds all bytes that `sender` sends to
@@ -51,8 +53,8 @@ class Match:
     """Selects requests; a field that is None matches every request.
 
     A request with several partitions or producers matches if at least one partition and at least
-    one producer match. The matching requests are counted from the moment when the rule is added.
-    The rule selects at most `count` of them, from number `first` on.
+    one producer match. From the moment when the rule is added, the matching requests are numbered
+    1, 2, 3, and so on. The rule selects at most `count` of them, beginning with number `first`.
     """
 
     sender: int | None = None
