@@ -1,8 +1,8 @@
-"""`analyze`: the verdict on a history in this process, and the types of every engine's verdict.
+"""The analysis of a history in this process (`analyze`), and the verdict types of every engine.
 
-Assumptions about the history are checked first. If one is broken, no anomaly is decided. So a
-mistake of the recorder is never reported as a mistake of the broker. The verdict on a history
-without observations is `nothing checked`, not `holds`.
+The assumptions about the history are checked first. If the history breaks an assumption, no anomaly
+is decided: a mistake of the recorder must never be reported as a mistake of the broker. A history
+without observations gets the verdict `nothing checked`, not `holds`.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ Outcome = Literal["holds", "violated", "assumptions broken", "nothing checked"]
 class Decision:
     """The verdict on one anomaly.
 
-    It is `violated` if the anomaly occurs, even if the anomaly is permitted. `observations` counts
-    the observations in the history that could have shown the anomaly.
+    The verdict is `violated` if the anomaly occurs, even if the anomaly is permitted.
+    `observations` counts the observations in the history that could have shown the anomaly.
     """
 
     anomaly: Anomaly
@@ -107,7 +107,7 @@ class Analysis:
 
     @property
     def verdict(self) -> Outcome:
-        """Returns the verdict on all anomalies together; permitted anomalies do not count."""
+        """Returns the verdict on the whole history; a permitted anomaly is no violation."""
         if self.broken:
             return "assumptions broken"
         if any(d.verdict == "violated" and not d.permitted for d in self.decisions):
@@ -117,7 +117,7 @@ class Analysis:
 
     @property
     def exit_code(self) -> int:
-        """Returns 0 if the verdict is `holds`, 1 if `violated`, 3 if nothing was decided."""
+        """Returns 0 for the verdict `holds`, 1 for `violated`, and 3 if nothing was decided."""
         return {"holds": HOLDS, "violated": VIOLATION}.get(self.verdict, UNDECIDED)
 
 
@@ -128,9 +128,10 @@ def analyze(
     declared: Declarations = NOTHING_DECLARED,
     watch: Watcher = unwatched,
 ) -> Analysis:
-    """Decides the named anomalies of the history, or all anomalies, in this process.
+    """Returns the verdicts on the named anomalies of a history; without names, on all anomalies.
 
-    Raises UnreadableHistory, or UnknownName for an unknown anomaly.
+    The analysis runs in this process. Raises UnreadableHistory if the history cannot be read, and
+    UnknownName if no anomaly has a given name.
     """
     chosen = named(anomalies, declared)
     keep_freed()
@@ -148,8 +149,8 @@ def partitioned(
 ) -> tuple[HistoryPartition, ...]:
     """Returns the partitions of a history on disk; raises UnreadableHistory.
 
-    A history that is not Parquet is first rewritten as Parquet into `folder`. A history whose rows
-    are not ordered by operation is also sorted there.
+    If the history is not Parquet, it is first written as Parquet into `folder`. If its rows are not
+    ordered by operation, a sorted copy is written into `folder`.
     """
     parts = parquet_parts(history, folder / "read")
     row_ranges = [group for part in parts for group in row_groups(part)]
@@ -170,9 +171,10 @@ def analysis_of(
     shuffle_partitions: int | None = None,
     decided: Callable[[Decision], None] | None = None,
 ) -> Analysis:
-    """Decides the chosen anomalies of a dataset.
+    """Returns the Analysis of a dataset: a decision on each of the chosen anomalies.
 
-    If there is a function `decided`, it is called with each decision.
+    After all anomalies are decided, the function `decided` is called once with each decision. This
+    function is optional.
     """
     chosen = tuple(chosen)
     everything = {one.id for one in chosen} >= {one.id for one in named((), declared)}
@@ -213,10 +215,11 @@ def _decisions(
 
 
 def _to_show(worst: Iterable[tuple[Row, ...]]) -> set[int]:
-    """Returns the operations that a report shows.
+    """Returns the numbers of the operations that a report shows.
 
-    These are the operations in the worst rows of each anomaly, and operations at nearly the same
-    time.
+    These are the operations in the first 32 rows of each anomaly; the rows with the most severe
+    cases come first. For the first 8 of these rows, the report draws a timeline. So the result also
+    has the 10 operations before and the 10 operations after each operation in these 8 rows.
     """
     ops: set[int] = set()
     for rows in worst:

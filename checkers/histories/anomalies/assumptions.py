@@ -1,9 +1,9 @@
-"""The query plans that check the assumptions of every anomaly checker.
+"""The query plans that check the assumptions about a history; every anomaly checker relies on them.
 
-All rows of an operation are in one partition, so each partition checks most assumptions alone. One
-check needs more: two operations of a process that overlap in time may be in different partitions.
-The driver finds the processes whose time spans in two partitions overlap, and collects the
-operations of these processes.
+All rows of an operation are in one partition, so most assumptions are checked in each partition
+alone. One check needs several partitions: operations of one process that overlap in time may be in
+different partitions. The driver finds the processes that have overlapping time spans in two
+partitions. It then collects the operations of these processes.
 
 Source: `properties.anomalies.assumptions`.
 """
@@ -53,10 +53,11 @@ _ONE_OPEN: Final = "checking that each process has one open operation"
 
 
 def whole() -> Plan[Finding]:
-    """Checks the assumption `whole-operations`: all rows of an operation fit together.
+    """Checks the assumption `whole-operations`: all rows of an operation agree.
 
-    Finds the operations whose rows have different values of a field, such as the outcome. Also
-    finds those whose row positions do not ascend.
+    Finds each operation that breaks one of two rules. All rows of an operation have the same
+    outcome, process, times and other fields of the operation. The `position` of the
+    micro-operations ascends from row to row.
     """
     schema = schema_of(MixedOperation)
     run = partial(_mixed, schema)
@@ -110,7 +111,7 @@ def _firsts(batch: Batch) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
 
 
 def one_at_a_time() -> Plan[Finding]:
-    """Checks the assumption `one-open-operation`: a process has at most one open operation.
+    """Checks the assumption `one-open-operation`: a process has one open operation at most.
 
     Finds the operations that began while another operation of the same process was open.
     """
@@ -212,9 +213,9 @@ def _overlaps(times: Batch, schema: pa.Schema) -> pa.Table:
 
 
 def unique_values() -> Plan[Finding]:
-    """Checks the assumption `values-are-unique`: no value is sent to one key twice.
+    """Checks the assumption `values-are-unique`: no value is sent twice to the same key.
 
-    Finds the values that were sent to the same key more than once. Failed sends do not count.
+    Finds the values that were sent to one key more than once. Failed sends do not count.
     """
     found = yield from collect(
         Stage(

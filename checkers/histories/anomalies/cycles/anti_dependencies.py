@@ -4,11 +4,15 @@
     p2 send k=b -> ok @1      op 1
     c1 poll     -> ok k=a@0   op 2     rw  op 2 -> op 1: op 2 read a but not the next record, b
 
-A block is a range of 65,536 offsets of a key. For each operation that polled there, the block
-reports the last record polled. From these, the driver keeps one record for each operation and key:
-the one at the highest offset. The next record is looked up in the same block, or else in the next
-block. All dependencies are collected, not only those that lead back in time: a reader that lags has
-dependencies that lead back over long time ranges.
+1. For each operation and key, the plan finds the last record that the operation polled: the record
+   at the highest offset.
+2. It finds the next record of the key. A block is a range of 65,536 offsets of a key. The next
+   record is in the same block, or else in the next block that has a record.
+3. The operation has an rw dependency on the operation that sent the next record.
+
+The plan of `cycles` collects only the dependencies inside some ranges of time. This plan collects
+all dependencies: a reader that lags has dependencies that go far back in time, so such ranges would
+contain most of the history.
 
 Source: `properties.anomalies.cycles`.
 Simplified: this check runs only on request, and its data must fit in memory. It needs about 100
@@ -88,8 +92,8 @@ _NO_OPS: Final = np.zeros(0, dtype=np.int64)
 def _last_polled(dependencies: DependencyContext, batch: Batch) -> pa.Table:
     """Returns, for each operation and key, the last confirmed record that the operation polled.
 
-    Only records in this batch count. The last record is the one at the highest offset. A record is
-    confirmed if it was polled only at offsets where a send of it was acknowledged.
+    The last record is the one at the highest offset; only the records in this batch count. A record
+    is confirmed if it was polled only at offsets where a send of it was acknowledged.
     """
     key, offset, value = (batch.ints(name) for name in ("key", "offset", "value"))
     is_unconfirmed = member(hash_of_pair(key, value), dependencies.senders.pairs)
@@ -119,9 +123,10 @@ def _next_in_block(
 def _next(log: LogRecords, keys: Ints, offsets: Ints, *, in_later_block: bool) -> pa.Table:
     """Returns, for each given key and offset, the values at the next offset that holds a record.
 
-    The table has a row for each of these values, with its sender. If `in_later_block` is false, the
-    search ends with the block (a range of 65,536 offsets of a key). If the block has no further
-    record, the table has one row with the sender NEXT_BLOCK.
+    The table has one row for each such value, with the operation that sent it. A block is a range
+    of 65,536 offsets of a key. `in_later_block` says whether the search may leave the block of the
+    given offset. If it may not, and the block has no later record, the given key and offset have
+    one row with NEXT_BLOCK in place of the sender.
     """
     starts, sizes = log.groups()
     key, offset = log.key[starts], log.offset[starts]
@@ -260,7 +265,10 @@ def _row(
 
 
 def anti_dependency_cycles(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the cycles with anti-dependencies; none unless the user requests this search."""
+    """Returns the cycles with anti-dependencies.
+
+    The search runs only if the user requests it. Without the request, the result has no cycles.
+    """
     if not context.declared.rw_deps:
         none = schema_of(Cycle).empty_table()
         return tuple(Finding(id=form, rows=none, observations=0) for form in (G_SINGLE, G2))

@@ -1,17 +1,20 @@
 """Finds cycles of operations: strongly connected components, and a shortest cycle in each.
 
-Real-time order does not need an edge for every pair of operations. Each operation that ended ok has
-an edge to an additional node, its completion. The completions are chained in the order of time.
-Each operation has an edge from the last completion before its invocation. So an operation is
-reachable from all operations that ended before it began, and the number of edges is linear in the
-number of operations.
+Operations depend on each other in three ways: through records, by the order within a process, and
+by real time. Within a process, each operation has one edge: from the last earlier operation of the
+process that ended ok.
 
-Within a process, each operation has an edge from the last earlier operation that ended ok.
+An edge for every pair of operations in real-time order would be too many. Instead, each operation
+that ended ok has an edge to an additional node: its completion. Each completion has an edge to the
+next completion in time. Each operation has an edge from the last completion before its invocation.
+So every operation is reachable from all operations that ended ok before its invocation, and the
+number of edges is linear in the number of operations.
 
-In a small component, a shortest cycle is found as `properties.anomalies.cycles` defines it. In a
-large one, breadth-first search finds a shortest cycle through the lowest operation.
+In a component of at most 256 operations, the search finds a shortest cycle of the component. In a
+larger one, breadth-first search finds a shortest cycle through the operation with the lowest
+number.
 
-Source: Elle's transitive reduction of real time, with nodes in place of its edges;
+Source: Elle's transitive reduction of real time, here with a node for each completion;
 `properties.anomalies.cycles`.
 """
 
@@ -36,9 +39,9 @@ KIND_OF: Final = {WW: "ww", WR: "wr", RW: "rw"}
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """The operations of a graph, ordered by number.
+    """The operations of a graph, in the order of their numbers.
 
-    If the completion time of an operation is unknown, `completed_ns` has its invocation time.
+    If the completion time of an operation is unknown, `completed_ns` is NEVER_NS.
     """
 
     numbers: Ints  # ascending
@@ -72,10 +75,10 @@ class Graph:
     kind: Ints
 
     def components(self, form: str) -> list[Component]:
-        """Returns the strongly connected components of the graph for a cycle form, such as `G1c`.
+        """Returns the strongly connected components for one form of cycles, such as `G1c`.
 
-        Only the kinds of dependencies that the form allows are edges. The components are ordered by
-        their lowest operation.
+        The edges are those dependencies whose kind the form allows: `G1c` allows `ww` and `wr`. The
+        components are in the order of the lowest operation number in each.
         """
         kinds = FORMS[form]
         wanted = [number for number, kind in KIND_OF.items() if kind in kinds]
@@ -103,7 +106,11 @@ class Graph:
         return sorted((Component(*part) for part in parts), key=lambda one: int(one.members[0]))
 
     def cycle(self, form: str, component: Component) -> Ints:
-        """Returns a shortest cycle of the component, starting at its lowest operation."""
+        """Returns a cycle of the component, starting at the lowest operation number of the cycle.
+
+        In a component of at most 256 operations, no other cycle is shorter. In a larger one, no
+        other cycle through the component's lowest operation is shorter.
+        """
         members, records = component.members, component.records
         if len(members) == 2:
             return members
@@ -121,7 +128,7 @@ class Graph:
 
 
 def strong_components(edges: Sequence[tuple[Ints, Ints]], count: int) -> Ints:
-    """Returns, for each node, a number that identifies its strongly connected component."""
+    """Returns, for each node, the number of its strongly connected component."""
     from scipy.sparse import coo_array  # takes 0.25 s to import, and most histories have no cycle
     from scipy.sparse.csgraph import connected_components
 
@@ -137,7 +144,12 @@ def _by_group(numbers: Ints, groups: Ints) -> list[Ints]:
 
 
 def _precedence(of: Operations, kinds: tuple[str, ...], members: Ints) -> npt.NDArray[np.bool_]:
-    """Returns a matrix: True if the row's operation must come before the column's operation."""
+    """Returns a matrix of the operations in `members`: True if the row's must precede the column's.
+
+    An operation that ended ok precedes the later operations of its process, and the operations that
+    were invoked after its completion. Each of the two rules applies only if `kinds` has it:
+    `process` or `realtime`.
+    """
     first, second = members[:, None], members[None, :]
     led = np.zeros((len(members), len(members)), dtype=np.bool_)
     if "process" in kinds:
@@ -218,7 +230,7 @@ def _first_predecessors(
     """Returns, for each operation in `rest`, its first predecessor in `frontier`, as an index.
 
     The frontier has the operations that the breadth-first search reached last. An operation without
-    a predecessor there gets the length of `frontier`.
+    a predecessor there gets the length of `frontier` as its index.
     """
     none = len(frontier)
     place = np.full(len(of), none)
@@ -248,7 +260,7 @@ def _first_predecessors(
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A dependency cycle to report, and the size of its strongly connected component."""
+    """A dependency cycle to report, with the size of its strongly connected component."""
 
     cycle: Ints
     component: int
@@ -257,9 +269,10 @@ class Shown:
 def cycles(graph: Graph) -> dict[str, list[Shown]]:
     """Returns the cycles to report for each form of cycles, such as `G1c`.
 
-    A form allows some kinds of dependencies, which split the operations into strongly connected
-    components. Each component has one cycle in the result, unless its operations also have a cycle
-    of a stronger form.
+    A form allows some kinds of dependencies. These dependencies form strongly connected components,
+    and the result has one cycle of each component. A form that allows fewer kinds is stronger:
+    every `G0` cycle is also a `G1c` cycle. A component has no cycle in the result if its operations
+    have a cycle of a stronger form.
     """
     everything = graph.components(EVERYTHING)
     if not everything:

@@ -1,12 +1,13 @@
 """The query plan that finds cycles of dependencies: operations that must come before each other.
 
-Most dependencies through records lead forward in time. A cycle needs at least one that leads back.
-Each dependency that leads back spans a time range, and every cycle is inside the union of these
-ranges.
+Most dependencies through records lead forward in time: to an operation that ended later. Every
+cycle has at least one dependency that leads back. A dependency that leads back spans a range of
+time, and every cycle is inside the union of these ranges.
 
 1. The first stage collects only the dependencies that lead back.
 2. The second stage collects all dependencies inside the union of their time ranges.
-3. The third stage collects the details of the operations. The driver then searches for cycles.
+3. The third stage collects the process and the times of each operation in these dependencies. Then
+   the driver searches for cycles.
 4. The fourth stage collects the records of the cycles.
 
 Source: `properties.anomalies.cycles`.
@@ -83,9 +84,12 @@ _NO_OPS: Final = np.zeros(0, dtype=np.int64)
 def find_info_senders(
     unconfirmed: UnconfirmedValues, senders: UnconfirmedSenders
 ) -> Plan[InfoSenders]:
-    """Returns the operations that sent an unconfirmed value and did not end ok, with logical times.
+    """Returns the operations that sent an unconfirmed value and did not end ok.
 
-    A value is unconfirmed if it was polled at an offset where none of its sends was acknowledged.
+    Each operation has a logical time: its place in the order in which operations ended ok. The
+    place of an operation that did not end ok is directly after the last operation that had ended ok
+    when it was invoked. A value is unconfirmed if it was polled at an offset where none of its
+    sends was acknowledged.
     """
     sends = unconfirmed.sends
     ops = distinct(sends.ints("op")[sends.ints("role") != SEND_OK])
@@ -111,8 +115,9 @@ def find_info_senders(
 def _last_ended_by(invoked_ns: Ints, batch: Batch) -> pa.Table:
     """Returns, for each invocation time, the last operation in the batch that had ended ok by then.
 
-    The table has a row for each time between the first and the last completion in the batch. One
-    more row, WHOLE, has the last operation in the batch that ended ok; it is for all later times.
+    An invocation time has a row only if it is between the first and the last completion in the
+    batch. One more row has the index WHOLE and the last operation of the batch that ended ok: it is
+    the result for all later invocation times.
     """
     firsts = batch.where(run_starts(batch.ints("op")), _OF_ENDED)
     ok = np.flatnonzero(firsts.is_in("outcome", "ok") & firsts.is_valid("completed_ns"))
@@ -164,9 +169,10 @@ Step = tuple[str, str, str, str]  # kind, key, value, next value
 
 
 def labelled_dependencies(labels: Batch) -> Plan[Mapping[tuple[int, int], list[Step]]]:
-    """Returns the dependencies between each pair of operations, the strongest kind first.
+    """Returns, for each pair of operations, the dependencies of the second on the first.
 
-    A dependency is a tuple: kind, key, value and next value.
+    A dependency is a tuple: kind, key, value and next value. The strongest kind comes first: `ww`,
+    then `wr`, then `rw`.
     """
     key_of = yield from resolve_fingerprints(labels.ints("key"), column="key")
     value_of = yield from resolve_fingerprints(labels.ints("value"), labels.ints("next_value"))
@@ -201,7 +207,10 @@ def _row(
 
 
 def cycle_of(ops: tuple[int, ...], component: int, observed: list[Step]) -> Cycle:
-    """Returns the result row of a cycle, with a dependency from each operation to the next."""
+    """Returns the result row of a cycle.
+
+    The row has, for each operation of the cycle, one dependency that leads to the next operation.
+    """
     kinds, keys, values, following = zip(*observed, strict=True)
     return Cycle(
         first_op=ops[0],
@@ -218,7 +227,7 @@ def cycle_of(ops: tuple[int, ...], component: int, observed: list[Step]) -> Cycl
 
 
 def dependency_cycles(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the dependency cycles of each form; empty for a form without a cycle."""
+    """Returns one finding for each form of cycles, such as `G1c`: the cycles of this form."""
     unconfirmed, ww_deps = context.unconfirmed, context.declared.ww_deps
     senders = UnconfirmedSenders.of(unconfirmed)
     info_senders = yield from find_info_senders(unconfirmed, senders)
@@ -281,9 +290,9 @@ def _cycles_among(
 
 
 def neighbours(cycles: Sequence[Ints]) -> Pairs:
-    """Returns all pairs of consecutive operations of the cycles.
+    """Returns all pairs of consecutive operations in the cycles.
 
-    The last and the first operation of a cycle are such a pair too.
+    The last and the first operation of a cycle are also a pair.
     """
     after = (np.roll(cycle, -1) for cycle in cycles)
     return Pairs.of(np.concatenate([_NO_OPS, *cycles]), np.concatenate([_NO_OPS, *after]))

@@ -7,12 +7,14 @@
     wr  op 0 -> op 2    op 2 polled a, which op 0 sent
     ww  op 0 -> op 1    b follows a in the log
 
-A block of 65,536 offsets has every send and every poll of its records. So each block finds most
-dependencies alone: those through confirmed values, and those between adjacent records. The module
-`block_ends` finds the dependencies across the ends of blocks. The driver finds the dependencies
-through unconfirmed values. A value is unconfirmed if it was polled at an offset where none of its
-sends was acknowledged. An operation that did not end ok counts only if one of its sent values was
-polled.
+A block of 65,536 offsets of a key has every send and every poll of its records. So most
+dependencies are found in each block alone. Two kinds of dependencies need more than one block:
+
+- between the last record of a block and the first record of the next one: see `block_ends`;
+- through unconfirmed values: the driver finds these. A value is unconfirmed if it was polled at an
+  offset where none of its sends was acknowledged.
+
+An operation that did not end ok counts only if one of its sent values was polled.
 
 Source: `properties.anomalies.cycles.dependencies`.
 """
@@ -53,9 +55,9 @@ COUNT: Final = int64_schema("ww", "wr")
 
 @dataclass(frozen=True, slots=True)
 class Dependents:
-    """The dependencies between operations through records in a range of offsets.
+    """The dependencies between operations through the records of one batch.
 
-    The wr dependencies come before the ww dependencies.
+    The wr dependencies come first, then the ww dependencies.
     """
 
     first: Ints
@@ -67,9 +69,10 @@ class Dependents:
     after: Ints
 
     def edges(self, some: Ints) -> pa.Table:
-        """Returns the pairs of dependent operations, each once for every kind of dependency.
+        """Returns the pairs of dependent operations, with the kind of each dependency.
 
-        The parameter `some` has the indexes of the dependencies to return.
+        A pair and a kind are in the result only once, even if several records cause the dependency.
+        Only the dependencies with the indexes `some` count.
         """
         first, second = self.first.take(some), self.second.take(some)
         kind = np.where(some < len(self.polls), WR, WW)
@@ -78,9 +81,9 @@ class Dependents:
         return table_from(EDGES, first[once], second[once], kind[once])
 
     def labels(self, batch: Batch, some: Ints) -> pa.Table:
-        """Returns some dependencies, each with its key and its values.
+        """Returns one row for each chosen dependency: its operations, kind, key and values.
 
-        The parameter `some` has their indexes, in ascending order.
+        `some` has the indexes of the chosen dependencies, in ascending order.
         """
         polled = some[some < len(self.polls)]
         row, followed = self.polls[polled], some[len(polled) :] - len(self.polls)
@@ -129,15 +132,17 @@ def _find_dependents(dependencies: DependencyContext, batch: Batch) -> Dependent
 
 
 def count_dependencies(dependencies: DependencyContext, batch: Batch) -> pa.Table:
-    """Returns the number of ww and of wr dependencies through the records of the batch."""
+    """Returns one row: the number of ww dependencies and of wr dependencies in the batch."""
     made = dependents_of(dependencies, batch)
     return table_from(COUNT, *(np.array([len(ends)]) for ends in (made.before, made.polls)))
 
 
 def leading_back(dependencies: DependencyContext, batch: Batch) -> pa.Table:
-    """Returns the dependencies that do not lead forward in time.
+    """Returns the dependencies that lead back: the second operation did not end after the first.
 
-    The logical time of the second operation is not after that of the first one.
+    Each pair of operations has one row for every kind of dependency. An operation that did not end
+    ok has no end; its time is instead directly after the last operation that had ended ok when it
+    was invoked.
     """
     made, info_senders = dependents_of(dependencies, batch), dependencies.info_senders
     some = np.flatnonzero(made.counts)
@@ -148,7 +153,10 @@ def leading_back(dependencies: DependencyContext, batch: Batch) -> pa.Table:
 def inside_time_ranges(
     dependencies: DependencyContext, time_ranges: TimeRanges, batch: Batch
 ) -> pa.Table:
-    """Returns the dependencies whose two operations are inside one range of `time_ranges`."""
+    """Returns the dependencies whose two operations are both inside one range of `time_ranges`.
+
+    Each pair of operations has one row for every kind of dependency.
+    """
     made, info_senders = dependents_of(dependencies, batch), dependencies.info_senders
     some = np.flatnonzero(made.counts)
     first, second = (info_senders.time(ops.take(some)) for ops in (made.first, made.second))
@@ -156,7 +164,10 @@ def inside_time_ranges(
 
 
 def with_records(dependencies: DependencyContext, pairs: Pairs, batch: Batch) -> pa.Table:
-    """Returns the dependencies between the operations of `pairs`, with their keys and values."""
+    """Returns the dependencies between the pairs of operations in `pairs`.
+
+    Each dependency has one row, with its key and its values.
+    """
     if not dependencies.ww_deps:
         batch = _locations_polled_by(pairs.values, batch)
     made = dependents_of(dependencies, batch)
@@ -173,10 +184,10 @@ def _locations_polled_by(ops: NumberSet, batch: Batch) -> Batch:
 def unconfirmed_wr(
     dependencies: DependencyContext, unconfirmed: UnconfirmedValues
 ) -> tuple[pa.Table, Mask]:
-    """Returns the wr dependencies of unconfirmed values, and which of them can be in a cycle.
+    """Returns the wr dependencies through unconfirmed values, and a mask of those that count.
 
-    The second result is a mask. A value is unconfirmed if it was polled at an offset where none of
-    its sends was acknowledged.
+    A value is unconfirmed if it was polled at an offset where none of its sends was acknowledged. A
+    dependency counts if it may be in a cycle: its reader ended ok, or sent an unconfirmed value.
     """
     senders, polls = (
         dependencies.senders,

@@ -40,9 +40,9 @@ LAST: Final = 2**63 - 1
 
 
 def owners(batch: Batch) -> Ints:
-    """Returns, for each row, the number of its owner.
+    """Returns, for each row of the batch, the number of its owner.
 
-    The owner is the row's consumer group, or its process if there is no group.
+    The owner of a row is its consumer group; without a group, the owner is its process.
     """
     starts, owner = _rows_by_application(batch, np.arange(len(batch)))
     return np.repeat(owner, run_lengths(starts, len(batch)))
@@ -85,9 +85,11 @@ def _made_polls(batch: Batch) -> _Polls:
 
 
 def delivered_offsets(outcome: str, batch: Batch) -> pa.Table:
-    """Returns, as bits, the offsets that each application polled.
+    """Returns the offsets that each application polled in each key, as bitsets.
 
-    Only polls that ended with the outcome `outcome` count.
+    An application is a consumer group, or a process without a group. Only polls of operations that
+    ended with the given outcome count. The table has one row for each application, key and 64-bit
+    word.
     """
     of = _polls(batch)
     some = np.flatnonzero(batch.is_in("outcome", outcome).take(of.rows))
@@ -108,8 +110,8 @@ def acknowledged(batch: Batch) -> pa.Table:
 def extents(batch: Batch) -> pa.Table:
     """Returns, for each application and key, the lowest polled and the highest delivered offset.
 
-    An offset is delivered if a poll that ended ok returned it. The lowest offset also counts polls
-    with another outcome.
+    An application is a consumer group, or a process without a group. The highest offset counts only
+    polls that ended ok; the lowest offset counts all polls.
     """
     of = _polls(batch)
     pair, count = codes(of.owner * len(of.keys) + of.key)
@@ -147,7 +149,7 @@ def _extent(pair: Ints, count: int, low: Ints, high: Ints, op: Ints) -> tuple[In
 
 
 def at_shared_offsets(batch: Batch) -> pa.Table:
-    """Returns the polls and the acknowledged sends at offsets with several values."""
+    """Returns the polls and acknowledged sends at offsets where several values were observed."""
     key, offset, value = (batch.ints(name) for name in ("key", "offset", "value"))
     starts = run_starts(key, offset)  # a block is ordered by key, offset and value
     ends = starts + run_lengths(starts, len(key)) - 1
@@ -189,9 +191,11 @@ def _delivered(batch: Batch, offsets: Mask) -> Batch:
 
 
 def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
-    """Returns the polls in this batch of records that an application received more than once.
+    """Returns all polls in this batch that returned a record delivered more than once.
 
-    Only applications whose first repetition is in this batch are included.
+    A record is delivered more than once if several polls of one application returned it. An
+    application is a consumer group, or a process without a group. A record has rows only in the
+    batch where its second delivery happened.
     """
     here = again.where(again.repeated_in == batch.number)
     if not len(here):
@@ -203,10 +207,11 @@ def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
 
 
 def first_deliveries(owner: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Table:
-    """Returns the polls in this batch that returned a wanted record, each with the record's index.
+    """Returns the polls in this batch that returned a wanted record.
 
-    The three arrays have the owner, key and offset of each wanted record. An owner is a consumer
-    group, or a process without a group.
+    Each row has the index of the wanted record, and the operation and position of the poll. A
+    wanted record is an owner, a key and an offset. An owner is a consumer group, or a process
+    without a group.
     """
     polls = _delivered(batch, member(batch.ints("offset"), np.unique(offset)))
     polled = hash_of_pair(

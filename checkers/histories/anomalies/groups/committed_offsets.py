@@ -4,7 +4,7 @@
     c1 commit_offset{group=g} +k@5 -> ok      op 1
     c2 fetch_offset{group=g} k     -> ok @1   op 2     less than 5, committed before op 2 began
 
-A register is the committed offset of one group and key, identified by one number.
+A register is the committed offset of one group and key. A number identifies each register.
 
 Source: `properties.anomalies.groups.offsets`.
 """
@@ -54,9 +54,9 @@ COUNT: Final = int64_schema("count")
 
 
 def fetched(isolation: Isolation, batch: Batch) -> pa.Table:
-    """Returns all committed offsets that groups fetched successfully in the batch.
+    """Returns one row for each successful fetch of a committed group offset in the batch.
 
-    `isolation` is the level of all readers whose isolation level is not recorded.
+    If a reader's isolation level is not recorded, the level `isolation` is assumed.
     """
     observed = batch.is_in("kind", "fetch_offset") & batch.is_in("outcome", "ok")
     few = batch.where(observed & batch.is_valid("group"), FETCH_COLUMNS)
@@ -76,7 +76,7 @@ def fetched(isolation: Isolation, batch: Batch) -> pa.Table:
 
 
 def count_aborted(batch: Batch) -> pa.Table:
-    """Returns the number of offsets that failed transactions tried to commit."""
+    """Returns one row: how many offsets the failed transactions of the batch tried to commit."""
     some = (
         batch.is_in("kind", "commit_offset")
         & batch.is_in("f", "txn")
@@ -116,10 +116,9 @@ def _commits(batch: Batch) -> Batch:
 
 @dataclass(frozen=True, slots=True)
 class FetchIndex:
-    """The fetches of committed offsets, indexed by group and key.
+    """An index of the fetches of committed offsets, by group and key.
 
-    It finds the commits above a later fetch: the fetch returned a lower offset. A correct cluster
-    has no such commits.
+    For a commit, the index finds whether a later fetch returned a lower offset.
     """
 
     stable: bool  # True for fetches that wait for open transactions
@@ -132,7 +131,7 @@ class FetchIndex:
     def of(cls, fetches: Batch, *, stable: bool) -> Self:
         """Returns an index of one kind of fetches.
 
-        With `stable`, these are the fetches that waited for open transactions. Otherwise these are
+        `stable` chooses the fetches that waited for open transactions. Without it, the index has
         all other fetches.
         """
         rows = np.flatnonzero(fetches.ints("stable") == stable)
@@ -142,10 +141,10 @@ class FetchIndex:
         return cls(stable, some, rows, registers, least)
 
     def above_later_fetch(self, of: Batch, since_ns: Ints) -> Batch:
-        """Returns the commits with a higher offset than a later fetch returned.
+        """Returns the commits whose offset is above the offset of some later fetch.
 
-        The fetch has the same group and key. It is later if it began after the commit's time in
-        `since_ns`.
+        The fetch has the same group and key as the commit. It is later if it began after the time
+        that `since_ns` has for the commit.
         """
         some = np.flatnonzero(member(of.ints("register"), self.registers))
         group = np.searchsorted(self.registers, of.ints("register")[some])
@@ -162,8 +161,9 @@ def commits_of_offsets(observed: NumberSet, batch: Batch) -> pa.Table:
 def first_commits(registers: Ints, batch: Batch) -> pa.Table:
     """Returns, for each group and key, the commit that ended first and the first of another offset.
 
-    Only commits that ended ok count. Commits inside transactions have rows of their own, also at
-    most two for each group and key.
+    Example: commits of offsets 3, 3, 7, 9 give the first commit of 3 and the commit of 7. Only
+    commits that ended ok count. The commits inside transactions and those outside are treated
+    separately. So a group and key has at most four rows: two of each sort.
     """
     of = commits(batch)
     some = (of.ints("outcome") == OK) & member(of.ints("register"), registers)
@@ -177,7 +177,8 @@ def first_commits(registers: Ints, batch: Batch) -> pa.Table:
 def first_two(of: Batch) -> Batch:
     """Returns, for each group and key, the row that ended first and the first of another offset.
 
-    If all rows of a group and key have the same offset, only the first is returned.
+    Example: rows with the offsets 3, 3, 7, 9 give the first row with 3 and the row with 7. If all
+    rows of a group and key have the same offset, only the first row is returned.
     """
     columns = [of.ints(name) for name in ("offset", "op", "ended_ns", "register")]
     ordered = of.where(np.lexsort(columns))
@@ -191,7 +192,7 @@ def first_two(of: Batch) -> Batch:
 
 @dataclass(frozen=True, slots=True)
 class KnownOffsets:
-    """The offsets that groups certainly committed, and the time from which each is certain."""
+    """The offsets that groups certainly committed, each with the time since which it is certain."""
 
     register: Ints
     offset: Ints
@@ -207,8 +208,8 @@ class KnownOffsets:
     def highest(self, queries: Batch, since_ns: Ints | None = None) -> Ints:
         """Returns, for each fetch, the row of the highest offset committed before the fetch began.
 
-        The row is -1 if this offset is not above the fetched one. The parameter `since_ns` may have
-        a time for each fetch: only operations that began after it count.
+        The row is -1 if that offset is not above the fetched one. `since_ns` is optional and has a
+        time for each fetch: then only the commits that began after this time count.
         """
         found = np.full(len(queries), -1, dtype=np.int64)
         registers = np.unique(self.register)
@@ -244,10 +245,11 @@ class KnownOffsets:
 
 
 def higher_commits(observed: FetchIndex, since_ns: Ints | None, batch: Batch) -> pa.Table:
-    """Returns the fetches that a commit contradicts, each with the highest offset committed before.
+    """Returns the fetches of a lower offset than one that was committed before.
 
-    A commit contradicts a fetch that began after the commit ended and returned a lower offset. The
-    parameter `since_ns` may have a time for each fetch: only commits that began after it count.
+    Each row has a fetch and the highest offset committed before it. A commit counts if it is in
+    this batch and ended ok before the fetch began. `since_ns` is optional and has a time for each
+    fetch: then only the commits that began after this time count.
     """
     of = commits(batch)
     sure = of.where((of.ints("outcome") == OK) & (observed.stable | (of.ints("staged") == 0)))
@@ -269,10 +271,9 @@ def _commits_with_output(batch: Batch) -> Batch:
 
 
 def first_output(batch: Batch) -> pa.Table:
-    """Returns, for each group and key, when its first transaction with output began.
+    """Returns, for each group and key, the time at which its first transaction with output began.
 
-    A transaction with output sends records, commits an offset for the group and key, and does not
-    fail.
+    Such a transaction sends records, commits an offset for the group and key, and does not fail.
     """
     of = _commits_with_output(batch)
     order = np.lexsort([of.ints("invoked_ns"), of.ints("register")])
@@ -281,10 +282,10 @@ def first_output(batch: Batch) -> pa.Table:
 
 
 def output_ahead(observed: FetchIndex, batch: Batch) -> pa.Table:
-    """Returns the transactions with output that committed more than a later fetch returned.
+    """Returns the transactions with output whose committed offset is above that of a later fetch.
 
-    A transaction with output sends records, and does not fail. A later fetch is one that began
-    after the transaction began.
+    Such a transaction sends records and does not fail. A fetch is later if it began after the
+    transaction began.
     """
     of = _commits_with_output(batch)
     return observed.above_later_fetch(of, of.ints("invoked_ns")).table

@@ -1,17 +1,17 @@
 """The query plan that finds the anomalies of fetched group offsets.
 
-A register is the committed offset of one group and key, identified by one number. Fetches are few,
-and commits are many. The first stage collects the fetches. In the second stage each batch reports
-only the commits that matter for a fetch:
+A register is the committed offset of one group and key. Fetches are few, and commits are many. The
+first stage collects all fetches. In the second stage, each batch returns only the commits that
+matter for a fetch:
 
 - the commits of a fetched offset;
-- the first two distinct offsets of each register;
-- for each fetch, the highest offset that was committed before, if it is above the fetched one.
+- for each register, the commit that ended first, and the first commit of another offset;
+- for each fetch, the highest offset that was committed before the fetch began, if this offset is
+  above the fetched one.
 
-A commit of the last kind may contradict the fetch; a correct history has no such commits. There is
-no contradiction if the commit began before a commit of the fetched offset ended: the two may have
-taken effect in the other order. For such a fetch, a third stage finds the highest offset of the
-commits that began later.
+A commit of the last kind contradicts its fetch, with one exception. Another commit may have lowered
+the offset again: a commit of the fetched offset that ended after the higher commit began. Then the
+third stage looks for a higher commit that began after this other commit ended.
 
 Source: `properties.anomalies.groups.offsets` and the anomalies that use it.
 """
@@ -78,7 +78,7 @@ ABORTED: Final = aborted_offset_read.ANOMALY.id
 
 @dataclass(frozen=True, slots=True)
 class FetchedOffsets:
-    """All fetches of group offsets, and the commits that explain or contradict each fetch."""
+    """All fetches of group offsets, and the commits that explain or contradict a fetch."""
 
     fetches: Batch
     tried: Batch  # commits of a fetched offset
@@ -91,7 +91,7 @@ class FetchedOffsets:
 
 
 def fetched_offsets(context: Context) -> Plan[tuple[FetchedOffsets, tuple[Finding, ...]]]:
-    """Returns the fetches of group offsets, and the anomalies that they show."""
+    """Returns all fetches of group offsets, and three findings: the anomalies of these fetches."""
     isolation = context.declared.isolation
     observed, aborted = yield from in_parallel(
         collect(_stage("fetched offsets", FETCHES, partial(fetched, isolation))),
@@ -141,11 +141,11 @@ def _explained(
 
 
 def highest_explaining(fetches: Batch, of: Batch, numbers: Ints, otherwise: int) -> Ints:
-    """Returns, for each fetch, the highest number among the commits that explain its offset.
+    """Returns one number for each fetch: the highest number of a commit that explains the fetch.
 
-    A commit explains a fetch if it has the fetched offset, and began before the fetch completed or
-    at that time. The parameter `numbers` has a number for each commit, such as its time. A fetch
-    that no commit explains has the number `otherwise`.
+    The caller gives each commit a number, such as the time at which the commit ended. A commit
+    explains a fetch if it set the fetched offset and began before the fetch completed. A fetch that
+    no commit explains gets the number `otherwise`.
     """
     made = np.full(len(fetches), otherwise, dtype=np.int64)
     pairs = hash_of_pair(of.ints("register"), of.ints("offset"))
@@ -191,10 +191,7 @@ def _first_of_another_offset(fetches: Batch, firsts: Batch) -> tuple[Ints, Batch
 
 
 def shared_columns(of: Batch) -> Plan[dict[str, pa.Array]]:
-    """Returns the columns that every anomaly of fetched offsets has.
-
-    These are the group, the key, the offset and the operation.
-    """
+    """Returns the columns that all rows of these anomalies have: group, key, offset, operation."""
     group_of = yield from resolve_fingerprints(of.ints("group"), column="group")
     key_of = yield from resolve_fingerprints(of.ints("key"), column="key")
     return {
@@ -210,7 +207,7 @@ def distinct_rows(rows: pa.Table) -> pa.Table:
 
 
 def _went_backwards(of: FetchedOffsets, higher: Batch) -> Plan[Finding]:
-    """Finds fetches with a lower offset than an earlier commit or fetch has proven."""
+    """Finds the fetches of a lower offset than an earlier commit or an earlier fetch had shown."""
     fetches = of.fetches
     best = np.full((len(fetches), 2), LONG_AGO)  # offset, and the negated operation
     redo = np.zeros(len(fetches), dtype=np.bool_)
@@ -257,7 +254,7 @@ def _keep_highest(best: np.ndarray, rows: Ints, offset: Ints, op: Ints) -> None:
 
 
 def _without_commit(of: FetchedOffsets) -> Plan[Finding]:
-    """Finds fetches of an offset that no operation had tried to commit."""
+    """Finds the fetches of an offset that no operation had tried to commit."""
     fetches, tried = of.fetches, of.tried
     setting = tried.where((tried.ints("outcome") != FAIL) | (tried.ints("staged") == 1))
     set_by = highest_explaining(fetches, setting, setting.ints("ended_ns"), LONG_AGO) != LONG_AGO
@@ -272,7 +269,7 @@ def _without_commit(of: FetchedOffsets) -> Plan[Finding]:
 
 
 def _aborted_offsets(of: FetchedOffsets, observations: int) -> Plan[Finding]:
-    """Finds fetches of an offset that only failed transactions had tried to commit."""
+    """Finds the fetches of an offset that only failed transactions had tried to commit."""
     fetches, tried = of.fetches, of.tried
     vain = tried.where((tried.ints("outcome") == FAIL) & (tried.ints("staged") == 1))
     aborted = highest_explaining(fetches, vain, -vain.ints("op"), LONG_AGO)

@@ -1,4 +1,4 @@
-"""Functions that find, in one batch, the inputs and committed offsets of each pipeline step.
+"""Functions that find, in one batch, what each step of a pipeline consumed and committed.
 
     p2 txn{id=x,group=g} o=a +i@1 -> ok @0 i=m@0     a step of group g: it polled m, committed 1
 
@@ -30,15 +30,16 @@ PROGRESS: Final = int64_schema("group", "key", "committed", "good")
 
 
 def polled_rows(batch: Batch, rows: Mask) -> Ints:
-    """Returns the rows that members of a group polled at a known offset."""
+    """Returns those of `rows` in which a member of a group polled a record at a known offset."""
     polled = batch.is_in("kind", "poll") & batch.is_valid("offset") & batch.is_valid("group")
     return np.flatnonzero(polled & rows)
 
 
 def delivered_words(batch: Batch) -> pa.Table:
-    """Returns, as bits of 64-bit words, the offsets that groups polled.
+    """Returns the offsets that each group polled in each key, as bitsets.
 
-    Failed polls do not count.
+    The table has one row for each group, key and 64-bit word; bit i of word n stands for the offset
+    64n + i. Failed polls do not count.
     """
     rows = polled_rows(batch, ~batch.is_in("outcome", "fail"))
     group, key = batch.fingerprints("group")[rows], batch.fingerprints("key")[rows]
@@ -48,7 +49,7 @@ def delivered_words(batch: Batch) -> pa.Table:
 def steps_of(batch: Batch) -> Batch:
     """Returns the highest offset that each pipeline transaction committed for each key.
 
-    Only transactions that ended ok have rows.
+    The table has one row for each transaction and key. Only transactions that ended ok count.
     """
     return batch.derived(("steps",), _made_steps)
 
@@ -75,7 +76,11 @@ def _made_steps(batch: Batch) -> Batch:
 
 
 def input_rows(batch: Batch) -> Ints:
-    """Returns the polled records below the offset that the same transaction committed."""
+    """Returns the rows of the records that pipeline transactions consumed.
+
+    A transaction consumed a record if it polled the record below the offset that it committed for
+    the key. Only transactions that ended ok count.
+    """
     return batch.derived(("inputs",), _made_inputs)
 
 
@@ -94,7 +99,12 @@ def _made_inputs(batch: Batch) -> Ints:
 
 
 def consumed_words(batch: Batch) -> pa.Table:
-    """Returns, as bits of 64-bit words, the record offsets that committed transactions consumed."""
+    """Returns the offsets that each group consumed in each key, as bitsets.
+
+    A group consumed a record if one of its transactions polled the record below the offset that the
+    transaction committed. Only transactions that ended ok count. The table has one row for each
+    group, key and 64-bit word; bit i of word n stands for the offset 64n + i.
+    """
     rows = input_rows(batch)
     group, key = batch.fingerprints("group")[rows], batch.fingerprints("key")[rows]
     return packed_offsets(group, key, batch.ints("offset")[rows], batch.number)
@@ -103,9 +113,8 @@ def consumed_words(batch: Batch) -> pa.Table:
 def group_positions(batch: Batch) -> pa.Table:
     """Returns, for each group and key, the lowest offset, the highest jump and the number of steps.
 
-    The lowest offset is that of all polls, commits and fetches of the group. A jump is an offset
-    that the group committed outside of a transaction. A step is a committed transaction of a
-    pipeline.
+    The lowest offset is the lowest that the group polled, committed or fetched. A jump is an offset
+    that the group committed outside a transaction. A step is a committed transaction of a pipeline.
     """
     group, key = batch.fingerprints("group"), batch.fingerprints("key")
     offset = batch.ints("offset", null=NONE)
@@ -133,7 +142,7 @@ def per_register(observed: pa.Table) -> pa.Table:
 
 
 def unreported_steps(batch: Batch) -> pa.Table:
-    """Returns, for each group, when its first unreported transaction began.
+    """Returns, for each group, the time at which its first unreported transaction began.
 
     A transaction is unreported if its outcome is `info` and its polls are not recorded.
     """
@@ -153,12 +162,14 @@ def unreported_steps(batch: Batch) -> pa.Table:
 
 
 def commit_progress(groups: Ints, unreported_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns the rises of each group's committed offset in each key, and whether each is certain.
+    """Returns the steps by which the transactions of each group moved the committed offset up.
 
-    A rise is a committed transaction with a higher offset than all before it. It is certain if it
-    ended before the group's first unreported transaction began: `unreported_ns` has this time for
-    each group. Consecutive rises that are all certain, or all uncertain, become one row: the
-    highest.
+    A row has a group, a key, an offset, and whether the step is certain. A step is certain if its
+    transaction ended before the group's first unreported transaction began. Only transactions that
+    ended ok count. The rows of a group and key are in the order of their offsets.
+
+    Consecutive steps that are equally certain become one row. Example: the certain offsets 3, 5, 9
+    and the uncertain offset 12 give two rows, 9 and 12.
     """
     steps = steps_of(batch)
     group, key, committed = (steps.ints(name) for name in ("group", "key", "committed"))
