@@ -1,15 +1,20 @@
 """Sparse bitsets of integers: only the 64-bit words that have a member are stored.
 
-Word n stands for the numbers from 64n to 64n+63. The numbers of a hundred million operations fit
-into 12.5 MB, so every task can have the whole set. Each task packs the numbers in its batch into
-words (`packed`), and `Bitset.of` is the union of the words of all batches.
+Word n stands for the numbers from 64n to 64n+63.
 
     members     3, 5, 64           words  0: 0b101000, 1: 0b1
 
-One column has the words of several sets, one set for each key. `KeyedWords` gives each word of each
-key an address. The words of a key are consecutive, and all addresses ascend:
+A set is small enough for every task to have all of it: a hundred million consecutive numbers take
+12.5 MB. Each task packs the numbers in its batch into words (`packed`). `Bitset.of` is the union of
+the words of all batches.
+
+`KeyedWords` finds the words of several sets in one column. There is one set for each key. Each word
+of a key has an address, and the column is in the order of the addresses:
 
     address = rank of the key * (number of distinct words + 1) + rank of the word
+
+The rank of a key is its position among all keys. The rank of a word is its position among the
+distinct word numbers of all keys. The `+ 1` leaves one free address after the last word of a key.
 """
 
 from __future__ import annotations
@@ -47,8 +52,8 @@ def bit_of(number: Ints) -> Bits:
 def bits_between(word: Ints, low: Ints, high: Ints) -> Bits:
     """Returns 64-bit words in which the bits of the numbers from `low` to `high - 1` are set.
 
-    Each parameter has one entry for each word: its index, and the lower and upper end of its
-    interval.
+    For each word, `word` has its index, and `low` and `high` have the interval. Numbers of the
+    interval outside the word have no bit.
     """
     begin = word << WORD_BITS
     from_low = _ALL << np.clip(low - begin, 0, LAST_BIT).astype(np.uint64)
@@ -59,30 +64,28 @@ def bits_between(word: Ints, low: Ints, high: Ints) -> Bits:
 
 
 def union_of_runs(bits: Bits, starts: Ints) -> Bits:
-    """Returns the bitwise or of `bits` over each range of rows; each of `starts` begins a range.
+    """Returns the bitwise or of `bits` over each run of rows.
 
-    The first range must begin at the first row.
+    `starts` has the first row of each run; a run ends where the next one starts. The first run must
+    start at the first row.
     """
     return np.bitwise_or.reduceat(bits, starts) if len(starts) else bits
 
 
 def count(bits: Bits) -> int:
-    """Returns the total number of set bits in all words of a bitset."""
+    """Returns the number of members of a bitset: the bits that are set in all its words."""
     return int(np.bitwise_count(bits).sum())
 
 
 def members(word: Ints, bits: Bits) -> tuple[Ints, Ints]:
-    """Returns two arrays with an entry for each set bit: the row of its word, and its number.
-
-    The number of a bit is its index in the whole bitset.
-    """
+    """Returns two arrays with one entry for each member: the row of its word, and the member."""
     flags = np.unpackbits(bits.view(np.uint8).reshape(-1, 8), axis=1, bitorder="little")
     row, bit = np.nonzero(flags)
     return row, (word[row] << WORD_BITS) + bit
 
 
 def packed(numbers: Ints) -> pa.Table:
-    """Packs numbers, which may repeat, into a bitset.
+    """Returns the bitset of the numbers, as a table; the numbers may repeat.
 
     The table has one row for each 64-bit word with a member: the index of the word, and its bits.
     """
@@ -102,7 +105,7 @@ class Bitset:
 
     @classmethod
     def of(cls, words: pa.Table) -> Self:
-        """Returns the union of the words that `packed` made from several batches."""
+        """Returns the union of several bitsets; `words` has the rows that `packed` returned."""
         number = as_ints(words["word"])
         present = distinct(number)
         if len(present) and present[-1] - present[0] < _GAPS * len(present):
@@ -132,8 +135,7 @@ class Bitset:
 class KeyedWords:
     """An index of the 64-bit words of several bitsets, one bitset for each key.
 
-    The words of all keys are in one column. For a key and the number of a word, the index finds the
-    row of this word in the column.
+    The words of all keys are in one column. The index finds the row of one word of one key.
     """
 
     keys: Ints  # ascending
@@ -142,7 +144,10 @@ class KeyedWords:
     addresses: Ints  # of the words of all keys, ascending
 
     def find(self, key: Ints, word: Ints) -> tuple[Ints, Mask]:
-        """Returns the row of each word of a key, and whether the index has this word of the key."""
+        """Returns the row of each word of a key, and a mask of the words that the index has.
+
+        The row of a word that the index does not have is meaningless.
+        """
         if not len(self.addresses):
             return np.zeros_like(key), np.zeros(len(key), dtype=np.bool_)
         rank, occurs = find_near(self.words, word, word - self.words[0])
@@ -158,10 +163,11 @@ class KeyedWords:
         return at, found & occurs & (exists > 0)
 
     def insertion_point(self, key: Ints, starts: Ints, word: Ints) -> Ints:
-        """Returns the row of each word, or the row at which a missing word would be inserted.
+        """Returns, for each word, its row, or the row at which a missing word would be inserted.
 
-        `word` has the words of several keys, ordered by key, and `starts` has the position of each
-        key's first word. For a key that is not in the index, the result is the number of rows.
+        `word` has the words of several keys, in the order of the keys. `starts` has the position of
+        the first word of each key. If the index does not have a key, the result is the number of
+        rows.
         """
         of_key, exists = self._ranks_of(key)
         of_key = np.where(exists, of_key, len(self.keys))  # after all keys
@@ -176,10 +182,10 @@ class KeyedWords:
 
 
 def find_near(ascending: Ints, numbers: Ints, guess: Ints) -> tuple[Ints, Mask]:
-    """Returns the position of each number in `ascending`, and whether the number is there.
+    """Returns the position of each number in `ascending`, and a mask of the numbers found there.
 
     The position of a missing number is where it would be inserted. `guess` has a likely position
-    for each number, which is tried first.
+    for each number; the function looks there first.
     """
     at = guess.clip(0, len(ascending) - 1)
     found = ascending.take(at) == numbers

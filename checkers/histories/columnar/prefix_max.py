@@ -4,8 +4,9 @@
     maxima             5            5            7
 
 The input is rows with a group, a value and a time. They are sorted by group and time. One pass then
-computes, for each row, the highest value of its group so far. In this pass, group and value are one
-number, with the group in the high bits. So a maximum never carries over to the next group.
+computes, for each row, the highest value of its group up to this row. In the pass, a group and a
+value are one number, with the group in the high bits. So a maximum never carries over to the next
+group.
 """
 
 from __future__ import annotations
@@ -37,23 +38,23 @@ class PrefixMaxIndex:
 
     @property
     def reaches(self) -> Ints:
-        """Returns the maximum value of each row's group up to this row."""
+        """Returns, for each row of the index, the highest value of its group up to this row."""
         return self.reach(np.arange(len(self.rows)))
 
     def reach(self, at: Ints) -> Ints:
         """Returns, for each position in the index, the highest value of its group up to there.
 
-        The result is NOWHERE, a number below all values, if `restricted_to` has excluded all rows
-        of the group up to the position.
+        An index made by `restricted_to` counts only some rows. If it counts none of the group up to
+        the position, the result is NOWHERE, a number below all values.
         """
         rank = self.packed[at] - self.places[at] // len(self.rows) * self.width
         far = rank + self.levels if isinstance(self.levels, int) else self.levels[rank]
         return np.where(rank < 0, NOWHERE, far)
 
     def before(self, group: Codes, time_ns: Ints) -> Ints:
-        """Returns the position of the group's last row before the time.
+        """Returns, for each query, the position of the last row of the group before the time.
 
-        The position is -1 if the group has no earlier row.
+        The position is -1 if the group has no row before the time.
         """
         facts = len(self.instants)
         if not facts:
@@ -66,8 +67,8 @@ class PrefixMaxIndex:
     def below_maximum(self, ties: Mask) -> Ints:
         """Returns the rows whose value is below the value of an earlier row of their group.
 
-        A row in the mask `ties` is also returned if its value equals an earlier one. Rows with
-        equal times keep their order.
+        A row in the mask `ties` is also returned if its value equals the highest earlier value.
+        Rows with equal times keep their order.
         """
         before, own, rows = self.packed[:-1], self.own[1:], self.rows[1:]
         passed = before > own
@@ -80,9 +81,9 @@ class PrefixMaxIndex:
         return replace(self, own=own, packed=np.maximum.accumulate(own))
 
     def exceeded(self, group: Codes, offset: Ints, time_ns: Ints) -> Mask:
-        """Returns a mask of queries: True if the group had a value above `offset` before `time_ns`.
+        """Returns a mask: True if the group had a value above the offset before the time.
 
-        Each parameter has one entry for each query.
+        A query is a group, an offset and a time; each parameter has one entry for each query.
         """
         facts = len(self.instants)
         if not facts:
@@ -105,7 +106,10 @@ class PrefixMaxIndex:
 
 
 def prefix_max_index(group: Codes, reach: Ints, time_ns: Ints) -> PrefixMaxIndex:
-    """Returns a prefix-max index of rows; `reach` has the values, and groups count from 0."""
+    """Returns the prefix-max index of rows with a group, a value (`reach`) and a time.
+
+    The groups must have the numbers 0, 1, 2 and so on.
+    """
     facts = len(reach)
     if not facts:
         return PrefixMaxIndex(time_ns, reach, reach, reach, reach, 1, 0)

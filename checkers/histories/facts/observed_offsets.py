@@ -1,9 +1,12 @@
-"""The offsets that clients observed: lower bounds of a log's end, and rows to be checked.
+"""The offsets that clients observed: each is a lower bound of its log's end, and some are checked.
 
-Each offset in an operation that ended ok is a lower bound of the log's end. If the operation is a
-reader at `read_committed`, it is also a lower bound of the last stable offset. The offsets of sends
-and the end offsets are also checked: they must not be below an offset that was observed before the
-operation was invoked.
+An offset counts if its operation ended ok.
+
+- Each such offset is a lower bound of the log's end.
+- An offset that a reader at `read_committed` observed is also a lower bound of the last stable
+  offset.
+- An offset of a send, or an end offset, is also checked: it must not be below an offset that was
+  observed before its operation was invoked.
 
 Source: `properties.anomalies.real_time.reach`.
 """
@@ -57,9 +60,9 @@ class ObservedOffsets:
 
 
 def observed_offsets(batch: Batch, isolation: Isolation) -> ObservedOffsets:
-    """Returns the batch's rows with an offset, in completion order.
+    """Returns the rows of the batch that have an offset, in completion order.
 
-    `isolation` is the level of all readers whose isolation level is not recorded.
+    If a reader's isolation level is not recorded, the level `isolation` is assumed.
     """
     return batch.derived(("observed offsets", isolation), lambda it: _observed(it, isolation))
 
@@ -96,7 +99,7 @@ def _observed(batch: Batch, isolation: Isolation) -> ObservedOffsets:
 def reads_uncommitted(batch: Batch, isolation: Isolation) -> Mask:
     """Returns a mask: True for each row of a reader at read_uncommitted.
 
-    `isolation` is the level of all readers whose isolation level is not recorded.
+    If a reader's isolation level is not recorded, the level `isolation` is assumed.
     """
     recorded = batch.is_in("isolation", "read_uncommitted")
     if isolation == "read_uncommitted":
@@ -105,11 +108,12 @@ def reads_uncommitted(batch: Batch, isolation: Isolation) -> Mask:
 
 
 def checked_rows(observed: ObservedOffsets) -> Iterator[tuple[int, Ints]]:
-    """Yields each kind of check, such as `STABLE_END`, with the rows to be checked.
+    """Yields each kind of check, such as `STABLE_END`, with the rows to check.
 
-    A check compares the offset of a row with log ends observed before. An end offset read at
-    read_committed is in two checks, of which one applies: in keys that transactions send to, the
-    check against the last stable offset; in all other keys, the check against the end of the log.
+    A check compares the offset of a row with the log ends observed before. An end offset read at
+    read_committed has two checks, and the caller must choose one. In keys that transactions send
+    to, it is the check against the last stable offset (`STABLE_END`). In all other keys, it is the
+    check against the end of the log (`COMMITTED_END`).
     """
     ends = observed.kind == AN_END
     committed = np.flatnonzero(ends & observed.committed)

@@ -1,14 +1,13 @@
 """The offsets of each key that hold a record, as a bitset that is small enough for every task.
 
-RECORD_LOCATIONS has the records of the history by key and offset. The offsets in each batch of it
-are packed into 64-bit words. With the union of all words, the records between any two offsets of a
-log are counted quickly. A log without gaps costs 24 bytes for 64 offsets, a sparse log at most 24
-bytes for each record.
+RECORD_LOCATIONS has the records of the history by key and offset. The offsets in each of its
+batches are packed into 64-bit words. From the union of all words, the number of records between any
+two offsets of a log is computed quickly. A log without gaps costs 24 bytes for 64 offsets, a sparse
+log at most 24 bytes for each record.
 
-An offset is clean if a send or a poll at `read_committed` proves its record. At any other offset,
-only polls at `read_uncommitted` returned a record; polls at `read_committed` may skip it. They may
-also skip a record of which every send failed, so its polls do not make an offset clean, except
-under Jepsen's rules.
+An offset is clean if every reader at `read_committed` must get its record. So a send or a poll at
+`read_committed` must prove the record. If every send of the record failed, the offset is not clean,
+except under Jepsen's rules.
 
 Source: `properties.anomalies.observations`; Jacobson, "Space-efficient Static Trees and Graphs".
 """
@@ -50,11 +49,12 @@ KEY_WORDS: Final = pa.schema(
 
 
 def occupied_offsets(committed: Ints, aborted: Pairs) -> Stage[pa.Table]:
-    """Returns a stage that packs the offsets of records into 64-bit words: rows of KEY_WORDS.
+    """Returns a stage that collects the offsets of records, packed into 64-bit words.
 
-    Each row has a word of a key, and whether its offsets are clean. An offset is clean if a send or
-    a poll at read_committed proves its record, and the record is not in `aborted`. The parameter
-    `committed` has the operations that ended `info` but must have taken effect.
+    A row has a key, the index of a word, its bits, and one flag for all offsets in the row: clean
+    or not. A word with both sorts of offsets has two rows. An offset is clean if a send or a poll
+    at read_committed proves its record, and the record is not in `aborted`. `committed` has the
+    operations that ended `info` but took effect.
     """
     title = "packing the offsets of records"
     kernel = Kernel(title, RECORD_COLUMNS, KEY_WORDS, partial(_words, committed, aborted))
@@ -68,7 +68,7 @@ def _words(committed: Ints, aborted: Pairs, batch: Batch) -> pa.Table:
 def may_be_skipped(aborted: Pairs, batch: Batch) -> Mask:
     """Returns a mask of the rows that prove no record to a reader at read_committed.
 
-    These are polls at read_uncommitted, and polls of the values in `aborted`.
+    These are the polls at read_uncommitted, and all polls of the values in `aborted`.
     """
     dirty: Mask = role_of(batch) >= UNCOMMITTED
     return dirty | aborted.have(batch.ints("key"), batch.ints("value"))
@@ -95,7 +95,10 @@ def _packed(batch: Batch, rows: Ints, *, clean: bool) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class OffsetCounts:
-    """The offsets of each key that hold a record, with counts for each 64-bit word."""
+    """The offsets of each key that hold a record, as 64-bit words.
+
+    For each word, the number of records before it is stored; so counting needs no scan.
+    """
 
     index: KeyedWords
     bits: Bits
@@ -103,7 +106,7 @@ class OffsetCounts:
 
     @classmethod
     def of(cls, words: pa.Table) -> OffsetCounts:
-        """Builds the set from `words`: the rows of KEY_WORDS of all batches."""
+        """Builds the set from the rows of KEY_WORDS that all batches returned."""
         batch = Batch(words)
         key, word = batch.ints("key"), batch.ints("word")
         keys, present = distinct(key), distinct(word)
@@ -118,7 +121,10 @@ class OffsetCounts:
         return cls(index, bits, np.r_[0, np.cumsum(records)])
 
     def between(self, key: Ints, first: Ints, end: Ints) -> Ints:
-        """Returns the number of records from offset `first` up to, but excluding, `end`."""
+        """Returns the number of records of a key from the offset `first` to the offset `end - 1`.
+
+        The parameters and the result have one entry for each query.
+        """
         counts = np.zeros(len(key), dtype=np.int64)
         if not len(self.bits):
             return counts
@@ -132,7 +138,10 @@ class OffsetCounts:
         return counts
 
     def next_from(self, key: Ints, first: Ints) -> Ints:
-        """Returns the lowest offset at or above `first` with a record; there must be one."""
+        """Returns the lowest offset of the key, at or above `first`, that holds a record.
+
+        There must be one. The parameters and the result have one entry for each query.
+        """
         rank = self._rank(key, first)
         at = np.searchsorted(self.before, rank, side="right") - 1
         bits, skipped = self.bits[at], rank - self.before[at]
@@ -144,7 +153,10 @@ class OffsetCounts:
         return (word << WORD_BITS) + zeros
 
     def _rank(self, key: Ints, offset: Ints) -> Ints:
-        """Returns the number of records before each offset, including all records of lower keys."""
+        """Returns, for each key and offset, the number of records before it.
+
+        All records of lower keys count as before.
+        """
         at, found = self.index.find(key, word_of(offset))
         rank: Ints = self.before[at]
         below = self.bits[at[found]] & (bit_of(offset[found]) - ONE)
@@ -156,7 +168,7 @@ class OffsetCounts:
 class OccupiedOffsets:
     """The offsets that hold a record, in two sets: all of them, and the clean ones.
 
-    An offset is clean if a send or a poll at read_committed proves its record.
+    An offset is clean if every reader at read_committed must get its record.
     """
 
     clean: OffsetCounts  # shown by sends, or by polls at read_committed
@@ -164,7 +176,7 @@ class OccupiedOffsets:
 
     @classmethod
     def of(cls, words: pa.Table) -> OccupiedOffsets:
-        """Builds both sets from `words`: the rows of KEY_WORDS of all batches."""
+        """Builds both sets from the rows of KEY_WORDS that all batches returned."""
         everything = OffsetCounts.of(words)
         clean = words.filter(words["clean"])
         return cls(everything if len(clean) == len(words) else OffsetCounts.of(clean), everything)

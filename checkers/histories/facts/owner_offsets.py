@@ -1,9 +1,9 @@
-"""The offsets that each owner got in each key, and those that it got more than once.
+"""The offsets that each owner got in each key, and the offsets that it got more than once.
 
 An owner is a consumer or a consumer group, as a number. The offsets in each batch are packed into
-64-bit words, and `OwnerOffsets.of` is the union of all batches. An offset is repeated if it occurs
-twice in one batch, or in two batches. `repeated_in` is the first batch in which an offset is
-repeated.
+64-bit words, and `OwnerOffsets.of` is the union of all batches. An offset is repeated if an owner
+got it twice, in one batch or in two. Each word of an owner and key has a number `repeated_in`: the
+first batch in which an offset of this word was repeated.
 
     batch 0    owner 1 polls k@3 k@4          word 0 of (1, k): bits 0b11000
     batch 1    owner 1 polls k@4              word 0 of (1, k): bits 0b10000
@@ -48,10 +48,11 @@ OWNER_WORDS: Final = pa.schema(
 
 
 def packed_offsets(owner: Ints, key: Ints, offset: Ints, batch: int) -> pa.Table:
-    """Packs the offsets that each owner got in each key into 64-bit words, for one batch.
+    """Returns the offsets that each owner got in each key of one batch, as 64-bit words.
 
-    The table has a row for each owner, key and word: the index of the word, the bits of its
-    offsets, and the bits of those that occur more than once.
+    An owner is a consumer or a consumer group. The table has one row for each owner, key and word:
+    the index of the word, the bits of its offsets, and the bits of the offsets that occur more than
+    once.
     """
     word, bit = word_of(offset), bit_of(offset)
     starts = run_starts(owner, key, word)  # consecutive rows are mostly in one word
@@ -95,8 +96,8 @@ class OwnerOffsets:
     def of(cls, words: pa.Table) -> OwnerOffsets:
         """Returns the union of the 64-bit words of all batches.
 
-        The words of an earlier batch must come first: the result has the first batch in which an
-        offset is repeated.
+        The rows of an earlier batch must come first. Otherwise `repeated_in` is not the first batch
+        in which an offset of a word was repeated.
         """
         batch = Batch(words)
         bits, repeated = (batch.ints(name).view(np.uint64) for name in ("bits", "repeated"))
@@ -117,7 +118,10 @@ class OwnerOffsets:
         )
 
     def at(self, owner: Ints, key: Ints, word: Ints) -> Ints:
-        """Returns, for each owner, key and word number, the row of this 64-bit word, or -1."""
+        """Returns, for each owner, key and index of a 64-bit word, the row of this word.
+
+        The row is -1 if the owner got no offset of this word.
+        """
         at = self._insertion_point(owner, key, word)
         rows = np.flatnonzero(at < len(self))
         candidate = at.take(rows)
@@ -137,9 +141,10 @@ class OwnerOffsets:
     def within(self, owner: Ints, key: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints, Bits]:
         """Returns the offsets that owners got inside intervals, as 64-bit words.
 
-        An owner is a consumer or a consumer group. Each interval has an owner, a key, and the
-        offsets from `low` to `high - 1`. The result has an entry for each word: the number of the
-        interval, the word's row in this object, and its bits inside the interval.
+        An interval has an owner (a consumer or a consumer group), a key, and the offsets from `low`
+        to `high - 1`. The result has three arrays with one entry for each word in an interval: the
+        number of the interval, the row of the word in this object, and the bits of the word inside
+        the interval.
         """
         first = self._insertion_point(owner, key, word_of(low))
         last = self._insertion_point(owner, key, word_of(high + 63))
@@ -172,9 +177,9 @@ def _index_of(offsets: OwnerOffsets) -> KeyedWords:
 def _union(
     owner: Ints, key: Ints, word: Ints, bits: Bits, repeated: Bits, batch: Ints
 ) -> OwnerOffsets:
-    """Merges the 64-bit words of the same owner and key; rows of an earlier batch must come first.
+    """Returns the union of rows: one row for each owner, key and 64-bit word.
 
-    An owner is a consumer or a consumer group.
+    An owner is a consumer or a consumer group. The rows of an earlier batch must come first.
     """
     order, starts = _order(owner, key, word)
     if not len(order):
@@ -228,10 +233,10 @@ def _range(numbers: Ints) -> tuple[int, int]:
 
 
 def without(words: pa.Table, key: Ints, offset: Ints) -> pa.Table:
-    """Removes some offsets from the bitsets of all owners, and returns the remaining words.
+    """Returns a new table without some offsets; a 64-bit word with no bit left has no row.
 
-    The offset `offset[i]` of key `key[i]` is removed, for each i. An owner is a consumer or a
-    consumer group.
+    The offset `offset[i]` of the key `key[i]` is removed for every owner, for each i. An owner is a
+    consumer or a consumer group.
     """
     gone = OwnerOffsets.of(packed_offsets(np.zeros(len(key), dtype=np.int64), key, offset, 0))
     if not len(gone) or not words.num_rows:

@@ -3,14 +3,17 @@
     p1 send k=a -> ok @0     c1 poll k=a@0              a is confirmed
     p1 send k=b -> info      c1 poll k=b@1              b is unconfirmed: its send has no offset
 
-A value is confirmed if it was polled only at offsets where a send of it was acknowledged. Then the
-partition of RECORD_LOCATIONS with such an offset decides everything about the value there. Any
-other polled value is unconfirmed, such as one that was polled without an offset. Duplicates,
-aborted reads and values that were never sent are unconfirmed. Such values are few, so the driver
-collects all their rows, and gives these rows to every task.
+A value is confirmed if it was polled only at offsets where a send of it was acknowledged. For a
+confirmed value, one partition of RECORD_LOCATIONS is enough: the partition with its offset has all
+sends and polls of the value there.
 
-The checks of send offsets and end offsets can run without a shuffle. They need only the sends
-without an acknowledged offset, and the polls of their values, for which the history is read again.
+Any other polled value is unconfirmed. Examples are duplicates, aborted reads, values that were
+never sent, and values that were polled without an offset. Such values are few. So the driver
+collects all their rows, and passes these rows to every task.
+
+The checks of send offsets and end offsets can also run without a shuffle. They need only the sends
+without an acknowledged offset, and the polls of the values of these sends. To find these polls, the
+history is read again.
 """
 
 from __future__ import annotations
@@ -55,8 +58,8 @@ class UnconfirmedValues:
 
     - `committed` has the operations that ended `info` but took effect: one of their unconfirmed
       values was polled.
-    - `resent` is about all values, not only unconfirmed ones: if a send of a value failed, it has
-      the value's acknowledged sends.
+    - `resent` has acknowledged sends of other values too: of each value that also has a failed
+      send. Some checkers treat such a value like an unconfirmed one.
     """
 
     observations: Batch
@@ -67,10 +70,10 @@ class UnconfirmedValues:
     resent: Batch
 
     def locations(self) -> Batch:
-        """Returns the observations that prove at which offset the log has a value.
+        """Returns the observations that prove the offset of a value in the log.
 
-        If one of the value's sends failed, its polls at read_uncommitted are left out: they may
-        have returned the record of the failed send.
+        If a send of a value failed, the polls of this value at read_uncommitted prove nothing: they
+        may have returned the record of the failed send.
         """
         key, value, role = (self.observations.ints(name) for name in ("key", "value", "role"))
         failed = self.sends.where(self.sends.ints("role") == SEND_FAIL)
@@ -87,7 +90,7 @@ class UnconfirmedValues:
 
     @property
     def ops(self) -> Ints:
-        """Returns the operation numbers of `observations` and `sends`, which may repeat."""
+        """Returns the operation numbers in `observations` and `sends`; a number may repeat."""
         ops: Ints = np.r_[self.observations.ints("op"), self.sends.ints("op")]
         return ops
 
@@ -96,9 +99,9 @@ class UnconfirmedValues:
         return pairs.have(key, value)
 
     def of(self, batch: Batch) -> Mask:
-        """Returns a mask of the rows of the batch whose value is unconfirmed.
+        """Returns a mask of the rows of a batch whose value is unconfirmed.
 
-        The batch must be one of RECORD_LOCATIONS, the records of the history by key and offset. A
+        The batch must be from RECORD_LOCATIONS, the records of the history by key and offset. A
         value is unconfirmed if it was polled at an offset where none of its sends was acknowledged.
         """
 
@@ -108,10 +111,10 @@ class UnconfirmedValues:
         return batch.derived(("unconfirmed",), made)
 
     def of_first_rows(self, batch: Batch) -> Mask:
-        """Returns a mask of the locations whose value is unconfirmed.
+        """Returns a mask of the locations in a batch whose value is unconfirmed.
 
-        A location is a run of rows of the batch with equal key, offset and value. A value is
-        unconfirmed if it was polled at an offset where none of its sends was acknowledged.
+        A location is a run of rows with equal key, offset and value. A value is unconfirmed if it
+        was polled at an offset where none of its sends was acknowledged.
         """
 
         def made(batch: Batch) -> Mask:
@@ -207,7 +210,7 @@ def sends_without_offset(isolation: Isolation) -> Stage[pa.Table]:
 def find_unconfirmed_sends(isolation: Isolation, sends: Batch) -> Plan[UnconfirmedValues]:
     """Returns the values that were sent without an acknowledged offset, and the polls of them.
 
-    The parameter `sends` has the rows of these sends.
+    `sends` has one row for each such send.
     """
     if not len(sends):
         return NO_UNCONFIRMED_VALUES

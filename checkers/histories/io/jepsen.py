@@ -2,10 +2,14 @@
 
 A file holds one event map per line, or one vector of all events. An operation is an `:invoke` and
 the next `:ok`, `:fail` or `:info` of the same process. If a completion has no `:value`, the value
-of the invocation is used. If the completion of a send equals its invocation, the send has no
-offset: a vector is then its value, even if it looks like an offset and a value. Events of named
-processes (`:nemesis`) are not operations of clients. `:index` is not read. If no event has a
-`:time`, the position in the file is the time.
+of the invocation is used. Events of named processes (`:nemesis`) are not operations of clients.
+`:index` is not read. If no event has a `:time`, the position in the file is the time.
+
+A send that completes exactly as it was invoked has no offset:
+
+    invoked             completed
+    [:send k 5]         [:send k [3 5]]       value 5 at offset 3
+    [:send k [3 5]]     [:send k [3 5]]       value [3 5], no offset
 
 The keys of an `:assign` or `:subscribe` are the consumer's assignment after the operation. The keys
 of a `:rebalance-log` were assigned or revoked while the operation ran. Keys and values become their
@@ -126,7 +130,7 @@ class _Pairing:
 def operations(path: Path) -> Iterator[Operation]:
     """Yields the operations in completion order, then the operations that never completed.
 
-    Raises UnreadableHistory, whose message names the line.
+    Raises UnreadableHistory with the line number if an event cannot be read.
     """
     pairing = _Pairing()
     line = 0
@@ -176,7 +180,7 @@ def _name(event: dict[Any, Form]) -> str:
 def _micro_operations(f: str, value: Form, invoked_value: Form) -> tuple[MicroOperation, ...]:
     """Returns the micro-operations of an event.
 
-    A micro-operation that equals its invocation has no result.
+    A send that equals its invocation has no offset.
     """
     if f not in _DOING:
         return ()
@@ -192,7 +196,7 @@ def _micro_operations(f: str, value: Form, invoked_value: Form) -> tuple[MicroOp
 
 
 def _rebalanced(log: Form) -> Iterator[Rebalanced]:
-    """Yields a micro-operation for each key of the rebalance log, without repetitions."""
+    """Yields one micro-operation for each key in the rebalance log, also if the key repeats."""
     keys: dict[str, None] = {}
     for rebalance in log if isinstance(log, list) else ():
         match rebalance:

@@ -15,7 +15,8 @@ invocations that were open. Lines of a tail:
     {"completed": 7, "outcome": "ok", "at_ns": 15, "did": [["send", "a-0", 3, "v"]], "error": null}
 
 Micro-operations are `[kind, key, offset, value]`, with null for a field that does not apply. A line
-also has those fields of `NEW_IN_2` that are not null. A second invocation line of an open operation
+may have more fields of its operation, such as `"group": "g"`: the columns that are new in schema
+version 2 (`NEW_IN_2`), unless they are null. If an open operation has a second invocation line, it
 replaces the first one.
 """
 
@@ -91,7 +92,10 @@ def tail_path(folder: Path, number: int) -> Path:
 
 
 def metadata(folder: Path) -> dict[str, Any]:
-    """Returns the content of `history.json`; raises UnreadableHistory if the file is missing."""
+    """Returns the content of `history.json`.
+
+    Raises UnreadableHistory if the file is missing, malformed, or of another schema version.
+    """
     path = folder / METADATA
     try:
         content: Any = json.loads(path.read_text())
@@ -116,7 +120,10 @@ def metadata(folder: Path) -> dict[str, Any]:
 
 
 def tables(folder: Path) -> Iterator[pa.Table]:
-    """Yields tables with exactly `COLUMNS`, in completion order; raises UnreadableHistory."""
+    """Yields the tables of a recording, each with exactly `COLUMNS`, in completion order.
+
+    Raises UnreadableHistory if the folder is malformed.
+    """
     metadata(folder)
     numbers = _numbers(folder)
     first_op = 0
@@ -141,7 +148,10 @@ def _numbers(folder: Path) -> list[int]:
 
 
 def parts(folder: Path) -> list[Path]:
-    """Returns the Parquet parts of a recording; empty if the recording is not complete."""
+    """Returns the paths of the Parquet parts of a recording.
+
+    The result is empty if a tail remains: the recorder was killed.
+    """
     metadata(folder)
     _numbers(folder)
     if any(folder.glob("tail-?????.ndjson")):
@@ -161,9 +171,9 @@ def operations(folder: Path) -> History:
 
 
 def as_table(history: Iterable[Operation], *, first_op: int = 0) -> pa.Table:
-    """Returns a table with one row for each micro-operation.
+    """Returns a table of the operations, with one row for each micro-operation.
 
-    An operation without micro-operations has one row of kind `none`.
+    An operation without micro-operations has one row of the kind `none`.
     """
     operations = list(history)
     did = [operation.did or (None,) for operation in operations]
@@ -183,7 +193,7 @@ def as_table(history: Iterable[Operation], *, first_op: int = 0) -> pa.Table:
 
 
 def as_operations(table: pa.Table) -> Iterator[Operation]:
-    """Yields the operations of the table, in which the rows of each operation must be adjacent."""
+    """Yields the operations of a table; the rows of an operation must be adjacent."""
     for _, together in groupby(table.to_pylist(), key=itemgetter("op")):
         rows = list(together)
         first = rows[0]
@@ -231,7 +241,7 @@ def _part(path: Path) -> pa.Table:
 
 
 def with_new_columns(table: pa.Table) -> pa.Table:
-    """Returns the table with a column of nulls for each column that its schema version lacks."""
+    """Returns the table with all columns of this schema version; a missing column is null."""
     for name in NEW_IN_2:
         if name not in table.schema.names:
             table = table.append_column(name, pa.nulls(table.num_rows, SCHEMA.field(name).type))
@@ -276,7 +286,7 @@ def _line(event: dict[str, Any]) -> bytes:
 
 
 def _tail(path: Path, *, last: bool) -> list[Operation]:
-    """Returns the completed operations of a tail, then the open ones if it is the last tail."""
+    """Returns the completed operations of a tail; after them, for the last tail, the open ones."""
     opened: dict[int, Operation] = {}
     completed: list[Operation] = []
     lines = path.read_bytes().split(b"\n")

@@ -5,12 +5,12 @@
     shuffle     kernels return rows with a shuffle key; rows with equal keys get into one partition,
                 in the order of the partitions from which they came
 
-The result of a kernel depends neither on how its source is partitioned nor on the executor. So a
-plan runs in this process (`in_process.py`) and on Spark (`checkers.spark.dataset`) unchanged.
+A plan runs unchanged in this process (`in_process.py`) and on Spark (`checkers.spark.dataset`). Its
+verdict must be the same in both, and must not depend on where partitions end.
 
-A partition of the history holds whole operations in completion order, and all operations of a
-partition come before those of the next one. A shuffled partition only guarantees that all rows of a
-key are in one partition. No verdict depends on where a partition ends.
+A partition of the history holds whole operations in completion order, and all its operations come
+before those of the next partition. For a shuffled partition, only one thing is certain: it has all
+rows of each of its keys.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ class Dataset(Protocol):
     """A source that is divided into partitions; `collect` runs functions (kernels) on them."""
 
     def collect(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
-        """Returns, for each kernel, the rows that it returned for all partitions, in their order.
+        """Returns one table for each kernel: the rows that the kernel returned for all partitions.
 
-        A kernel is a function from a batch of rows to a table.
+        A kernel is a function from a batch of rows to a table. The rows are in the order of the
+        partitions.
         """
         ...
 
@@ -44,22 +45,23 @@ class HistoryDataset(Dataset, Protocol):
     def rows(self) -> int: ...
 
     def with_hash_seed(self, hash_seed: int) -> Self:
-        """Returns the same partitions, whose fingerprints are computed with another seed."""
+        """Returns the same dataset, with fingerprints that are computed with another seed."""
         ...
 
     def cached(self, *, on_disk: bool) -> AbstractContextManager[Self]:
-        """Yields the same partitions with a cache of their columns, until the block ends.
+        """Yields the same dataset with a cache of its columns; the cache ends with the block.
 
-        Columns that do not fit into memory are kept only with `on_disk`.
+        Columns that do not fit into memory are cached on disk with `on_disk`, and otherwise not
+        cached.
         """
         ...
 
     def shuffle(
         self, kernels: Mapping[NameT, Kernel], partitions: int
     ) -> AbstractContextManager[Mapping[NameT, Dataset]]:
-        """Yields for each kernel a dataset of the kernel's rows, which exists until the block ends.
+        """Yields one dataset for each kernel, with its rows; the end of the block drops them.
 
-        A kernel is a function from a batch of rows to a table with a shuffle key. A row gets into
-        the partition whose number is the shuffle key modulo `partitions`.
+        A kernel is a function from a batch of rows to a table with a shuffle key. The partition of
+        a row is its shuffle key modulo `partitions`.
         """
         ...

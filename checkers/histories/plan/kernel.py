@@ -42,10 +42,11 @@ class Kernel:
 def run_kernels(
     kernels: Sequence[Kernel], partition: Partition, number: int, hash_seed: int
 ) -> Iterator[pa.Table]:
-    """Yields the result of each kernel for the partition; reads only the columns that kernels need.
+    """Yields one table for each kernel: its result for the partition.
 
-    A kernel is a function from a batch of rows to a table. If a guard, a kernel that finds invalid
-    rows, finds some, the results of all later kernels are empty.
+    A kernel is a function from a batch of rows to a table. Only the columns that the kernels need
+    are read. A guard is a kernel that finds invalid rows. If a guard returns rows, every later
+    kernel is skipped, and its table is empty.
     """
     active = [kernel for kernel in kernels if kernel.needs(number, partition)]
     of_all = columns_of(kernel for kernel in active if kernel.ops is None)
@@ -73,5 +74,5 @@ def columns_of(kernels: Iterable[Kernel]) -> list[str]:
 
 
 def titles(kernels: Iterable[Kernel]) -> str:
-    """Returns the titles of the kernels, each once, for progress reports."""
+    """Returns the titles of the kernels for progress reports, without repetitions."""
     return "; ".join(dict.fromkeys(kernel.title for kernel in kernels))

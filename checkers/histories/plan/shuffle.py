@@ -17,7 +17,7 @@ SHUFFLE_KEY: Final = "shuffle_key"  # a column of int64; hashes are valid keys
 
 
 def split_by_key(table: pa.Table, partitions: int) -> Iterator[tuple[int, pa.Table]]:
-    """Yields the number and the rows of each target partition that has rows.
+    """Yields each target partition that gets rows: its number, and its rows.
 
     The rows stay in their order and lose the shuffle key.
     """
@@ -33,9 +33,10 @@ def split_by_key(table: pa.Table, partitions: int) -> Iterator[tuple[int, pa.Tab
 
 
 def merged(parts: Iterable[pa.Table], kernel: Kernel) -> pa.Table:
-    """Merges the tables that a kernel sent to one partition, sorted by the columns `kernel.order`.
+    """Returns one table with all rows that a kernel sent to one partition.
 
-    A kernel is a function from a batch of rows to a table.
+    A kernel is a function from a batch of rows to a table. The result is sorted by the columns
+    `kernel.order`; if the kernel has none, the rows stay in the order of the given tables.
     """
     tables = [part for part in parts if part.num_rows] or [shuffled_schema(kernel).empty_table()]
     table = pa.concat_tables(tables, promote_options="permissive").combine_chunks()

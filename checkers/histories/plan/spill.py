@@ -1,7 +1,7 @@
-"""Tables on disk: data that does not fit into memory is kept in memory-mapped files.
+"""Tables on disk: data that does not fit into memory is written to files and memory-mapped.
 
-A file holds tables in Arrow's stream format, one after the other. Nothing needs decompression, and
-only the pages that are used cost anything. Integers are written in the narrowest width that fits.
+A file holds tables in Arrow's stream format, one after the other. They need no decompression, and
+only the pages that are used are read. Integers are written in the narrowest width that fits.
 Compression would cost more than it saves, since most bytes are fingerprints.
 """
 
@@ -24,7 +24,7 @@ _ONE_THREAD: Final = pa.ipc.IpcReadOptions(use_threads=False)  # nothing here is
 
 @dataclass(frozen=True, slots=True)
 class OnDisk:
-    """A partition of rows that is a range of bytes in a file."""
+    """A partition whose rows are a range of bytes in a file."""
 
     path: str
     at: int
@@ -45,9 +45,9 @@ class OnDisk:
 
 
 def read_in_turn(parts: Iterable[Partition], columns: Sequence[str]) -> Iterator[pa.Table]:
-    """Yields the columns of each part as a table.
+    """Yields one table for each partition, with the given columns.
 
-    Consecutive parts in the same file share one memory mapping.
+    If consecutive partitions are in the same file, the file is mapped into memory only once.
     """
     path, file = "", pa.py_buffer(b"")
     for part in parts:
@@ -73,7 +73,7 @@ def _table(data: pa.Buffer) -> pa.Table:
 
 
 def spill(table: pa.Table, path: Path) -> OnDisk:
-    """Appends the table to the file, and returns where the table is."""
+    """Appends the table to a file, and returns a partition that reads it from there."""
     with pa.OSFile(str(path), "ab") as sink:
         at = sink.tell()
         with pa.ipc.new_stream(sink, table.schema) as stream:
@@ -90,7 +90,11 @@ class SpillStore:
     used_bytes: int = 0
 
     def keep(self, number: int, table: pa.Table) -> Partition:
-        """Keeps one more table under this number, in memory or on disk; returns the table kept."""
+        """Stores a table, and returns a partition from which its rows can be read.
+
+        The table stays in memory until the store's limit is reached. Later tables are appended to
+        files, one file for each number. Several tables may have the same number.
+        """
         if self.used_bytes + table.nbytes <= self.memory_bytes:
             self.used_bytes += table.nbytes
             return InMemory(table)
@@ -110,7 +114,7 @@ def shrunk(table: pa.Table) -> pa.Table:
 def shrunk_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Returns the column in one chunk, with integers and codes in the narrowest width that fits.
 
-    A column of integers with nulls keeps its width.
+    A column of integers that has nulls keeps its width.
     """
     if pa.types.is_dictionary(column.type):
         whole = column.unify_dictionaries().combine_chunks()

@@ -65,7 +65,7 @@ _READ: Final = pa.schema(
 
 
 def lost_writes(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Finds the values that no poll returned, although polls of their key went beyond them."""
+    """Finds the values that no poll returned, although a poll of their key went beyond them."""
     unconfirmed = context.unconfirmed
     some = yield from collect(
         Stage(
@@ -106,10 +106,10 @@ def lost_writes(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def _highest_reads(unconfirmed: UnconfirmedValues, batch: Batch) -> pa.Table:
-    """Returns, for each key, the confirmed value at the highest offset that was read.
+    """Returns, for each key, the confirmed value at the highest offset that polls returned.
 
-    Each row has the value, its offset and its first reader. A value is confirmed if it was polled
-    only at offsets where a send of it was acknowledged.
+    Each row has the value, its offset, and the first operation that read it. A value is confirmed
+    if it was polled only at offsets where a send of it was acknowledged.
     """
     at = first_rows(batch)
     given = np.flatnonzero(any_in_run(polled_ok(batch), at) & ~unconfirmed.of_first_rows(batch))
@@ -178,10 +178,14 @@ def _is_owed(bounds: Batch, key: Ints, offset: Ints) -> Mask:
 
 
 def _unread_below_bound(unconfirmed: UnconfirmedValues, bounds: Batch, batch: Batch) -> pa.Table:
-    """Returns the confirmed values below the highest read offset that no poll returned.
+    """Returns the confirmed values of this batch that some poll had to return, but none did.
 
-    A value is confirmed if it was polled only at offsets where a send of it was acknowledged. One
-    more row at the end has the number of values that polls had to return.
+    A poll had to return a value that took effect and is at or below the highest polled offset of
+    its key. A value below the start of the log is an exception. A value is confirmed if it was
+    polled only at offsets where a send of it was acknowledged.
+
+    The last row of the table is no value: its column `owed` has the number of all values that some
+    poll had to return, read or not. Without such values the table is empty.
     """
     at, writes = first_rows(batch), took_effect(batch, unconfirmed.committed)
     key, offset = (batch.ints(name).take(at) for name in ("key", "offset"))

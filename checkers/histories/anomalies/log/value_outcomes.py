@@ -4,9 +4,15 @@
     p2 txn k=b  -> fail
     c1 poll     -> ok k=b@1 k=c@2     a is unseen, b an aborted read, c a value nobody sent
 
-A value is confirmed if it was polled only at offsets where a send of it was acknowledged. Confirmed
-values are decided in their block of 65,536 offsets, unconfirmed values on the driver. A value
-without an acknowledged offset that nobody polled is in no block: the plan finds it among the sends.
+A value is confirmed if it was polled only at offsets where a send of it was acknowledged. There are
+three cases:
+
+- A confirmed value is decided in the block of 65,536 offsets that has its record.
+- A value that was never polled, and whose send was acknowledged without an offset, has no record in
+  any block. It is found among the sends.
+- Unconfirmed values are decided on the driver.
+
+The plan also finds duplicates across keys: see `duplicates_across_keys`.
 
 Source: `properties.anomalies.log`: unseen, aborted_read, value_nobody_sent.
 """
@@ -76,7 +82,7 @@ _LAST: Final = pa.schema([("op", pa.int64())])
 
 
 def value_outcomes(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Finds unseen values, aborted reads, and values that nobody sent."""
+    """Finds unseen values, aborted reads, values that nobody sent, and duplicates across keys."""
     unconfirmed, kept = context.unconfirmed, context.log_starts
     seen, placeless, last = yield from in_parallel(
         collect(
@@ -151,8 +157,8 @@ def _last(batch: Batch) -> pa.Table:
 def _unseen(unconfirmed: UnconfirmedValues, kept: LogStarts, batch: Batch) -> pa.Table:
     """Returns the confirmed values that must be in the log but that no poll returned.
 
-    A value is confirmed if it was polled only at offsets where a send of it was acknowledged. One
-    more row at the end has the counts of observations for the three anomalies of this plan.
+    A value is confirmed if it was polled only at offsets where a send of it was acknowledged. The
+    last row is no value: it counts the observations for the three anomalies of this plan.
     """
     at, confirmed = first_rows(batch), np.flatnonzero(~unconfirmed.of_first_rows(batch))
     if not len(confirmed):
@@ -189,7 +195,7 @@ def _unseen_without_offset(
 
 @dataclass(frozen=True, slots=True)
 class _Outcomes:
-    """The sends and polls of each unconfirmed value; each column has one entry for each value.
+    """The sends and polls of all unconfirmed values, in columns with one entry for each value.
 
     A value is unconfirmed if it was polled at an offset where none of its sends was acknowledged.
     """

@@ -6,9 +6,10 @@
     c1 poll     -> ok k=a@0
     c1 poll     -> ok k=c@2       a step from offset 0 to offset 2: it skips one record, b
 
-A step is a pair of records of a key that a process polled (or sent) one after the other. Each
-record is located where this process polled or sent it. The module `value_offsets` locates the
-records without an offset, and all records under Jepsen's rules.
+A step is a pair of records of a key that a process polled (or sent) one after the other. The offset
+of a record is the offset at which this process polled or sent it. Two sorts of records get their
+offset from the module `value_offsets`: records without an offset, and all records under Jepsen's
+rules.
 
 Source: `properties.anomalies.order.steps`.
 """
@@ -36,7 +37,7 @@ from model.histories import Isolation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogPositions:
-    """The offset of each poll and send in the log, and the number of records between offsets."""
+    """The offset of each poll and send in its log, and the number of records between offsets."""
 
     isolation: Isolation
     committed: Ints  # operations that ended info and took effect
@@ -46,7 +47,7 @@ class LogPositions:
     in_several_batches: NumberSet  # processes
 
     def offsets_of(self, batch: Batch, rows: Ints, role: Ints, offset: Ints) -> Ints:
-        """Returns the offset of each of these polls and sends; UNKNOWN_OFFSET if it is unknown."""
+        """Returns the offset of each poll and send in `rows`; UNKNOWN_OFFSET if it is unknown."""
         took = np.flatnonzero(role == SEND_INFO)
         took = took[member(batch.ints("op")[rows[took]], self.committed)]
         located = np.where((role == SEND_OK) | (role >= POLL_OK), offset, UNKNOWN_OFFSET)
@@ -54,13 +55,19 @@ class LogPositions:
         return self.values.applied(batch, rows, role, located)
 
     def first_skippable(self, kind: int, key: Ints, first: Ints) -> Ints:
-        """Returns, for each key, the lowest offset above `first` that a process can skip."""
+        """Returns the lowest offset that a step from the offset `first` can skip.
+
+        This is the next offset. For polls it is at least the start of the log, because retention
+        has removed the records below. The parameters and the result have one entry for each step.
+        """
         return first + 1 if kind == SENDS else np.maximum(first + 1, self.log_starts.of(key))
 
     def skipped_count(self, kind: int, key: Ints, first: Ints, second: Ints, dirty: Mask) -> Ints:
-        """Returns how many records a process skipped between the offsets `first` and `second`.
+        """Returns how many records each step from offset `first` to offset `second` skipped.
 
-        `dirty` is True for a process that reads at read_uncommitted.
+        All records count for sends, and for polls at read_uncommitted, which `dirty` marks. For
+        polls at read_committed, only the records at clean offsets count: the others may be aborted
+        (see `occupied_offsets`).
         """
         low, everything = self.first_skippable(kind, key, first), self.log.everything
         all_of_them = everything.between(key, low, second)

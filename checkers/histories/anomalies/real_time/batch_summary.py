@@ -1,21 +1,24 @@
 """The summary of a batch's observed offsets, which decides most checks.
 
     c1 end_offset k -> ok @5      op 0   observation: the log of k ends at 5 or higher
-    p1 send k=a     -> ok @3      op 1   check: its offset must not be below an end that was
-                                         observed before op 1 was invoked; 5 contradicts it
+    p1 send k=a     -> ok @3      op 1   check: 3 is below 5, which was observed before op 1 was
+                                         invoked, so op 0 contradicts the check
+
+An observation is a log end that a client observed. A check demands that the offset of a send, or an
+end offset, is not below a log end observed before its operation was invoked.
 
 The tables of a summary:
 
-    spans           first and last completion, and the number of checks
-    steps           observed log ends: one row for each of the last observations in the batch. All
-                    earlier observations of a key have one row: the highest log end, with the
-                    time of the first completion in the batch
-    limits          for each key, the lowest offset to check among the operations that were
-                    invoked inside the time span of the batch
-    early           checks of operations invoked before the first completion of the batch
-    contradicted    checks that an observation of the same batch contradicts, each with the
-                    highest such observation
-    without_offset  sends without an acknowledged offset, and the log end observed before them
+    spans           the first and the last completion in the batch, and the number of checks
+    steps           observed log ends. Each of the last 1,024 observations in the batch has a row.
+                    All earlier observations of a key have one row together: their highest log end,
+                    and as its time the first completion in the batch
+    limits          for each key, the lowest offset to check among the operations that were invoked
+                    after the first completion in the batch
+    early           the checks of operations invoked before the first completion in the batch
+    contradicted    the checks that an observation of this batch contradicts, each with the highest
+                    such observation
+    without_offset  the sends without an acknowledged offset, each with the log end observed before
 """
 
 from __future__ import annotations
@@ -73,10 +76,10 @@ class _Summary:
 
 
 def summary_stages(isolation: Isolation) -> tuple[Stage[pa.Table], ...]:
-    """Returns a stage for each table of the summary of a batch, and one for transactional keys.
+    """Returns one stage for each table of the summary, and one stage for the transactional keys.
 
-    A transactional key is one that transactions send to. Readers whose isolation level is not
-    recorded are assumed to have the level `isolation`.
+    A transactional key is a key that transactions send to. If a reader's isolation level is not
+    recorded, the level `isolation` is assumed.
     """
     parts = (
         ("spans", _SPANS),
@@ -99,9 +102,10 @@ def summary_stages(isolation: Isolation) -> tuple[Stage[pa.Table], ...]:
 def offsets_stage(
     title: str, schema: pa.Schema, run: partial[pa.Table], partitions: frozenset[int] | None = None
 ) -> Stage[pa.Table]:
-    """Returns a stage that runs a kernel on the columns about observed offsets.
+    """Returns a stage that runs a kernel on the columns of observed offsets.
 
-    A kernel is a function from a batch of rows to a table. By default it runs on all batches.
+    A kernel is a function from a batch of rows to a table. It runs on all batches, or only on the
+    batches with the numbers `partitions`.
     """
     return Stage(Source.OPERATIONS, Kernel(title, COLUMNS, schema, run, partitions=partitions))
 
@@ -172,8 +176,9 @@ def _last_observations(
 ) -> pa.Table:
     """Returns the log ends that the batch observed, as rows of the table `steps`.
 
-    Each of the last observations in the batch has a row. The earlier observations of a key have one
-    row with their highest log end.
+    Each of the last 1,024 observations in the batch has a row. All earlier observations of a key
+    have one row together, with their highest log end and the time of the first completion in the
+    batch.
     """
     rows = np.flatnonzero(of.committed) if log == STABLE else np.arange(len(of.row))
     if not len(rows):
@@ -209,7 +214,7 @@ def _first_rows_of_maximum(starts: Ints, end: Ints) -> Ints:
 
 
 def witness(of: ObservedOffsets, fact: Ints, batch: Batch) -> tuple[Codes, Ints]:
-    """Returns, for each observed log end, the kind of observation and its operation.
+    """Returns, for each observed log end, the kind and the number of its operation.
 
     If the log end contradicts a check, a report names this operation as the witness.
     """
@@ -235,9 +240,10 @@ def _limits(of: ObservedOffsets, check: int, rows: Ints, batch: Batch) -> pa.Tab
 
 
 def check_rows(of: ObservedOffsets, check: int, rows: Ints, batch: Batch) -> pa.Table:
-    """Returns a table with the schema CHECKS, with one check for each of the `rows`.
+    """Returns a table with the schema CHECKS: one check for each of the `rows`.
 
-    A check demands that the row's offset is not below a log end observed before.
+    A check demands that the offset of the row is not below a log end observed before its operation
+    was invoked.
     """
     at = of.row[rows]
     return table_from(

@@ -1,12 +1,13 @@
-"""The query plan of `future-read`: records polled before their send was invoked.
+"""The query plan of `future-read`: records that were polled before their send was invoked.
 
     c1 poll     -> ok k=a@0       op 0
     p1 send k=a -> ok @0          op 1, invoked after op 0 completed
 
 A value is confirmed if it was polled only at offsets where a send of it was acknowledged. A poll of
-a confirmed value shows that the log end is above the value's offset. If the send was invoked later,
-its offset is below an observed log end, so `linearizable_offsets` finds the send. Only the sends
-that it finds are examined here. All rows about unconfirmed values are on the driver.
+a confirmed value observes a log end above the value's offset. If the send is invoked after the
+poll, the send returns an offset below this log end. The plan `linearizable_offsets` finds all sends
+with such an offset, so only these sends are examined here. For unconfirmed values, all rows are on
+the driver and are examined there.
 
 Source: `properties.anomalies.real_time.future_read`.
 """
@@ -58,7 +59,7 @@ def _times(ops: Ints, batch: Batch) -> pa.Table:
 
 
 def polls_at(keys: Ints, offsets: Ints) -> Stage[pa.Table]:
-    """Returns a stage that collects the successful polls of some keys and offsets."""
+    """Returns a stage that collects the successful polls at some offsets; each has its own key."""
     columns = ("op", "outcome", "completed_ns", "kind", "key", "offset", "value")
     run = partial(_polls_at, Pairs.of(keys, offsets))
     return Stage(Source.OPERATIONS, Kernel("polls of late sends", columns, _POLLED, run))
@@ -82,10 +83,11 @@ def _polls_at(places: Pairs, batch: Batch) -> pa.Table:
 def future_reads(
     unconfirmed: UnconfirmedValues, stray_times: Batch, polls: Batch
 ) -> Plan[pa.Table]:
-    """Returns the polls that returned a record before its send was invoked.
+    """Returns the polls that returned a record before the send of the record was invoked.
 
-    Examines all polls of unconfirmed values, and the polls in the parameter `polls`. A poll is in
-    `polls` if the record that it returned has a send offset below an earlier log end.
+    All polls of unconfirmed values are examined. Of confirmed values, only the polls in `polls` are
+    examined. The caller passes the polls of suspect records: the offset of the send is below a log
+    end that was observed before the send was invoked.
     """
     confirmed = polls.where(~unconfirmed.among(polls.ints("key"), polls.ints("value")))
     keys, values = confirmed.ints("key"), confirmed.ints("value")

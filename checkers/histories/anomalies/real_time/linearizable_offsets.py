@@ -1,22 +1,26 @@
-"""The query plan of linearizable offsets: none is lower than one observed before.
+"""The query plan of linearizable offsets: no offset is below a log end that was observed before.
 
     c1 end_offset k -> ok @5      op 0     observation: the log of k ends at 5 or higher
     p1 send k=a     -> ok @3      op 1     check: 3 is below 5, so it is an offset-order-inversion
 
-An observation proves a log end from its completion on. A check demands that the offset of a send or
-an end-offset query is not below an earlier observation (`properties.anomalies.real_time`). The
-observation contradicts each check of a lower offset in the same log, if the operation of the check
-was invoked later. In keys that transactions send to, readers at `read_committed` see a log of their
-own, called STABLE. The plan has these stages:
+An observation is a log end that a client observed; it holds from the observation's completion on. A
+check demands that the offset of a send, or an end offset, is not below a log end of the same key
+that was observed before (`properties.anomalies.real_time`). An observation contradicts a check if
+the observed log end is higher, and the operation of the check was invoked after the observation.
 
-    1. Each batch decides its checks by its own observations (`batch_summary`). Across batches, the
-       log end of all earlier batches is compared with the lowest offset to check (`log_ends`).
-    2. Checks of operations that were open between two batches are decided by the last observations
-       of each batch.
-    3. A send without an acknowledged offset can be checked only after a poll has shown its offset.
-       So its batch also reports the log end observed before the send.
-    4. Each contradicted check gets a witness, the highest observation that contradicts it. A
-       correct history has none.
+There is one exception: in keys that transactions send to, an end offset read at `read_committed` is
+the last stable offset. So it is checked only against the observations at `read_committed`.
+
+1. Each batch decides its checks by its own observations (`batch_summary`). It also returns its
+   highest log end and its lowest offset to check, for each key.
+2. For each key and batch, the driver compares the lowest offset to check with the highest log end
+   of all earlier batches (`log_ends`). If the offset is lower, the batch is read again.
+3. Some operations were open when a batch began. Their checks are decided by the last observations
+   of each batch.
+4. A send without an acknowledged offset can be checked only if a poll shows its offset. For such a
+   send, the batch returns the log end that was observed before.
+5. For each contradicted check, the highest contradicting observation is found: the witness. A
+   correct history has no contradicted check.
 
 Source: Herlihy and Wing.
 """
@@ -96,9 +100,9 @@ _SENDS: Final = pa.schema(
 
 
 def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) -> pa.Table:
-    """Returns the checks of the batch whose offset is below the log end of earlier batches.
+    """Returns the checks of the batch whose offset is below the highest log end of earlier batches.
 
-    A check demands that an offset is not below a log end observed before the operation began.
+    A check demands that an offset is not below a log end observed before its operation was invoked.
     """
     of = observed_offsets(batch, isolation)
     own = carried_limits.filter(compute.equal(carried_limits["batch"], batch.number)).to_pylist()
@@ -115,9 +119,9 @@ def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) 
 
 
 def _unconfirmed_checks(unconfirmed: UnconfirmedValues, before: Batch) -> Batch:
-    """Returns a check for each send without an acknowledged offset whose record was polled.
+    """Returns one check for each send without an acknowledged offset whose record was polled.
 
-    The offset of the check is the lowest at which the record was polled.
+    The offset of the check is the lowest offset at which the record was polled.
     """
     sends, places = unconfirmed.sends, unconfirmed.observations
     role = sends.ints("role")
@@ -186,9 +190,10 @@ def linearizable_offsets(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def offsets_without_shuffle(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns offset order inversions and stale end offsets, without a shuffle.
+    """Returns two findings without a shuffle: offset order inversions and stale end offsets.
 
-    The history is read again for values that were sent without an acknowledged offset.
+    The history is read once more for the polls of values that were sent without an acknowledged
+    offset.
     """
     isolation = context.declared.isolation
     first, sends = yield from in_parallel(
@@ -202,10 +207,10 @@ def offsets_without_shuffle(context: Context) -> Plan[tuple[Finding, ...]]:
 def _find_contradictions(
     isolation: Isolation, first: Sequence[pa.Table], unconfirmed: UnconfirmedValues, *, polled: bool
 ) -> Plan[_Contradictions]:
-    """Finds send offsets and end offsets that are below a log end observed earlier.
+    """Finds the sends and the end offsets that are below a log end observed before.
 
-    If `polled` is true, the result also has the polls of records whose send offset is too low:
-    these polls may be future reads.
+    If `polled` is true, the result also has the polls that may be future reads. These are the polls
+    of records whose send is among the findings.
     """
     spans, steps, limits, early, own, before, transactional = first
     of_pieces = Batch(spans)

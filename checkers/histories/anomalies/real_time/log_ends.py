@@ -1,15 +1,15 @@
-"""The log ends that all batches together observed, built from their summaries.
+"""The log ends that all batches together observed, built from the summaries of the batches.
 
     batch 0   c1 end_offset k -> ok @5      the log of k ends at 5 or higher
     batch 1   p1 send k=a     -> ok @3      below 5: contradicted by an earlier batch
 
 A check compares an offset with the log ends observed before its operation was invoked.
 
-- If batch 0 is entirely before batch 1, operations invoked in batch 1 are checked against the
+- If batch 0 ended before batch 1 began, the operations invoked in batch 1 are checked against the
   highest log end of batch 0.
-- An operation that was open between two batches is checked against the last observations of each
-  batch.
-- If a contradiction is still possible, a further stage reads the batches that may have one.
+- An operation that was invoked before its batch began is checked against the last observations of
+  each batch.
+- If a contradiction is still possible, a further stage reads the batches that may show it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _FACTS: Final = int64_schema("suspect", "reach", "completed_ns", *WITNESS, "posi
 class LogEnds:
     """The log ends that clients observed in all batches, indexed by time and by batch.
 
-    A check is an offset that must not be below a log end observed before its operation began.
+    A check demands that an offset is not below a log end observed before its operation was invoked.
     """
 
     logs: Ints  # each log with an observation, as one number, ascending
@@ -98,9 +98,9 @@ class LogEnds:
     def applicable(self, checks: Batch) -> Mask:
         """Returns a mask of the checks that apply to their key.
 
-        An end offset read at read_committed has two checks, and one of them applies. If
-        transactions send to the key, it is the check against the last stable offset. Otherwise it
-        is the check against the end of the log.
+        An end offset read at read_committed has two checks, and exactly one of them applies. In
+        keys that transactions send to, it is the check against the last stable offset. In all other
+        keys, it is the check against the end of the log.
         """
         check, stable_apart = checks.ints("check"), member(checks.ints("key"), self.held_back)
         applies: Mask = np.where(stable_apart, check != COMMITTED_END, check != STABLE_END)
@@ -109,8 +109,8 @@ class LogEnds:
     def may_be_contradicted(self, checks: Batch) -> Mask:
         """Returns a mask of the checks that an earlier observed log end may contradict.
 
-        A True does not prove a contradiction: most observations count from the first completion in
-        their batch on, although they were made later.
+        A True is no proof. Most observations have the time of the first completion in their batch,
+        although they were made later.
         """
         group, some = self._log_of_each(checks)
         offset, invoked_ns = (checks.ints(name)[some] for name in ("offset", "invoked_ns"))
@@ -121,8 +121,8 @@ class LogEnds:
     def contradicted(self, checks: Batch) -> Mask:
         """Returns a mask of the checks whose offset is below a log end observed before.
 
-        A True is certain if batches do not overlap in time and the operation was invoked within the
-        time span of its batch. Any other True may be wrong, as in `may_be_contradicted`.
+        A True is certain under two conditions: batches do not overlap in time, and the operation
+        was invoked within the time span of its batch. Any other True is no proof.
         """
         is_contradicted = self.may_be_contradicted(checks)
         batch = checks.ints("batch")
@@ -141,9 +141,9 @@ class LogEnds:
     def carried_limits(self, limits: Batch) -> pa.Table:
         """Returns the limits that are below the highest log end of all earlier batches.
 
-        A limit is the lowest offset to be checked in a batch and a key. The result has the rows of
-        these limits, with this log end in the column `reach`. If batches overlap in time, all
-        batches count as earlier.
+        A limit is the lowest offset to check in one batch and key. Each row has a limit, and the
+        highest log end in the column `reach`. If batches overlap in time, all batches count as
+        earlier.
         """
         group, some = self._log_of_each(limits)
         before = self.rank[limits.ints("batch")]
@@ -156,7 +156,11 @@ class LogEnds:
         return limits.where(some[below]).table.append_column("reach", pa.array(reach[below]))
 
     def contradicting_partitions(self, checks: Batch) -> frozenset[int]:
-        """Returns the batches that may have observed a log end above the offset of a check."""
+        """Returns the numbers of the batches that may contradict some check.
+
+        Such a batch observed a log end above the offset of the check, and may have observed it in
+        time.
+        """
         group, some = self._log_of_each(checks)
         least, latest = np.full((2, len(self.logs)), [[NEVER_NS], [UNKNOWN_OFFSET]])
         np.minimum.at(least, group[some], checks.ints("offset")[some])
@@ -168,9 +172,9 @@ class LogEnds:
     def with_earlier_observations(self, contradicted: Batch) -> Batch:
         """Returns the contradicted checks, each with the highest log end that contradicts it.
 
-        A row of `contradicted` is a check, with the highest log end of its own batch. If an earlier
-        batch observed a log end that is at least as high, the result has that log end instead.
-        Batches must not overlap in time.
+        In the rows of `contradicted`, this log end is from the check's own batch. It is replaced if
+        an earlier batch observed a log end that is at least as high. Batches must not overlap in
+        time.
         """
         group, some = self._log_of_each(contradicted)
         at = self.by_batch.before(group[some], self.rank[contradicted.ints("batch")[some]])
@@ -200,7 +204,7 @@ def partition_numbers(batches: Ints) -> frozenset[int]:
 def find_contradictions(
     checks: Batch, isolation: Isolation, contradicting_partitions: frozenset[int]
 ) -> Plan[pa.Table]:
-    """Returns the checks whose offset is below an observed log end, each with the highest log end.
+    """Returns the contradicted checks, each with the highest observed log end that contradicts it.
 
     Only log ends observed in the batches `contradicting_partitions` count.
     """
@@ -224,7 +228,12 @@ def find_contradictions(
 
 
 def _witnesses(isolation: Isolation, suspects: Batch, batch: Batch) -> pa.Table:
-    """Returns, for each row of `suspects`, the highest log end in the batch that contradicts it."""
+    """Returns, for each check in `suspects`, the highest log end in this batch that contradicts it.
+
+    A log end contradicts a check if it is above the offset of the check, and was observed before
+    the operation of the check was invoked. A check that no log end in this batch contradicts has no
+    row.
+    """
     batch = _of_keys(batch, suspects.ints("key"))
     of = observed_offsets(batch, isolation)
     number_of = {key: number for number, key in enumerate(of.keys.tolist())}

@@ -5,13 +5,21 @@
     c2 fetch_offset{group=g} k     -> ok @1   op 2     stale: only op 1 can explain a fetch here
 
 A register is the committed offset of one group and key. A commit is hidden from a fetch if another
-commit began after the first one ended, and ended before the fetch began. Fetches are few, so the
-first stage collects them. Commits are many, so in the second stage each batch reports only the
-commits that are not hidden from every fetch. The others fit into any order of these.
+commit began after the first one ended, and ended before the fetch began. A fetch cannot return the
+offset of a hidden commit.
 
-Most registers need no search. In these, a fetch after some commit could return the offset of only
-one commit, and did. All fetches that ended before the first commit began returned the same offset.
-For every other register, the plan searches for a legal order of its commits and fetches.
+1. The first stage collects the fetches, which are few.
+2. The second stage collects commits. Commits are many, so each batch leaves out the commits that
+   are hidden from every fetch: they can be inserted into any legal order of the other calls.
+3. For each register, the driver searches for a legal order of its commits and fetches. A fetch that
+   fits into no legal order is stale.
+
+Most registers need no search, because each fetch could return one offset only:
+
+- a fetch after the first commit: exactly one commit is not hidden from the fetch, and the fetch
+  returned its offset;
+- a fetch that ended before the first commit began: it returned the same offset as all other such
+  fetches of the register.
 
 Source: `properties.anomalies.real_time.stale_group_offset`.
 """
@@ -111,7 +119,7 @@ def _staged(batch: Batch) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class _Fetches:
-    """An index of fetches, for finding commits whose offsets may have been fetched."""
+    """An index of the fetches; it finds the commits whose offset a fetch may have returned."""
 
     all: Batch
     latest: Batch  # the last fetch of each register to begin; registers ascend
@@ -134,10 +142,10 @@ class _Fetches:
 
 
 def _commits(fetches: _Fetches, batch: Batch) -> pa.Table:
-    """Returns the commits whose offset some fetch may return, as far as this batch shows.
+    """Returns the commits of this batch whose offset some fetch may return.
 
-    A commit B hides an earlier commit A: a fetch after B cannot return the offset of A. Here A and
-    B must be in the same batch, and A must have ended before B began.
+    A commit B hides a commit A if B began after A ended: a fetch that begins after B cannot return
+    the offset of A. Only commits of this batch are compared with each other.
     """
     registers = fetches.latest.ints("register")
     some = (
@@ -152,7 +160,7 @@ def _commits(fetches: _Fetches, batch: Batch) -> pa.Table:
 
 
 def _may_be_fetched(commits: Batch, fetched: _Fetches) -> Mask:
-    """Returns a mask: True for each commit whose offset some fetch may return."""
+    """Returns a mask of the commits whose offset some fetch may return."""
     ended = commits.ints("completed_ns")
     kept: Mask = ended == NEVER_NS
     sure, doubted = np.flatnonzero(~kept), np.flatnonzero(kept)
@@ -188,7 +196,7 @@ def _may_be_fetched(commits: Batch, fetched: _Fetches) -> Mask:
 
 
 def _needs_search(commits: Batch, fetches: Batch) -> Mask:
-    """Returns a mask: True for each fetch whose group and key need a search for a legal order."""
+    """Returns a mask of the fetches whose group and key need a search for a legal order."""
     sure = commits.where(commits.ints("completed_ns") != NEVER_NS)
     registers, group = np.unique(
         np.r_[sure.ints("register"), fetches.ints("register")], return_inverse=True
@@ -246,7 +254,7 @@ def _call(row: dict[str, Any]) -> Call[RegisterAction]:
 
 
 def stale_group_offsets(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the fetches that contradict every order of the commits and fetches of a group."""
+    """Returns the stale fetches: they fit into no legal order of the commits and fetches."""
     fetch = partial(_fetches, context.declared.isolation)
     title, names = "fetched offsets", ("f", "kind", "key", "group")
     fetched, staged = yield from in_parallel(

@@ -1,7 +1,7 @@
-"""Unconfirmed values one by one: who sent them, who read them, and their offsets.
+"""Unconfirmed values one by one: who sent each value, who read it, and at which offsets it was.
 
-p1 txn{id=x} k=a -> info       op 0     sent_by (op 0, info)
-c1 poll          -> ok k=a@3   op 1     readers op 1, located at offset 3
+    p1 txn{id=x} k=a -> info       op 0     sent_by (op 0, info)
+    c1 poll          -> ok k=a@3   op 1     readers op 1, located at offset 3
 
 A value is unconfirmed if it was polled at an offset where none of its sends was acknowledged.
 """
@@ -26,7 +26,7 @@ Record = tuple[int, int]  # key, value
 
 @dataclass(slots=True)
 class UnconfirmedRecord:
-    """An unconfirmed value: its senders and their outcomes, its readers and its offsets.
+    """The senders of an unconfirmed value with their outcomes, its readers, and its offsets.
 
     A value is unconfirmed if it was polled at an offset where none of its sends was acknowledged.
     """
@@ -37,11 +37,14 @@ class UnconfirmedRecord:
 
     @property
     def writer(self) -> int:
-        """Returns the first sender that did not fail; if all failed, the first sender."""
+        """Returns the first operation that sent the value and did not fail.
+
+        If all senders failed, the result is the first sender.
+        """
         return min(self.sent_by, key=lambda it: (it[1] == SEND_FAIL, it[0]))[0]
 
     def place(self) -> tuple[int, int] | None:
-        """Returns the last offset at which the value was observed, and the first operation there.
+        """Returns the last offset of the value, and the first operation that observed it there.
 
         Returns None if no operation observed an offset of the value.
         """
@@ -52,10 +55,10 @@ class UnconfirmedRecord:
 
 
 def unconfirmed_records(unconfirmed: UnconfirmedValues) -> dict[Record, UnconfirmedRecord]:
-    """Returns the senders, readers and offsets of each unconfirmed value, by key and value.
+    """Returns a dictionary with one record for each unconfirmed value, by key and value.
 
-    All plans share one result. A value is unconfirmed if it was polled at an offset where none of
-    its sends was acknowledged.
+    A value is unconfirmed if it was polled at an offset where none of its sends was acknowledged.
+    The dictionary is computed once, and all query plans get the same one; no plan may change it.
     """
     return unconfirmed.observations.derived(("records",), lambda _: _collect_records(unconfirmed))
 

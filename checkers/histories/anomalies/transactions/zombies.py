@@ -4,9 +4,14 @@
     p2 init_producer{id=x} -> ok          replaces the producer of p1
     p1 txn{id=x} k=a       -> ok @0       a zombie write
 
-Each batch reports the producers initialized in it, and the time span in which each producer worked.
-If a producer still worked after a newer one was initialized with its id, the next stage finds its
-writes after that time. A write counts if its operation ended ok, or if one of its records was read.
+A write is a zombie write if its end was requested after a newer producer of the same transactional
+id was initialized. The end of a transaction is requested by its commit or abort, the end of a plain
+send by its invocation. So a transaction counts even if it began before the newer producer. A write
+counts only if its operation ended ok, or if one of its records was read.
+
+In the first stage, each batch returns two tables: the producers that were initialized, and for each
+producer the time span of its operations. If the span of a producer ends after a newer producer was
+initialized, the second stage collects the late writes of this transactional id.
 
 Source: `properties.anomalies.transactions.zombie_write`.
 """
@@ -157,9 +162,11 @@ def _made(batch: Batch) -> pa.Table:
 
 
 def _working_times(batch: Batch) -> pa.Table:
-    """Returns a table of time spans, each between two `init_producer` operations of a process.
+    """Returns the time spans in which each producer of the batch had operations.
 
-    A row has the number of operations in the span, and the times of the first and the last one.
+    A new producer begins with each `init_producer` operation of a process. A row has the number of
+    operations of one producer, the first invocation, and the last time at which an end was
+    requested.
     """
     inits, working = Batch(_made(batch)), _working(batch)
     ids, process = working.fingerprints("transactional_id"), working.ints("process")
