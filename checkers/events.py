@@ -181,7 +181,8 @@ class DeliveryDecided(Event):
 
     If records were both skipped and repeated, `semantics` is `neither`. `applications` counts the
     applications with each semantics. `records`, `repeated` and `skipped` are totals over all
-    applications. Each line of `breaks` names a record that breaks a stronger semantics.
+    applications. Each line of `breaks` names a record, or a violated anomaly,
+    that breaks a stronger semantics. An anomaly breaks it for every application.
     """
 
     name: ClassVar[str] = "delivery_decided"

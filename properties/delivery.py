@@ -8,7 +8,7 @@ A record is *delivered* to an application by an operation that received the reco
     exactly-once    both
 
 A record is identified by its key and value. So if a producer's retry appends a record again, and
-both copies are delivered, the record was delivered twice.
+both copies are delivered, the record was delivered twice, at two offsets.
 
 A record is *skipped* if its send must have taken effect, but the application did not receive it
 (operations that failed do not count). The check covers the offsets from the lowest one that the
@@ -25,7 +25,7 @@ exactly_once_pipeline, rewind_redelivers.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -35,6 +35,7 @@ from properties.anomalies.observations import KeyValue, committed_sends, locatio
 from properties.anomalies.rendering import render
 from properties.anomalies.retention import kept_from
 
+Promise = Literal["at-most-once", "at-least-once"]  # exactly-once makes both
 Semantics = Literal["exactly-once", "at-least-once", "at-most-once", "neither"]
 _SEMANTICS: Final[Mapping[tuple[bool, bool], Semantics]] = {  # repeated, skipped
     (False, False): "exactly-once",
@@ -44,30 +45,55 @@ _SEMANTICS: Final[Mapping[tuple[bool, bool], Semantics]] = {  # repeated, skippe
 }
 
 
+@dataclass(frozen=True, slots=True, order=True, kw_only=True)
+class DeliveredAt:
+    """The place in the history where a record was delivered: one micro-operation."""
+
+    op: int
+    position: int
+    offset: int | None  # None if the history does not have it
+
+    @property
+    def at_offset(self) -> str:
+        return "at an unknown offset" if self.offset is None else f"at offset {self.offset}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repetition:
-    """A record that was delivered twice to an application, and the two delivering operations."""
+    """A record that was delivered twice to an application, and the places of both deliveries."""
 
     application: str  # `group orders` or `process 7`
     key: str
     value: str
-    first_op: int
-    second_op: int
+    first: DeliveredAt
+    second: DeliveredAt
 
     @property
     def ops(self) -> tuple[int, ...]:
-        return self.first_op, self.second_op
+        return self.first.op, self.second.op
 
     def in_words(self) -> str:
         return (
-            f"at-most-once is broken: {self.application} received {self.value} of {self.key} by "
-            f"operation {self.first_op} and again by operation {self.second_op}"
+            f"at-most-once is broken: {self.application} received {self.value} of {self.key} "
+            f"{self._twice()}"
         )
+
+    def _twice(self) -> str:
+        first, second = self.first, self.second
+        if first.op != second.op:
+            return (
+                f"by operation {first.op} {first.at_offset} and again by operation {second.op} "
+                f"{second.at_offset}"
+            )
+        if first.offset != second.offset:
+            return f"twice by operation {first.op}: {first.at_offset} and {second.at_offset}"
+        places = f"micro-operations {first.position} and {second.position}"
+        return f"twice by operation {first.op} {first.at_offset}: by its {places}"
 
     def shown(self, operations: Mapping[int, Operation]) -> tuple[str, ...]:
         return tuple(
             f"  read    {render(operations, op, self.key, value=self.value)}"
-            for op in (self.first_op, self.second_op)
+            for op in dict.fromkeys(self.ops)
         )
 
 
@@ -121,12 +147,19 @@ class Delivery:
         return _SEMANTICS[self.repeated > 0, self.skipped > 0]
 
 
-def strongest(deliveries: Iterable[Delivery]) -> Semantics | None:
-    """Returns the strongest semantics that all applications satisfy; None if there are none."""
+def strongest(
+    deliveries: Iterable[Delivery], contradicted: Collection[Promise] = ()
+) -> Semantics | None:
+    """Returns the strongest semantics that all applications satisfy; None if there are none.
+
+    Semantics with a promise in `contradicted` are left out.
+    """
     some = tuple(deliveries)
     if not some:
         return None
-    return _SEMANTICS[any(it.repeated for it in some), any(it.skipped for it in some)]
+    repeated = "at-most-once" in contradicted or any(it.repeated for it in some)
+    skipped = "at-least-once" in contradicted or any(it.skipped for it in some)
+    return _SEMANTICS[repeated, skipped]
 
 
 def breaking(deliveries: Iterable[Delivery]) -> tuple[Skip | Repetition, ...]:
@@ -182,8 +215,8 @@ def _repetition(name: str, received: list[_Received]) -> Repetition:
         application=name,
         key=first.key,
         value=first.value,
-        first_op=first.op,
-        second_op=second.op,
+        first=DeliveredAt(op=first.op, position=first.position, offset=first.offset),
+        second=DeliveredAt(op=second.op, position=second.position, offset=second.offset),
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -171,20 +170,20 @@ def decide(
 
 
 def _emit_delivery(run: Run, history: str, found: Analysis) -> None:
-    from properties.delivery import breaking, strongest
+    from properties.delivery import breaking
 
-    semantics, delivered = strongest(found.delivered), found.delivered
-    if semantics is None:
+    delivery, delivered = found.delivery, found.delivered
+    if delivery is None:
         return
     run.emit(
         DeliveryDecided(
             history=history,
-            semantics=semantics,
-            applications=dict(sorted(Counter(it.semantics for it in delivered).items())),
+            semantics=delivery.semantics,
+            applications=dict(delivery.applications),
             records=sum(it.records for it in delivered),
             repeated=sum(it.repeated for it in delivered),
             skipped=sum(it.skipped for it in delivered),
-            breaks=tuple(it.in_words() for it in breaking(delivered)),
+            breaks=tuple(it.in_words() for it in (*breaking(delivered), *delivery.contradictions)),
         )
     )
 

@@ -49,6 +49,7 @@ from properties.anomalies.assumptions import (
 )
 from properties.anomalies.catalogue import named
 from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
+from properties.contradictions import Judged, judged
 from properties.delivery import Delivery, breaking
 
 KEPT: Final = 32  # rows of an anomaly that are kept with their operations, the worst first
@@ -114,6 +115,15 @@ class Analysis:
             return "violated"
         checked = any(d.verdict != "undecided" for d in self.decisions)
         return "holds" if checked else "nothing checked"
+
+    @property
+    def delivery(self) -> Judged | None:
+        """Returns the delivery semantics; None if they are not decided.
+
+        An anomaly that is violated, and that nothing permits, may contradict a semantics.
+        """
+        violated = [d for d in self.decisions if d.verdict == "violated" and not d.permitted]
+        return judged(self.delivered, (d.anomaly.id for d in violated))
 
     @property
     def exit_code(self) -> int:

@@ -9,12 +9,11 @@ this text.
 from __future__ import annotations
 
 import textwrap
-from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from checkers.report.decisions import MARKS, many
 from checkers.report.rows_shown import since_start
-from properties.delivery import breaking, explain, strongest
+from properties.delivery import breaking, explain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,10 +50,10 @@ def _summary(analysis: Analysis) -> Iterator[str]:
         f"{many(analysis.operations, 'operation')}, "
         f"{many(analysis.micro_operations, 'micro-operation')}"
     )
-    if semantics := strongest(analysis.delivered):
-        counts = Counter(it.semantics for it in analysis.delivered)
-        each = ", ".join(f"{count:,} {name}" for name, count in sorted(counts.items()))
-        yield f"  delivery semantics: {semantics} (applications: {each})"
+    if delivery := analysis.delivery:
+        each = ", ".join(f"{count:,} {name}" for name, count in delivery.applications.items())
+        yield f"  delivery semantics: {delivery.semantics} (applications: {each})"
+        yield from (f"  {one.in_words()}" for one in delivery.contradictions)
 
 
 def _delivery(analysis: Analysis) -> Iterator[str]:

@@ -10,6 +10,7 @@ from model.histories import Poll
 from model.history_notation import history
 from properties.anomalies.declarations import Declarations
 from properties.delivery import (
+    DeliveredAt,
     Delivery,
     Repetition,
     Skip,
@@ -49,12 +50,19 @@ def test_a_record_delivered_twice_to_a_group_leaves_at_least_once() -> None:
         records=2,
         repeated=2,
         skipped=0,
-        repetition=Repetition(application="group g", key="k", value="b", first_op=1, second_op=2),
+        repetition=Repetition(
+            application="group g",
+            key="k",
+            value="b",
+            first=DeliveredAt(op=1, position=1, offset=1),
+            second=DeliveredAt(op=2, position=0, offset=1),
+        ),
         skip=None,
     )
     assert one.semantics == "at-least-once"
     assert explain(breaking((one,)), dict(enumerate(REPEATED))).splitlines() == [
-        "at-most-once is broken: group g received b of k by operation 1 and again by operation 2",
+        "at-most-once is broken: group g received b of k by operation 1 at offset 1 "
+        "and again by operation 2 at offset 1",
         "  read    operation 1, process 1: poll{group=g} -> ok k=b@1  [0.000020 ms .. 0.000025 ms]",
         "  read    operation 2, process 2: poll{group=g} -> ok k=b@1  [0.000030 ms .. 0.000035 ms]",
     ]
@@ -80,8 +88,37 @@ def test_a_duplicate_of_a_producer_is_delivered_twice() -> None:
     (one,) = deliveries(h)
     assert one.semantics == "at-least-once"
     assert one.repetition == Repetition(
-        application="process 1", key="k", value="a", first_op=1, second_op=1
+        application="process 1",
+        key="k",
+        value="a",
+        first=DeliveredAt(op=1, position=0, offset=0),
+        second=DeliveredAt(op=1, position=1, offset=1),
     )
+
+
+@pytest.mark.parametrize(
+    ("polls", "twice"),
+    [
+        (
+            "k=a@0 k=b@1 k=a@2",
+            "process 0 received a of k twice by operation 0: at offset 0 and at offset 2",
+        ),
+        (
+            "k=a@0 k=b@1 k=a@0",
+            "process 0 received a of k twice by operation 0 at offset 0: by its micro-operations "
+            "0 and 2",
+        ),
+        (
+            "k=a@? k=a@1",
+            "process 0 received a of k twice by operation 0: at an unknown offset and at offset 1",
+        ),
+    ],
+)
+def test_two_deliveries_of_one_operation_are_two_places(polls: str, twice: str) -> None:
+    h = history(f"c1 poll -> ok {polls}")
+    words, *shown = explain(breaking(deliveries(h)), dict(enumerate(h))).splitlines()
+    assert words == f"at-most-once is broken: {twice}"
+    assert len(shown) == 1  # the operation that read both
 
 
 SKIPPED = history("""

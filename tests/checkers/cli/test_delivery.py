@@ -34,8 +34,8 @@ def test_one_event_has_the_semantics_and_what_breaks_stronger_ones(
         "repeated": 1,
         "skipped": 0,
         "breaks": [
-            "at-most-once is broken: group g received b of k by operation 1 and again by "
-            "operation 2"
+            "at-most-once is broken: group g received b of k by operation 1 at offset 1 "
+            "and again by operation 2 at offset 1"
         ],
     }
     assert output.exit_code == 0  # what semantics there are is told, not judged

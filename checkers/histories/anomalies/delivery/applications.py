@@ -20,7 +20,7 @@ from checkers.histories.columnar.sorting import run_lengths, run_starts
 from checkers.histories.facts.owner_offsets import OwnerOffsets
 from checkers.histories.plan.batch import Batch
 
-DeliveredAt = tuple[int, int]  # operation, position
+DeliveredAt = tuple[int, int, int]  # operation, position, offset (may be UNKNOWN_OFFSET)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,6 @@ class Repeated:
     first: DeliveredAt | None
     key: int
     value: int
-    offset: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ from checkers.histories.plan.stage import (
     in_parallel,
     resolve_fingerprints,
 )
-from properties.delivery import Delivery, Repetition, Skip
+from properties.delivery import DeliveredAt, Delivery, Repetition, Skip
 
 
 def deliveries(context: Context) -> Plan[tuple[Delivery, ...]]:
@@ -161,8 +161,8 @@ def _as_deliveries(
                 application=name,
                 key=key_of[twice.key],
                 value=value_of[twice.value],
-                first_op=twice.first[0],
-                second_op=twice.second[0],
+                first=_place(twice.first),
+                second=_place(twice.second),
             )
         rows.append(
             Delivery(
@@ -175,6 +175,13 @@ def _as_deliveries(
             )
         )
     return tuple(sorted(rows, key=lambda it: it.application))
+
+
+def _place(delivered: tuple[int, int, int]) -> DeliveredAt:
+    op, position, offset = delivered
+    return DeliveredAt(
+        op=op, position=position, offset=None if offset == UNKNOWN_OFFSET else offset
+    )
 
 
 def _resolve_skipped(applications: dict[int, Application]) -> Plan[None]:

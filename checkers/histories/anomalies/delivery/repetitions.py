@@ -73,10 +73,8 @@ def find_repetitions(
         for owner, it in applications.items()
         if it.repetition is not None and it.repetition.first is None
     ]
-    key, offset = (
-        np.array([getattr(it, name) for _, it in incomplete], dtype=np.int64)
-        for name in ("key", "offset")
-    )
+    key = np.array([it.key for _, it in incomplete], dtype=np.int64)
+    offset = np.array([it.second[2] for _, it in incomplete], dtype=np.int64)
     first = partial(
         delivery_kernels.first_deliveries,
         np.array([it[0] for it in incomplete], np.int64),
@@ -88,7 +86,7 @@ def find_repetitions(
     )
     earliest: dict[int, DeliveredAt] = {}
     for row in found.to_pylist():
-        delivery = row["op"], row["position"]
+        delivery = row["op"], row["position"], int(offset[row["query"]])
         earliest[row["query"]] = min(delivery, earliest.get(row["query"], delivery))
     for number, (owner, it) in enumerate(incomplete):
         applications[owner].repetition = replace(it, first=earliest[number])
@@ -104,6 +102,6 @@ def _first_repetitions(rows: Batch, before: OwnerOffsets) -> dict[int, Repeated]
     ordered = (column[order].tolist() for column in (*columns, had))
     for owner, key, value, offset, op, position, earlier in zip(*ordered, strict=True):
         if owner not in found and (earlier or (owner, key, offset) in seen):
-            found[owner] = Repeated((op, position), None, key, value, offset)
+            found[owner] = Repeated((op, position, offset), None, key, value)
         seen.add((owner, key, offset))
     return found

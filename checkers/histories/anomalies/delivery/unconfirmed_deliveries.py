@@ -14,7 +14,12 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from checkers.histories.anomalies.delivery.applications import Application, Repeated, Skipped
+from checkers.histories.anomalies.delivery.applications import (
+    Application,
+    DeliveredAt,
+    Repeated,
+    Skipped,
+)
 from checkers.histories.anomalies.delivery.delivery_kernels import (
     FAIL,
     OK,
@@ -30,7 +35,7 @@ from checkers.histories.facts.record_locations import (
     SEND_INFO,
     SEND_OK,
 )
-from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
+from checkers.histories.plan.batch import Batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,22 +63,22 @@ def count_unconfirmed(
     Records that share their offset with another value are included.
     """
     given: defaultdict[int, set[Record]] = defaultdict(set)
-    times: defaultdict[tuple[int, Record], list[tuple[int, int]]] = defaultdict(list)
-    names = ("owner", "key", "value", "op", "position", "outcome")
-    for owner, key, value, op, position, outcome in zip(
+    times: defaultdict[tuple[int, Record], list[DeliveredAt]] = defaultdict(list)
+    names = ("owner", "key", "value", "op", "position", "offset", "outcome")
+    for owner, key, value, op, position, offset, outcome in zip(
         *(polls.ints(name).tolist() for name in names), strict=True
     ):
         if outcome != FAIL:
             given[owner].add((key, value))
         if outcome == OK:
-            times[owner, (key, value)].append((op, position))
+            times[owner, (key, value)].append((op, position, offset))
     for (owner, record), of_record in times.items():
         application = applications[owner]
         application.records += 1
         if len(of_record) > 1:
             application.repeated += 1
             first, second, *_ = sorted(of_record)
-            application.keep_earliest(Repeated(second, first, *record, UNKNOWN_OFFSET))
+            application.keep_earliest(Repeated(second, first, *record))
     records = _special_records(context, several)
     of_key: defaultdict[int, list[Skipped]] = defaultdict(list)
     for (key, value), odd in records.items():
