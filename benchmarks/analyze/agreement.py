@@ -1,22 +1,22 @@
 """Compares the history analysis with its literal definitions: `--histories 100000 --seed 0`.
 
-Each history is generated from its number; the assumptions of its analysis are drawn at random. The
-kinds of histories are:
+Each history is generated from its number; the assumptions of its analysis are drawn at random.
+There are five kinds of histories:
 
-    clusters    observations of a small cluster's clients, often one with a bug, then mutated
-    anything    a few clients with arbitrary observations
-    pipelines   as `anything`, but mostly transactions and committed offsets
-    consumers   two kinds, in which most observations agree on one log: as `anything`, but mostly
-                polls; and as `pipelines`
+    1   clients of a small simulated cluster, often with a bug; then a few operations are changed
+    2   a few clients with random observations, which may contradict each other
+    3   as 2, but mostly transactions and committed offsets
+    4   as 2, but mostly polls; 95 % of the observations agree on one log
+    5   as 3, but 80 % of the observations agree on one log
 
-Every result of the analysis must equal that of the definitions: broken assumptions, rows of every
-anomaly, delivery semantics.
+Every result of the analysis must equal that of the definitions: broken assumptions, violations of
+every anomaly, delivery semantics.
 
 An analysis costs a tenth of a second even for the smallest history. So most histories are joined to
 one long history and analysed together. The result must equal the union of the results of the
-definitions for each history. If it differs, the joined history is halved as long as a half shows
-the difference. The numbers of the remaining histories are printed; `--seed NUMBER --histories 1`
-repeats one of them.
+definitions for each history. If it differs, the histories are divided into two halves, and each
+half is analysed again, until no half shows the difference. Then the numbers of the histories are
+printed; `--seed NUMBER --histories 1` repeats one of them.
 """
 
 from __future__ import annotations
@@ -85,13 +85,16 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """Generated histories by number, and the anomalies whose rows are compared."""
+    """Generated histories, by number, and the anomalies that are compared."""
 
     made: Mapping[int, History]
     anomalies: Catalogue
 
     def differences(self) -> tuple[Counter[str], list[Difference]]:
-        """Returns each anomaly's number of rows, and the results that differ from definitions."""
+        """Compares the analysis with the definitions on these histories.
+
+        Returns the number of violations of each anomaly, and the results that differ.
+        """
         found, differing = Counter[str](), list[Difference]()
         for numbers in self._together():
             try:
@@ -220,8 +223,8 @@ def campaign(
 ) -> Iterator[tuple[int, Counter[str], list[Difference]]]:
     """Compares the histories in groups; yields three results after each group.
 
-    The first two are totals over all groups so far: the number of histories, and the count of rows
-    of each anomaly. The third has the differences in this group.
+    The first two are totals over all groups so far: the number of histories, and the number of
+    violations of each anomaly. The third is the list of differences in this group.
     """
     end = seed + histories
     blocks = [

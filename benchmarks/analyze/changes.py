@@ -7,8 +7,9 @@
               an end offset.
 
 A synthetic history is generated in periods, called windows, and every change stays inside one
-window. Earlier windows have lower offsets. So the expected rows of an operation depend only on the
-operations that completed before it in its own window.
+window. All earlier windows have lower offsets, so only operations of the same window can contradict
+a changed operation. So the expected violation is computed from the operations of the window that
+completed before the changed operation was invoked.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ from properties.anomalies.real_time.stale_end_offset import StaleEndOffset
 
 
 class Changes:
-    """The operations of one period of a synthetic history, some of which `make` changes.
+    """The operations of one window of a synthetic history, some of which `make` changes.
 
-    They are in completion order. `first_op` is the number of the first one.
+    The operations are in completion order and numbered; `first_op` is the first number.
     """
 
     def __init__(self, window: Operations, first_op: int) -> None:
@@ -54,7 +55,7 @@ class Changes:
     def make(
         self, count: int, keys: Sequence[str], rng: np.random.Generator
     ) -> Iterator[OffsetOrderInversion | StaleEndOffset]:
-        """Makes `count` changes of each kind; yields the anomaly row that each one causes.
+        """Makes a number of changes of each kind; yields the violation that each change causes.
 
         Raises RuntimeError if there are too few operations to change.
         """

@@ -1,9 +1,10 @@
-"""Injects anomalies into a synthetic history, with the exact rows that an analysis must find.
+"""Injects anomalies into a synthetic history; the violations that an analysis must find are exact.
 
-There are two ways. *Scenes* are small histories, one for each anomaly of the catalogue, each with
-its own key and processes. A scene starts at a random time and is stretched in time, so that its
-operations are among thousands of others. The expected rows are those of an analysis of the scenes
-alone. *Changes* modify correct operations of real keys (`changes`).
+There are two ways. *Scenes* are small example histories, one for each anomaly of the catalogue,
+each with its own key and processes. A scene starts at a random time and is stretched in time, so
+that its operations are among thousands of others. The expected violations are found by an analysis
+of the scenes alone. *Changes* modify correct operations on the keys of the synthetic history
+(`changes`).
 """
 
 from __future__ import annotations
@@ -42,10 +43,11 @@ class _Scene:
 
 @dataclass(slots=True, kw_only=True)
 class Injection:
-    """The anomalies to inject into a synthetic history, and the rows that an analysis must find.
+    """The anomalies to inject into a synthetic history, and the violations that they cause.
 
-    `each` is the number of small histories for each anomaly in `anomalies`. As many operations get
-    each of the two kinds of changes.
+    The number `each` says how often. Each chosen anomaly is injected so many times as a scene, a
+    small example history. And so many operations are changed in each of two ways: moved to a later
+    time, and observing a lower end offset.
     """
 
     each: int = 0
@@ -63,9 +65,10 @@ class Injection:
     _changes: list[Any] = field(default_factory=list)  # rows
 
     def begin(self, texts: dict[str, list[str]], windows: int) -> None:
-        """Chooses the times at which the example histories begin.
+        """Chooses a random window for each scene, a small example history of one anomaly.
 
-        Adds all their texts to `texts`, the vocabulary of the synthetic history.
+        Adds the texts of the scenes, such as keys and groups, to the vocabulary of the synthetic
+        history: the list of texts that each column may contain.
         """
         self._rng = np.random.default_rng([self.seed, 1])
         self._windows = windows
@@ -86,7 +89,7 @@ class Injection:
         self._codes = {n: {word: code for code, word in enumerate(texts[n])} for n in FEW_TEXTS}
 
     def due(self, began_ns: int, until_ns: int) -> Operations:
-        """Returns the injected operations that complete in this period."""
+        """Returns the operations of scenes that complete in this window."""
         for scene in self._scenes:
             if scene.window == self._window:
                 start = int(self._rng.integers(began_ns, until_ns))
@@ -104,7 +107,7 @@ class Injection:
         return _columns(self._emitted, self._codes)
 
     def alter(self, window: Operations, first_op: int) -> None:
-        """Changes the operations that are due for a change in this period."""
+        """Makes those changes of operations that are due in this window."""
         places = np.flatnonzero(window.of_operation["process"] >= FIRST_SCENE)
         for place, operation in zip(places.tolist(), self._emitted, strict=True):
             self._numbered[first_op + place] = operation
@@ -116,7 +119,7 @@ class Injection:
             self._changed += due
 
     def expected(self) -> Shown:
-        """Returns the exact rows of each anomaly that an analysis must find."""
+        """Returns exactly the violations that an analysis must find, by anomaly."""
         some = (as_table([one], first_op=number) for number, one in sorted(self._numbered.items()))
         scenes = shown(analyze(pa.concat_tables(some)))
         return {
@@ -132,12 +135,15 @@ def shown(found: Analysis) -> Shown:
 
 
 def own_cells(row: Any) -> tuple[Any, ...]:
-    """Returns the fields of an anomaly's row that do not depend on the rest of the history."""
+    """Returns the values of a violation's fields, except `later` and `component`.
+
+    These two fields depend on the rest of the history, so they cannot be compared.
+    """
     return tuple(getattr(row, cell.name) for cell in fields(row) if cell.name not in OF_ALL)
 
 
 def _of_its_own(scene: History, number: int) -> History:
-    """Returns a copy of the history with keys, values, processes and ids of its own."""
+    """Returns a copy of a scene with keys, values, processes and ids that no other scene has."""
 
     def renamed(micro: MicroOperation) -> MicroOperation:
         cells: dict[str, Any] = {"key": f"scene{number}{micro.key}-0"}

@@ -1,13 +1,15 @@
 """Measures each check by each engine of this project and by each peer, on one synthetic history.
 
-A peer is another query engine, DuckDB or Polars, that runs some of the checks. There are three
-checks:
+A peer is another query engine, DuckDB or Polars, that runs some of the checks. Each of the three
+checks looks for a set of anomalies:
 
-    linearizable   offsets and end offsets in real time
-    shared         the same, and all other checks that peers can do: the log, order in a process
-    all            all anomalies and delivery semantics; no peer checks these
+    linearizable   two violations of real-time order: an offset lower than that of an earlier send
+                   (offset-order-inversion), and a log end offset that is too low (stale-end-offset)
+    shared         these two, and all other anomalies that a peer can find: contradictions about the
+                   log, such as a lost write; and a wrong order of the operations of a process
+    all            all anomalies, and the delivery semantics; peers do not run this check
 
-The expected anomalies are exact, since they were injected. Any other result is reported as wrong.
+The anomalies are injected, so the expected result is exact. Any other result is reported as wrong.
 Options and results call an engine or a peer a *way*.
 """
 
@@ -34,7 +36,10 @@ _TIMES: Final = ("cpu_s", "system_s", "wall_s", "ready_cpu_s", "ready_s")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """The cost of one engine's check; imports and a Spark session are measured separately."""
+    """The cost of one check by one engine, and the check's wrong results.
+
+    The fields `ready_...` measure the time before the check: imports, and the start of Spark.
+    """
 
     way: str
     check: str
@@ -66,9 +71,9 @@ def measured(
     runs: int = 1,
     report: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Cost]:
-    """Measures each check by each engine and peer on a new history of about `rows` rows.
+    """Generates a history, and yields the cost of each check by each engine and each peer.
 
-    Peers run only their own checks. All failures are raised at the end, as an ExceptionGroup.
+    Peers do not run the check `all`. All failures are raised at the end, as an ExceptionGroup.
     """
     failed: list[RuntimeError] = []
     with tempfile.TemporaryDirectory(prefix="urteil-synthetic-") as made:

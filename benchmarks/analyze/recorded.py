@@ -47,6 +47,7 @@ ROWS_PER_PART: Final = 1 << 20
 class Operations:
     """Operations of a synthetic history as columns.
 
+    Some columns have one element for each operation, the others one for each micro-operation.
     `counts` has the number of micro-operations of each operation.
     """
 
@@ -57,9 +58,10 @@ class Operations:
 
     @classmethod
     def of(cls, counts: Ints, values: pa.Array, **columns: Ints | int) -> Operations:
-        """Returns operations from columns by name.
+        """Returns operations from columns, given by their names.
 
-        A missing column is null. An integer is the value of every row.
+        A column that is not given is null in every row. If an integer is given in place of a
+        column, every row has this integer.
         """
 
         def full(name: str, size: int) -> Ints:
@@ -131,7 +133,10 @@ class Operations:
 
 
 def positions(counts: Ints) -> Ints:
-    """Returns the index of each row in its group; `counts` has the sizes of the groups."""
+    """Returns the index of each row in its group, as one array; adjacent rows form a group.
+
+    Example: for groups of the sizes 3 and 2, the result is 0, 1, 2, 0, 1.
+    """
     return np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
 
 

@@ -1,12 +1,12 @@
 """A campaign: hostile frames for three served brokers, while a healthy client measures its time.
 
-    server      a process of its own, so that an abort of it is seen
+    server      a process of its own, so that its death is noticed
     healthy     another process, which produces one record after the other
     hostile     this process: each connection sends a frame, and waits a moment for the response
 
-The frames are damaged copies of valid requests, noise behind a valid header, valid requests, and
-some of the largest requests that are permitted. A frame that is refused ends its connection. The
-hostile process has a low priority, because its own work is not what is measured.
+The frames are damaged copies of valid requests, noise after a valid header, valid requests, and
+some of the largest requests that are permitted. If the server refuses a frame, the connection ends.
+The hostile process has a low priority, because its own work is not what is measured.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Server:
 
     @property
     def bugs(self) -> dict[str, int]:
-        """The last lines of all tracebacks in the log, each with how often it occurs."""
+        """How often each exception is in the server's log: last line of a traceback -> count."""
         lines = self.log.read_text().splitlines()
         inside = [n for n, line in enumerate(lines) if line.startswith(("  File", "    "))]
         ends = (lines[n + 1] for n in inside if n + 1 < len(lines) and lines[n + 1][:1].isalpha())
@@ -101,7 +101,11 @@ def _process(errors: IO[str]) -> subprocess.Popen[str]:
 
 
 def campaign(frames: int, connections: int, seed: int) -> dict[str, Any]:
-    """Returns what happened to the frames, and what the healthy client measured meanwhile."""
+    """Runs the campaign, and returns its measurements as a JSON object.
+
+    It has the counts of frames by result, the latencies of the healthy client before and during the
+    attack, and the CPU time and memory of the server.
+    """
     with served() as server:
         quiet, _ = measured(server, lambda: time.sleep(QUIET_S))
         cpu_s = server.cpu_s
@@ -126,7 +130,10 @@ def campaign(frames: int, connections: int, seed: int) -> dict[str, Any]:
 
 
 def measured(server: Server, work: Any) -> tuple[dict[str, Any], Any]:
-    """Returns the latencies of a healthy client while the work is done, and the work's result."""
+    """Runs some work; returns the latencies of a healthy client meanwhile, and the work's result.
+
+    The latencies are summarized as percentiles in ms.
+    """
     context = multiprocessing.get_context("spawn")
     begun, stop = context.Event(), context.Event()
     with context.Pool(1, _share, (begun, stop)) as pool:
@@ -166,7 +173,11 @@ def summary(values_ms: list[float]) -> dict[str, Any]:
 
 
 async def attack(server: Server, frames: int, connections: int, seed: int) -> Counter[str]:
-    """Sends the frames over the connections; returns how many of each kind had which end."""
+    """Sends random frames over many connections; returns how many had each result, by kind.
+
+    A key of the result is a kind and a result: `damaged, closed`. The results are `answered`,
+    `not answered in time` and `closed`, if the server closed the connection.
+    """
     rng = random.Random(seed)
     valid = [
         request(api, version, rng).data
@@ -235,7 +246,11 @@ def _frame(kind: str, valid: list[bytes], rng: random.Random) -> bytes:
 
 
 def idle() -> dict[str, Any]:
-    """Returns what 2,000 idle connections cost: CPU of the server, and a healthy client's time."""
+    """Measures the cost of 2,000 idle connections, and returns it as a JSON object.
+
+    It has the CPU share of the server without and with the connections, the server's memory, and
+    the latencies of a healthy client.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < IDLE + 200:
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(IDLE + 200, hard), hard))

@@ -1,9 +1,9 @@
 """The faults on the brokers of one system, for all trials that run on it at the same time.
 
 Starting a cluster takes long, so several trials share one. If a trial kills a broker, the broker is
-down for all of them, and all take this into account. Trials at the same time have the same setting,
-and a setting allows certain faults. If the setting satisfies the condition of a claim, the claim
-must hold under these faults, even if another trial injects them.
+down for all these trials, and each of them can see this here. The trials have the same setting, and
+a setting allows certain faults. If the setting satisfies the condition of a claim, the claim must
+hold under these faults, even if another trial injects them.
 
 A trial that will inject no more faults is *calm*. The brokers recover once every trial is calm.
 """
@@ -47,23 +47,27 @@ class BrokerFaults:
     # ------------------------------------------------------------ trials
 
     def join(self, trial: str) -> None:
-        """Adds a trial that may inflict faults from now on."""
+        """Adds a trial that may inject faults from now on."""
         with self._lock:
             self._restless.add(trial)
 
     def opened(self) -> None:
-        """Notes that one more trial has created its topics."""
+        """Notes that one more trial has created its topics, or has failed to do so.
+
+        Trials that start together wait for each other before their first calls, because faults
+        would disturb the creation of topics.
+        """
         with self._lock:
             self.opening = max(0, self.opening - 1)
 
     def calm(self, trial: str) -> None:
-        """Marks the trial as calm: it inflicts no more faults."""
+        """Marks a trial as calm: the trial injects no more faults."""
         with self._lock:
             self._restless.discard(trial)
 
     @property
     def is_calm(self) -> bool:
-        """True if no trial may inflict a fault now."""
+        """True if every trial is calm: no trial will inject another fault."""
         return not self._restless
 
     # ------------------------------------------------------------ brokers

@@ -1,7 +1,7 @@
-"""The clients of the simulation, run in real time for one trial.
+"""The clients of the simulation, connected to a real system for one trial.
 
-The module `runtime` carries out the clients' requests. A trial also runs clients of its own, to
-query the state of the brokers. The operations of these clients are not in the history.
+The module `runtime` sends the clients' requests over the network. A trial also runs clients of its
+own, to query the state of the brokers. The operations of these clients are not in the history.
 """
 
 from __future__ import annotations
@@ -37,9 +37,11 @@ Result = TypeVar("Result")
 
 
 class RealTimeClients:
-    """The clients of a trial in real time; a suite's state machine drives them in virtual time.
+    """The clients of one trial, which send real requests to a running system.
 
-    The names of topics and groups get a prefix, so that trials on one system are separate.
+    A suite's state machine controls them as in the simulation, with durations in virtual ms. Each
+    duration is converted to a longer real time, by the pace of the trial. The names of topics and
+    groups get a prefix, so that trials on one system are separate.
     """
 
     def __init__(self, addresses: Addresses, *, pace: Pace, prefix: str) -> None:
@@ -125,7 +127,7 @@ class RealTimeClients:
         return tuple(one for one in self._runtime.history() if one.process >= 0)
 
     def recorded(self) -> History:
-        """Returns the history with the times of the real clock."""
+        """Returns the history of the trial, with its times converted from virtual to real time."""
         return self._pace.in_real_time(self.history())
 
     def read_all(self, within_ms: int = 20_000) -> tuple[tuple[Offset, str], ...]:
@@ -163,7 +165,7 @@ class RealTimeClients:
     def _ask(self, question: Callable[[BrokerClient], Steps[Result]], what: str) -> Result:
         """Runs a client that queries the brokers, and returns the result of the query.
 
-        Raises NoProgress if the query has no result within ASK_WITHIN_MS.
+        Raises NoProgress if the query has no result within 4,000 virtual ms.
         """
         found: list[Result] = []
 

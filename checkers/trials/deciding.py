@@ -1,18 +1,19 @@
 """Decides claims inside and outside their conditions, by trials on a running system.
 
-Inside its condition a claim must hold. Two kinds of trials try to break it: trials with random
-calls, and programs that find seeded bugs in the simulation. A program is the list of calls of a
-trial. The verdict is `holds` if no trial breaks the claim; this is no proof.
+A program is the list of calls of a trial. Some trials run programs that the simulation has found;
+then other trials run random calls. What they try depends on the claim:
 
-Outside its condition a claim should break. Some claims have goals, which should be reached inside
-the condition. In both cases, the first trials are programs that succeed in the simulation. Trials
-with random calls follow.
+    inside      the claim must hold. Trials try to break it, first by programs that find seeded bugs
+                in the simulation. If none breaks it, the verdict is `holds`; this is no proof.
+    outside     the claim should break, first by programs that break it in the simulation
+    goals       some claims have goals: a trial inside the condition should reach each goal, first
+                by programs that reach it in the simulation
 
-A trial that breaks a claim or reaches a goal is repeated. `again` counts the repetitions with the
-same result. A trial with random calls is first shortened: the other trials at the same time are
-left out, then single calls. Each shorter trial is run at most twice. It replaces the longer one if
-one of these runs has the same result. The programs of the simulation are short already. Claims in
-the same setting share trials and repetitions (`shared`).
+A trial that breaks a claim or reaches a goal is repeated, and the repetitions with the same result
+are counted. Before this, a trial with random calls is shortened: the other trials at the same time
+are left out, then single calls. Each shorter trial is run at most twice. It replaces the longer one
+if one of these runs has the same result. The programs of the simulation are short already. Claims
+in the same setting share trials and repetitions (`shared`).
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ REDUCTIONS: Final = 8  # trials that reduce a program
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """The limits of the search: trials for each verdict, and calls for each random trial."""
+    """How much is tried: numbers of trials and repetitions, and of calls in a random trial."""
 
     drawn: int = DRAWN
     rules: int = RULES
@@ -67,8 +68,8 @@ class Again:
 class Judged:
     """The verdict on a claim, inside or outside its condition.
 
-    `evidence` is the trial that proves the verdict, if there is one. `tried` has the kinds of
-    faults that were possible in the trials, and `untried` the other kinds that the suite can
+    `evidence` is the trial that broke the claim or reached the goal, or None. `tried` has the kinds
+    of faults that were possible in the trials. `untried` has the other kinds that the suite can
     inject.
     """
 
@@ -150,7 +151,7 @@ def decide(
 
 @dataclass(frozen=True, slots=True)
 class Trying:
-    """Runs the trials of one suite on one system, and judges its claims."""
+    """Runs the trials of one suite on one system, and decides the suite's claims."""
 
     trials: Trials
     suite: Suite
@@ -189,11 +190,11 @@ class Trying:
         return [*fragile[: self.effort.fragile], *seeds]
 
     def _batches(self, setting: str) -> Iterator[Sequence[Program | str]]:
-        """Yields the programs and seeds of the trials, in batches; a batch runs at the same time.
+        """Yields what to try in a setting, in batches; the trials of a batch run together.
 
-        A program is a list of calls; a seed stands for random calls. Some faults are possible in
-        only one trial at a time. If the suite can inject them, one more trial runs alone at the
-        end.
+        A trial is given by a program (a list of calls), or by a seed for random calls. Some faults
+        are possible only in a trial that runs alone. If the suite can inject such a fault here, the
+        last batch is one more random trial, which runs alone.
         """
         plans, size = self._plans(setting), self.effort.together
         yield from (plans[at : at + size] for at in range(0, len(plans), size))
@@ -233,7 +234,8 @@ class Trying:
     def show(self, side: Side) -> Judged:
         """Returns the verdict on a claim outside its condition, or on a claim that has goals.
 
-        For this verdict one trial is enough, if it breaks the claim or reaches the goal.
+        Trials end as soon as one of them breaks the claim; for goals, as soon as one reaches the
+        goal.
         """
         if side.bugs:
             return _undecided(side, "only the reference broker has seeded bugs")
@@ -307,10 +309,11 @@ class Trying:
     # ------------------------------------------------------------ the same once more
 
     def _reduced(self, side: Side, name: str, found: Ran) -> tuple[Ran, Again]:
-        """Returns a shortened trial with the same result, and how often its repetitions had it.
+        """Shortens a trial that broke a claim or reached a goal, and then repeats it.
 
-        The result is the broken claim or reached goal `name`. The other trials at the same time are
-        left out first, then the calls of this trial, one at a time.
+        First the other trials at the same time are left out, then the calls of this trial, one at a
+        time. A shorter trial is kept if it breaks the same claim or reaches the same goal. Returns
+        the shortest trial, and in how many of its repetitions this happened again.
         """
         programs = known.recorded(self.suite.name, side.claim, side.setting)
         smallest, left = found, 0 if found.calls in programs else self.effort.reductions
@@ -333,7 +336,11 @@ class Trying:
         return smallest, Again(shown=sum(name in ran.shown for ran in runs), runs=len(runs))
 
     def _repeated(self, setting: str, trial: Trial) -> list[Ran]:
-        """Repeats a trial; repetitions without faults on brokers run at the same time."""
+        """Runs a trial again, by default three times; returns the result of each run.
+
+        The runs happen at the same time if the trial injects no faults and was alone. Otherwise
+        they run one after the other, and other claims reuse them.
+        """
         is_calm = not any(call.rule in self.suite.machine.NEEDS for call in trial[0])
         if is_calm and len(trial) == 1:
             return self.trials.together(self.suite, setting, list(trial) * self.effort.repeats)
@@ -344,7 +351,10 @@ class Trying:
 
 
 def _each_once(*trials: Iterator[Ran]) -> Iterator[Ran]:
-    """Yields each trial when it is needed, and only once."""
+    """Yields the trials of several iterators, one iterator after the other, without duplicates.
+
+    The next trial is not run before the caller requests it.
+    """
     seen: set[int] = set()
     for ran in chain(*trials):
         if id(ran) not in seen:
@@ -353,7 +363,11 @@ def _each_once(*trials: Iterator[Ran]) -> Iterator[Ran]:
 
 
 def _smaller(ran: Ran) -> Iterator[Trial]:
-    """Yields shortened trials: without the other trials at the same time, or without one call."""
+    """Yields shorter variants of a trial, each of which leaves something out.
+
+    The first leaves out all other trials at the same time, the next ones a single other trial, and
+    the last ones a single call of the trial.
+    """
     others = len(ran.beside)
     if others:
         yield (ran.calls,)
@@ -370,10 +384,11 @@ def _needed(suite: Suite, side: Side) -> set[Power]:
 
 
 def _cannot(powers: Collection[Power], needed: Collection[Power]) -> str:
-    """Returns why a system with these powers cannot decide a claim; empty if it can.
+    """Returns why a system cannot decide a claim, as text; empty if the system can.
 
-    The powers of a system are the faults, settings and views of its inner state that it offers. It
-    may lack a kind of fault, or its settings may violate the claim's condition.
+    The powers of a system are the faults, the settings and the views of its inner state that it
+    offers. Two things make a claim undecidable: a power that it needs is missing, or the settings
+    of the system violate the claim's condition.
     """
     lacking = sorted(power for power in needed if power not in powers)
     if lacking:

@@ -9,8 +9,9 @@ end. So the result also has the records that a broker truncates when it returns.
     kills and starts of brokers       ─┼─> Moment, Moment, ...  ─> the claims on elections
     values of records                 ─┘
 
-Some lines are written after another broker has seen their effect. So a high watermark counts only
-up to the end of the replica's log that the trace has shown so far.
+Some lines come late, after other brokers have seen their effect. So a trace may show that the high
+watermark of a replica is 7, while the lines about its appends have reached the end offset 5. Then
+its high watermark here is 5, until lines about further appends come.
 
 Source: `checkers.tracing.replication_lines`; KIP-966.
 Simplified: one topic partition without transactions; a broker counts as registered again when it
@@ -92,8 +93,8 @@ def moments(
 ) -> Iterator[Moment]:
     """Yields the state of the partition at its creation and after each change.
 
-    Yields nothing if no event creates the partition. The function `virtual_ms` converts times of
-    the clock to virtual times.
+    Yields nothing if no event creates the partition. A given function converts the times of the
+    events to virtual times.
     """
     both: list[Event | Life] = sorted((*lives, *events), key=_at_ns)
     begin = next(

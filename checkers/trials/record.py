@@ -24,9 +24,9 @@ Place = Literal["inside", "outside"]
 class Decided:
     """The verdict of trials on one claim, on one system, inside or outside the claim's condition.
 
-    `again` says how many repetitions of the trial had the same result, such as `2 of 3`; it is
-    empty without a repetition. `tried` has the kinds of faults that were possible in the trials,
-    and `untried` the other kinds that the suite can inject.
+    `again` says how many repetitions of the trial had the same result, such as `2 of 3 runs`; it is
+    empty without a repetition. `tried` has the kinds of faults that were possible in the trials.
+    `untried` has the other kinds that the suite can inject.
     """
 
     system: str
@@ -102,10 +102,11 @@ def keep(rows: Iterable[Decided]) -> None:
 
 
 def merged(old: Iterable[Decided], new: Iterable[Decided]) -> tuple[Decided, ...]:
-    """Merges old and new rows: a new row replaces the old row with the same key.
+    """Merges old and new verdicts: a new verdict replaces the old verdict with the same key.
 
-    An undecided row does not replace a decided one. If no trial of either row broke the claim, and
-    both had the same kinds of faults, the new row counts the trials of both rows.
+    There are two exceptions. An undecided verdict does not replace a decided one. If both verdicts
+    are `holds` because no trial broke the claim, under the same kinds of faults and settings, then
+    the new verdict counts the trials of both.
     """
     found = {one.key: one for one in old}
     for one in new:

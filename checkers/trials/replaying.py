@@ -46,7 +46,10 @@ class KeptTrial:
         return frozenset(power for power in needed if power is not None)
 
     def shown_by(self, ran: Ran) -> str | None:
-        """Returns how a trial broke the claim or reached one of its goals; None if it did not."""
+        """Returns, as text, how another run broke the same claim or reached one of its goals.
+
+        Returns None if the run did neither.
+        """
         found = (how for name, how in ran.shown.items() if name.partition(": ")[0] == self.claim)
         return next(found, None)
 
@@ -56,7 +59,10 @@ class KeptTrial:
 
 
 def is_of_trial(path: Path) -> bool:
-    """Returns True for every folder, and for a file that describes a kept trial."""
+    """Returns True if the path may name kept trials: a folder, `trial.json` or `program.txt`.
+
+    Any other file is a trace of a model. A folder is not read here, so it may have no trial.
+    """
     return path.is_dir() or path.name in (PROGRAM, TRIAL)
 
 

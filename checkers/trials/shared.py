@@ -18,7 +18,7 @@ Plan = Program | str  # calls to replay, or a seed to draw them from
 
 @dataclass(slots=True)
 class SharedTrials:
-    """The trials of one suite and their repetitions, which several claims share, by setting."""
+    """The trials of one suite, by setting, and their repetitions; several claims use each trial."""
 
     trials: Trials
     suite: Suite
@@ -29,7 +29,12 @@ class SharedTrials:
     )
 
     def ran(self, setting: str, plan: Plan, number: int = 0) -> Ran:
-        """Returns trial `number` of a plan (a program or a seed); runs this trial only once."""
+        """Returns the result of a trial; runs the trial if it has not been run before.
+
+        A trial is identified by a setting, a plan and a number. A plan is a program (a list of
+        calls), or a seed for random calls. The same plan can be run several times, as the trials
+        0, 1, 2 and so on, because its result may vary.
+        """
         key = setting, plan, number
         if key not in self._ran:
             self._ran[key] = (
@@ -44,7 +49,7 @@ class SharedTrials:
         yield from [ran for (where, _, _), ran in self._ran.items() if where == setting]
 
     def repeated(self, setting: str, trial: Trial, times: int) -> list[Ran]:
-        """Returns this many repetitions of a trial, which all claims share."""
+        """Returns the results of some repetitions of a trial; runs only those that are missing."""
         for number in range(times):
             if (setting, trial, number) not in self._repeated:
                 (ran, *_) = self.trials.together(self.suite, setting, trial)

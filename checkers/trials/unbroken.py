@@ -1,6 +1,7 @@
-"""Why no trial breaks a claim outside its condition on Apache Kafka 4.3.0, in plain words.
+"""The claims that no trial has broken on Apache Kafka 4.3.0, with the reason for each.
 
-A claim is in this table if and only if no trial has a verdict on it outside its condition.
+The trials meant here run outside the condition of the claim, where it should break. Every claim
+that no such trial has broken is in the table, and no other claim.
 """
 
 from __future__ import annotations
