@@ -1,4 +1,4 @@
-"""Injects anomalies into a synthetic history; the violations that an analysis must find are exact.
+"""Injects anomalies into a synthetic history, and computes exactly which violations they cause.
 
 There are two ways. *Scenes* are small example histories, one for each anomaly of the catalogue,
 each with its own key and processes. A scene starts at a random time and is stretched in time, so
@@ -45,9 +45,8 @@ class _Scene:
 class Injection:
     """The anomalies to inject into a synthetic history, and the violations that they cause.
 
-    The number `each` says how often. Each chosen anomaly is injected so many times as a scene, a
-    small example history. And so many operations are changed in each of two ways: moved to a later
-    time, and observing a lower end offset.
+    The number `each` counts three things: the scenes (small example histories) of each chosen
+    anomaly; the sends that are moved to a later time; and the end offsets that are lowered.
     """
 
     each: int = 0

@@ -37,7 +37,8 @@ class Decision:
 
     With at least one row the verdict is `violated`. Some violations are permitted, such as an
     incomplete last batch after a crash of the broker. They count here as violations; the verdict on
-    the whole audit ignores them. `observations` is the number of things that were checked.
+    the whole audit ignores them. If the rows are parts of a log that cannot be audited, the verdict
+    is `undecided`. `observations` is the number of things that were checked.
     """
 
     check: Check

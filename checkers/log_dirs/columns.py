@@ -156,7 +156,7 @@ class Log:
         }
 
     def rows(self, row: type[Location], at: Ints, **more: npt.NDArray[Any] | list[str]) -> pa.Table:
-        """Returns a table with one row for each of some batches: its location and further columns.
+        """Returns a table of violations: for each given batch, its location and further columns.
 
         A location is a topic partition, offset, replica, segment and byte. The caller gives the
         numbers of the batches in this log, the values of the further columns, and a dataclass whose

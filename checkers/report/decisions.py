@@ -44,7 +44,10 @@ def heading(decision: Decision) -> str:
 
 
 def subject(decision: Decision) -> str:
-    """Returns the heading without the figures that differ between runs: states and seconds."""
+    """Returns what a decision is about: the heading of reports, without states and seconds.
+
+    So equal checks have the same subject in every run.
+    """
     if isinstance(decision, AnomalyDecided):
         return f"{decision.history} · {decision.input_kind}"
     return " · ".join(filter(None, _subject(decision)))
@@ -74,7 +77,7 @@ def grounds(decision: Decision) -> str:
     """Returns the reason for the verdict, or the size of the evidence.
 
     For a property, this size is the length of the trace or the depth of the search. For an anomaly,
-    it is the number of rows and observations.
+    it is the number of violations and of observations that were checked.
     """
     if decision.reason is not None:
         return decision.reason

@@ -129,7 +129,7 @@ def _shown(op: int, operation: Operation, about: _About) -> OperationShown:
 
 @dataclass(frozen=True, slots=True)
 class _About:
-    """The keys, values and offsets that a row of an anomaly names."""
+    """The keys, values and offsets that a violation of an anomaly names."""
 
     keys: frozenset[str]
     named: frozenset[str | int]
@@ -153,7 +153,8 @@ class _About:
     def text(self, operation: Operation) -> str:
         """Returns an operation in the notation of histories, with the relevant records only.
 
-        A record is relevant if it has a key of the row; best also a value or offset of the row.
+        These are the records with a key, and if possible a value or offset, of the violation. At
+        most 4 of them are shown, with the number of the others.
         """
         micros, more = self._of_concern(operation)
         text = cut(show(replace(operation, did=micros)), LONGEST)
@@ -162,7 +163,7 @@ class _About:
     def brief(self, operation: Operation) -> str:
         """Returns an operation in a few words, such as `poll k=a@5`.
 
-        The key is left out if the row names only one key.
+        The key is left out if the violation names only one key.
         """
         micros, more = self._of_concern(operation)
         ended = operation.outcome if operation.completed_ns is not None else "never"

@@ -1,8 +1,9 @@
 """The violations as SARIF 2.1.0, the format of code scanning: rules, results, the run.
 
-A rule is a claim with its help text. A result is a violated property, or one of the worst rows of
-an anomaly. Its location is the input file, and a row's operations are its code flow. A permitted
-violation is a suppressed note. An undecided verdict is a notification of the run, not a result.
+A rule is a property, an anomaly or a check, with its help text. A result is a violated property, or
+one of the most severe violations of an anomaly. The location of a result is the input file. Its
+code flow has the operations of the violation. A permitted violation is a suppressed note. An
+undecided verdict is a notification of the run, not a result.
 
 Source: SARIF 2.1.0 (OASIS).
 """

@@ -127,7 +127,7 @@ def transaction(
 ) -> Do:
     """Sends one request as the transactional producer.
 
-    The check `is_noted` reads the error in the answer.
+    The error in the answer is kept for the check of the step.
     """
 
     def do(stage: Stage) -> None:
@@ -138,9 +138,9 @@ def transaction(
 
 
 def use_epochs(until: int) -> Do:
-    """Requests producer epochs for the transactional id until the epoch reaches `until`.
+    """Raises the producer epoch of the transactional id to a given number.
 
-    Each request is that of a new producer instance.
+    For this it requests a producer id again and again, as a new producer instance does.
     """
 
     def do(stage: Stage) -> None:
@@ -151,7 +151,10 @@ def use_epochs(until: int) -> Do:
 
 
 def send_in_transaction(value: str) -> Do:
-    """Begins a version 2 transaction with one record, recorded as one operation of the history."""
+    """Begins a transaction of version 2 with one record.
+
+    The whole transaction is one operation of the history.
+    """
     return lambda stage: stage.begin_transaction(value)
 
 
@@ -241,7 +244,8 @@ def fail_disk(broker: int) -> Do:
 def lose_disk(broker: int, *, listed: bool) -> Do:
     """Deletes the last disk of a broker that is down.
 
-    With `listed`, log.dirs still lists it, so that the disk returns empty.
+    With `listed`, the broker's log.dirs still names this disk. Then the broker finds an empty disk
+    when it starts.
     """
     return lambda stage: stage.lose_disk(broker, listed=listed)
 

@@ -54,7 +54,10 @@ def deleted(stage: Stage) -> Seen:
 
 
 def registered(*brokers: int, at: int) -> Check:
-    """Checks that broker `at` lists exactly the named brokers: registered and not fenced."""
+    """Checks which brokers are in the metadata of one broker: exactly the named ones.
+
+    Brokers are in the metadata if they are registered and not fenced.
+    """
 
     def check(stage: Stage) -> Seen:
         answer = stage.call(Api.METADATA, 9, {"topics": []}, at)

@@ -93,7 +93,8 @@ class Stage:
     def lose_disk(self, broker: int, *, listed: bool) -> None:
         """Deletes the last log directory of a broker that is down.
 
-        With `listed`, log.dirs keeps the directory, and the broker will find an empty disk.
+        With `listed`, the broker's log.dirs still names this directory. Then the broker finds an
+        empty disk when it starts.
         """
         self.cluster.lose_disk(broker, listed=listed)
         self.faults.append(Fault(at_ns=time.monotonic_ns(), do="lose-disk", node=broker))
@@ -105,7 +106,11 @@ class Stage:
         self.faults.append(Fault(at_ns=time.monotonic_ns(), do="fail-disk", node=broker))
 
     def state(self, at: int | None = None, index: int | None = None) -> PartitionState | None:
-        """Returns a partition's state according to broker `at`, or to any broker that is up."""
+        """Returns a partition's state in the metadata of one broker.
+
+        This is a chosen broker, or any that is up. Returns None if the broker cannot be reached, or
+        does not know the partition.
+        """
         partition = self.index if index is None else index
         for broker in self.up() if at is None else (at,):
             try:

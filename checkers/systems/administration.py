@@ -71,9 +71,9 @@ class Administration:
                 accept(each, *accepted)
 
     def reassign(self, replicas: Mapping[Place, Collection[int] | None]) -> None:
-        """Begins to move each partition to other brokers; None cancels its reassignment.
+        """Begins to move each partition to the brokers listed for it, the preferred leader first.
 
-        The first of these brokers becomes the preferred leader.
+        None in place of the list cancels the reassignment of the partition.
         """
         moved: list[dict[str, Any]] = []
         for (topic, index), brokers in replicas.items():
@@ -101,10 +101,10 @@ class Administration:
         accept(self.call(Api.INCREMENTAL_ALTER_CONFIGS, 1, body)["responses"][0])
 
     def delete_records(self, place: Place, before: int) -> None:
-        """Deletes the records before an offset; the leader of the partition must get the request.
+        """Deletes the records of a partition before an offset.
 
-        The leader deletes its records at once, and answers after its followers have deleted theirs.
-        So a timeout is not an error.
+        The broker that gets the request must lead the partition. It deletes its own records at
+        once, and answers after its followers have deleted theirs. So a timeout is not an error.
         """
         topic, index = place
         partitions = [{"partition_index": index, "offset": before}]

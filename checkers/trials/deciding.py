@@ -125,7 +125,7 @@ def decide(
     effort: Effort,
     progress: Callable[[str], None],
 ) -> Iterator[Judged]:
-    """Yields a verdict for each side: a claim, either inside or outside its condition.
+    """Yields a verdict for each side; a side is a claim, either inside or outside its condition.
 
     Claims inside their conditions share trials if they have the same setting.
     """
@@ -234,8 +234,7 @@ class Trying:
     def show(self, side: Side) -> Judged:
         """Returns the verdict on a claim outside its condition, or on a claim that has goals.
 
-        Trials end as soon as one of them breaks the claim; for goals, as soon as one reaches the
-        goal.
+        Runs trials until one of them breaks the claim; for each goal, until one reaches the goal.
         """
         if side.bugs:
             return _undecided(side, "only the reference broker has seeded bugs")

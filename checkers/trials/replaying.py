@@ -40,7 +40,7 @@ class KeptTrial:
 
     @property
     def needs(self) -> frozenset[Power]:
-        """The kinds of faults that the programs need."""
+        """The kinds of faults that the calls of the trial inject."""
         calls = chain.from_iterable(self.programs)
         needed = (self.suite.machine.NEEDS.get(call.rule) for call in calls)
         return frozenset(power for power in needed if power is not None)
