@@ -1,7 +1,7 @@
 """The record of the claims: each engine's verdicts inside and outside the conditions of claims.
 
 `python -m tools.claims` writes one verdict per line to `claim_record.json`. If a program (a list of
-calls) showed the verdict, the line has it too, and a test runs it again.
+calls) showed the verdict, the line has the program too, and a test runs it again.
 """
 
 from __future__ import annotations
@@ -22,10 +22,12 @@ KEPT: Final = Path(__file__).with_suffix(".json")
 class Decided:
     """One engine's verdict on a claim.
 
-    `side` is `inside` if the claim's condition was satisfied, else `outside`. `name` is a suite, an
-    anomaly or `spec.property`. `where` is the setting, the variant or the bug. `counterexample` is
-    a program to paste or a command to type. If the claim is that a state can be reached, it is an
-    example of this state.
+    - `side` is `inside` if the condition of the claim was satisfied, else `outside`.
+    - `name` is what decided the claim: a suite, an anomaly, or a property of a spec.
+    - `where` is where it was decided: the setting of a suite, the variant of a spec, or, for an
+      anomaly, a sweep or a seeded bug.
+    - `counterexample` is a program to paste, or a command to type. Some claims are that a state can
+      be reached: then it is an example that reaches the state.
     """
 
     claim: str

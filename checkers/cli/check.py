@@ -138,7 +138,7 @@ def check_command(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchOptions:
-    """The options of a search; `checkers.explicit.search.explore` explains each of them."""
+    """The options of a search; `checkers.explicit.search.explore` explains each option."""
 
     engine: str | None = None
     fingerprints: bool = False
@@ -149,7 +149,11 @@ class SearchOptions:
 
 
 def emit_coverage(run: Run, spec: Spec, found: Exploration) -> None:
-    """Emits the number of deadlocks, if any; with --coverage also each action's count."""
+    """Emits how many states are deadlocks; with --coverage, also how often each action was taken.
+
+    Without a deadlock, no number of deadlocks is emitted. For each condition of an action,
+    --coverage also counts how often this condition disabled the action.
+    """
     if found.deadlocks:
         run.emit(Measured(metric="deadlocks", value=found.deadlocks, unit="states"))
     for action in spec.actions if found.disabled else ():
@@ -174,8 +178,9 @@ def check(
 ) -> Exploration:
     """Explores the spec, emits verdicts and counterexamples, and returns the exploration.
 
-    If `walks` has weights of actions, the spec is explored by random walks. After the verdicts,
-    raises Interrupted if the user pressed Ctrl-C, or InputFault if a term of the spec is undefined.
+    If `walks` has weights of actions, the spec is explored by random walks. After the verdicts, the
+    function raises Interrupted if the user pressed Ctrl-C, and InputFault if a term of the spec is
+    undefined.
     """
     if walks is None:
         found = explored(run, variant, spec, properties, budget, search)
@@ -218,7 +223,10 @@ def explored(
     budget: str | None,
     search: SearchOptions | None = None,
 ) -> Exploration:
-    """Explores the spec and displays progress; without a budget, explores every reachable state."""
+    """Explores the spec within the budget, and displays the progress.
+
+    If the budget does not limit the states, at most 10 million states are explored.
+    """
     from checkers.explicit.exploration import Budget
     from checkers.explicit.liveness import with_liveness
     from checkers.explicit.search import explore
@@ -249,7 +257,10 @@ def walked(
     budget: str | None,
     weights: Mapping[str, float],
 ) -> Exploration:
-    """Takes random walks within the budget; liveness properties stay undecided."""
+    """Takes random walks within the budget, and returns them as an exploration.
+
+    A finite walk cannot decide a liveness property, so these stay undecided.
+    """
     from checkers.explicit.exploration import Budget, Discovery, Task
     from checkers.explicit.simulation import simulate
 
@@ -275,7 +286,7 @@ def show_counterexamples(
     right: Mapping[str, Verdict | None],
     heading: str = "",
 ) -> None:
-    """Emits a counterexample of each violated property as text, SVG and ITF, shortest first."""
+    """Emits a counterexample of each violated property as text, SVG and ITF, the shortest first."""
     import json
 
     from checkers.report.counterexample import counterexample
@@ -314,9 +325,12 @@ def expectations(
 ) -> dict[str, Verdict | None]:
     """Returns the expected verdict on each property; None if no verdict is expected.
 
-    A verdict in `expected` counts first. Otherwise, a variant without a bug satisfies every
-    property. A variant with a bug violates one property, if the constants are those at which the
-    bug shows.
+    - A verdict in `expected` comes first.
+    - In a variant without a bug, every property is expected to hold. In a spec from the user's own
+      file, no verdict is expected.
+    - In a variant with a bug, one property is expected to be violated: the one that the bug breaks.
+      It is expected only at the constants at which the bug shows. For every other property, no
+      verdict is expected.
     """
     shown = {**constants, **variant.at} == constants
     right: dict[str, Verdict | None] = dict.fromkeys(names)

@@ -1,8 +1,11 @@
 """`urteil prove`: proves a spec by induction, without bounds, and shows failed conditions.
 
-The induction assumes all claims together, so one failed condition leaves every property open. Then
-the spec is explored at its default constants. A property that a run from an initial state breaks is
-violated; all others are undecided.
+The induction has one condition for each action and claim: if all claims are true before the action,
+this claim is true after it. The conditions use all claims together. So if one condition fails, no
+property is proved.
+
+Then the spec is explored at its default constants. If a run from an initial state breaks a
+property, the property is violated. All other properties are undecided.
 """
 
 from __future__ import annotations
@@ -75,8 +78,8 @@ def prove(
 ) -> Proof:
     """Tries to prove the spec, emits the verdicts, and returns the proof.
 
-    If a condition fails, it also searches for a run that breaks a property. If the user pressed
-    Ctrl-C, it raises Interrupted after the verdicts.
+    If a condition fails, the function also searches for a run that breaks a property. If the user
+    pressed Ctrl-C, it raises Interrupted after the verdicts.
     """
     from checkers import symbolic
 
@@ -119,7 +122,7 @@ def verdict_on(
 ) -> tuple[Verdict, str | None, int | None]:
     """Returns the verdict on a property, its reason, and the length of a run that breaks it.
 
-    A violated property has no reason (None); any other has no length (None).
+    The reason is None if the property is violated. The length is None if it is not.
     """
     if name not in {claim.name for claim in proof.claims}:
         return (
@@ -136,7 +139,10 @@ def verdict_on(
 
 
 def show_failures(run: Run, variant: Variant, spec: Spec, proof: Proof, *, expected: bool) -> None:
-    """Emits each failed condition of the induction: a step from a state where all claims hold."""
+    """Emits a counterexample for each failed condition of the induction: one step of an action.
+
+    All claims are true in the state before the step, but one claim is false after it.
+    """
     from checkers import symbolic
 
     for failed in proof.failed:

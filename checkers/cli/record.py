@@ -35,7 +35,7 @@ FAULTS = "faults.ndjson"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """A system to record on, and the faults that are injected meanwhile."""
+    """A system to record a history on, and the faults to inject into it."""
 
     system: SystemName
     layout: Layout
@@ -185,7 +185,7 @@ def subject_of(
     *,
     traced: bool = False,
 ) -> Subject:
-    """Returns the system and its faults; raises InputFault if the system lacks a kind of fault."""
+    """Returns the system and its faults; raises InputFault for a fault that it cannot have."""
     from checkers.systems import served
     from checkers.systems.opening import KafkaSystem, ServedSystem
     from checkers.systems.rounds import KINDS, NEEDS
@@ -230,10 +230,11 @@ def subject_of(
 
 
 def record(run: Run, options: RecordOptions, subject: Subject) -> RecordResult:
-    """Records a history on the system, while faults are injected into it.
+    """Records a history on the system, while faults are injected into the system.
 
-    Next to the history, the reference broker logs the requests that it applied. The faults are
-    written into the history's folder, even if the recording is interrupted.
+    The injected faults are written into the folder of the history, even if the recording is
+    interrupted. The reference broker also logs the requests that it applied, in a file beside this
+    folder; other systems write no such log.
     """
     from checkers.histories.io.faults import write_faults
     from checkers.record import recording
@@ -268,10 +269,10 @@ def record(run: Run, options: RecordOptions, subject: Subject) -> RecordResult:
 
 @contextmanager
 def started(run: Run, subject: Subject, log: Path, fault_log: Path) -> Generator[System]:
-    """Starts the system with its files in the run folder, or connects to a running system.
+    """Starts the system, or connects to a running one; yields the system.
 
-    The reference broker writes the requests that it applied to `log`, and its kills and restarts to
-    `fault_log`.
+    A started system has its files in the run folder. The reference broker writes the requests that
+    it applied to `log`, and its kills and restarts to `fault_log`.
     """
     from checkers.systems import served
     from checkers.systems.opening import CLUSTER, opened

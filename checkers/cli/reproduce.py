@@ -1,6 +1,7 @@
 """`urteil reproduce`: makes real brokers break a promise of Apache Kafka.
 
-A control experiment, which differs in one setting, version or step, keeps the promise.
+A control experiment shows that the setup is right. It differs in one setting, version or step, and
+the brokers keep the promise.
 """
 
 from __future__ import annotations
@@ -70,9 +71,11 @@ def reproduce_command(
 ) -> None:
     """Show the broken promise NAME on real brokers, by a directed schedule; without NAME, list all.
 
-    Each step of the schedule is checked to have happened. Clients record a history, which is judged
-    as by `urteil analyze`. The control differs in one setting, version or step and must hold.
-    Exit code 1 means that the promise is broken, as for every other command.
+    NAME has two cases. The first one shows the defect. The second one is a control experiment: it
+    differs in one setting, version or step, and the brokers must keep the promise. In both cases,
+    each step of the schedule is checked to have happened. Clients record a history, which is judged
+    as by `urteil analyze`. Exit code 1 means that the promise is broken, as for every other
+    command.
 
     \b
     urteil reproduce
@@ -89,9 +92,9 @@ def reproduce_command(
 
 
 def _default(reproduction: Reproduction, kafka_home: Path | None) -> str:
-    """Returns the default of `--on`: the version of Kafka that showed the defect.
+    """Returns the default of `--on`: the Kafka version on which the defect was shown.
 
-    With `--kafka-home` the version is that of the release in the folder.
+    With `--kafka-home`, the result is plain `apache-kafka`: the folder has the release.
     """
     from checkers.systems.opening import APACHE_KAFKA
 

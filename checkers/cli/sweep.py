@@ -83,7 +83,7 @@ def sweep_command(
 
 
 def seed_range(seeds: str) -> range:
-    """Returns the range of seeds in `17` or `0..99`; raises InputFault for any other text."""
+    """Returns the seeds that a text such as `17` or `0..99` names; raises InputFault for others."""
     match = re.fullmatch(r"(\d+)(?:\.\.(\d+))?", seeds)
     if match is None or int(match[2] or match[1]) < int(match[1]):
         raise InputFault(f"--seeds {seeds}: write one seed, such as 17, or a range, such as 0..99")
@@ -91,7 +91,7 @@ def seed_range(seeds: str) -> range:
 
 
 def verdicts_of(swept: Swept, seeds: range, master: str | None) -> Iterator[Judged]:
-    """Simulates each seed and analyzes its history; yields the result when both are done."""
+    """Simulates each seed and analyzes its history; yields each result when it is ready."""
     if master is None:
         from checkers.sweeping import judged_in_processes
 
@@ -102,7 +102,7 @@ def verdicts_of(swept: Swept, seeds: range, master: str | None) -> Iterator[Judg
 
 
 def until_budget(seconds: float | None, verdicts: Iterator[Judged]) -> Iterator[Judged]:
-    """Yields the results of seeds until the time budget is spent, but at least one result."""
+    """Yields the results of seeds until the time budget is spent; at least one result."""
     deadline = None if seconds is None else time.monotonic() + seconds
     for judged in verdicts:
         yield judged
@@ -111,9 +111,10 @@ def until_budget(seconds: float | None, verdicts: Iterator[Judged]) -> Iterator[
 
 
 def emit_verdicts(run: Run, swept: Swept, seeds: range, found: Sequence[Judged]) -> None:
-    """Emits the verdicts over all seeds, and counts such as the number of operations.
+    """Emits one verdict for each property, over all seeds.
 
-    Also writes the histories of the first seeds with an anomaly to the run folder.
+    Also emits the number of seeds, operations and broker steps, and the CPU time. The histories of
+    the first three seeds with an anomaly are written to the run folder.
     """
     failed = sorted(judged.seed for judged in found if judged.occurs or judged.stuck)
     stuck = {judged.seed for judged in found if judged.stuck}
@@ -136,7 +137,7 @@ def emit_verdicts(run: Run, swept: Swept, seeds: range, found: Sequence[Judged])
 
 
 def emit_progress(run: Run, swept: Swept, found: Sequence[Judged], judged: str) -> None:
-    """Emits the verdict on progress: `violated` if the cluster did not recover with some seed."""
+    """Emits the verdict on progress: `violated` if the cluster did not recover on some seed."""
     stuck = sorted((it.seed, it.stuck) for it in found if it.stuck)
     why = f"seed {stuck[0][0]}: {stuck[0][1]}; in {len(stuck)} seeds" if stuck else judged
     run.emit(
@@ -153,7 +154,7 @@ def emit_progress(run: Run, swept: Swept, found: Sequence[Judged], judged: str) 
 
 
 def emit_anomalies(run: Run, swept: Swept, found: Sequence[Judged], judged: str) -> None:
-    """Emits the verdict on each anomaly that at least one simulated history could have shown."""
+    """Emits one verdict for each anomaly that some simulated history could have shown."""
     from checkers.report.anomaly_events import decided
     from properties.anomalies.catalogue import CATALOGUE
 
@@ -182,7 +183,10 @@ def emit_anomalies(run: Run, swept: Swept, found: Sequence[Judged], judged: str)
 
 
 def variant_name(swept: Swept) -> str:
-    """Returns the sweep's bugs as text, and `liveness` if progress is checked; may be empty."""
+    """Returns the bugs of the sweep as text, with `liveness` if the sweep has this option.
+
+    The text is empty without bugs and without this option.
+    """
     bugs = [f"bug {bug}" for bug in sorted(bug.value for bug in swept.bugs)]
     return ", ".join([*bugs, *["liveness"] * swept.liveness])
 

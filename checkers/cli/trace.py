@@ -92,8 +92,9 @@ def trace_command(
 ) -> None:
     """Follow LOGS, the TRACE logs of all brokers and controllers, step by step through a spec.
 
-    A partition is followed through replication-abstract and, if lines name the producers of its
-    batches, through idempotence-abstract; a transactional id through transactions-abstract.
+    A partition is followed through the spec replication-abstract. If lines name the producers of
+    its batches, it is also followed through idempotence-abstract. A transactional id is followed
+    through transactions-abstract.
 
     \b
     urteil trace broker-*.log controller-*.log
@@ -102,12 +103,13 @@ def trace_command(
     urteil trace --on apache-kafka:4.3.0 --fault pause
 
     LOGS are files, plain or .gz, or folders of *.log and *.log.gz, or the folder of a cluster that
-    urteil record --traced started. A node may have several files; a
-    file has the lines of one node. The first step that the spec forbids is shown with the spec's
-    state and with the lines around it. docs/how-to/trace-a-broker.md has the log4j2 configuration.
+    urteil record --traced started. A node may have several files; a file has the lines of one node.
+    The first step that the spec forbids is shown with the spec's state and with the lines around
+    it. docs/how-to/trace-a-broker.md has the log4j2 configuration.
 
-    An unclean election, the last known leader and a log that lost its end are steps of the spec.
-    The committed records that such a step lost are a violation, unless --allow names the step.
+    The spec allows three steps that may lose committed records: an unclean election, the election
+    of the last known leader, and a restart with a log that lost its end. If committed records are
+    lost, this is a violation, unless --allow names the step.
     """
     from checkers.cli.trace_on import Campaign, recorded
     from checkers.tracing import idempotence, replication, transactions
@@ -163,10 +165,11 @@ def _progress(run: Run, subject: str, total: int, done: int) -> None:
 
 
 def _files(path: Path) -> list[Path]:
-    """Returns the path itself, or the log files in a folder, ordered by name.
+    """Returns the log files that a path names.
 
-    The folder of a cluster that `urteil record --traced` started has one trace for each node: these
-    are returned.
+    A file stands for itself, and a folder for its log files, ordered by name. The folder of a
+    cluster that `urteil record --traced` started has one trace for each node: then only these are
+    returned.
     """
     if not path.is_dir():
         return [path]
@@ -215,7 +218,7 @@ def _emit(run: Run, spec: str, followed: Followed) -> None:
 def _emit_losses(
     run: Run, partition: str, followed: PartitionReplication, allowed: Sequence[Kind]
 ) -> None:
-    """Emits the verdict: did a step, such as an unclean election, lose committed records?"""
+    """Emits a verdict: `violated` if a step that `--allow` does not name lost committed records."""
     losses = followed.losses
     lines = [*map(str, losses)] or ["no committed record is lost"]
     text = "\n".join([f"{partition}:", *lines, "", "steps that may lose committed records:"])

@@ -1,11 +1,11 @@
-"""Sends sequences of requests to two sides in turn, and compares each pair of answers.
+"""Sends each sequence of requests to two sides, and compares the two answers to each request.
 
-A side is a cluster, or a recording of one. Some answers may lag behind an earlier change. Their
-requests are repeated on both sides, a limited number of times, until every difference of the
-answers has a known reason. The last answers count.
+A side is a cluster, or a recording of one. Some answers may lag behind an earlier change. A request
+with such an answer is repeated on both sides, at most 8 times, until every difference between the
+answers has a known reason. Only the last answers count.
 
-After some differences the two sides are in different states. Then the rest of the sequence is still
-sent, so that a recording is complete, but not compared.
+After some differences, the two sides are in different states, and the remaining answers are not
+compared. A running cluster still gets the remaining requests, so that its recording is complete.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ REPEATED_AFTER_S: Final = 0.1
 
 
 class Side(Protocol):
-    """Answers one sequence of requests for a comparison: a running cluster, or a recording."""
+    """Answers the requests of one sequence: a running cluster, or a recording."""
 
     @property
     def is_running(self) -> bool:
@@ -43,7 +43,10 @@ class Side(Protocol):
     def collect(self, index: int, step: Collect, until: float) -> Any: ...
 
     def keep(self, step: Send) -> None:
-        """Stores values from the last answer to this request by name, for later requests."""
+        """Stores values from the last answer to this request, for later requests.
+
+        The field `binds` of the request has the name of each value, and the field of the answer.
+        """
         ...
 
     def close(self) -> None: ...
@@ -53,8 +56,9 @@ class Side(Protocol):
 class Pair:
     """The answers of both sides to one request.
 
-    `differences` is empty if the pair was not compared. `explained` has, for each difference, a
-    reason from the table of reasons, or None.
+    `compared` is False for a request after the two sides got into different states; then
+    `differences` is empty. For each difference, `explained` has a reason from the table of reasons,
+    or None.
     """
 
     index: int
@@ -73,7 +77,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """One sequence, and both sides' answers to its requests."""
+    """One sequence of requests, with the answers of both sides."""
 
     sequence: Steps
     pairs: tuple[Pair, ...]
@@ -84,9 +88,9 @@ def compare(
 ) -> Iterator[Pair]:
     """Sends the sequence of requests to both sides, and yields each pair of answers.
 
-    Requests of a version that the system does not support are left out. After some differences the
-    answers are no longer compared. The remaining requests are then sent only if the system is
-    running, to complete its recording.
+    A request is left out if the system does not support its version. After some differences, the
+    two sides are in different states, and the remaining answers are not compared. Then the requests
+    are sent only if the system is running, to complete its recording.
     """
     rows, equal = tuple(rows), True
     begun: dict[str, Send] = {}
@@ -136,9 +140,10 @@ def _answers(
 ) -> tuple[Any, Any]:
     """Returns the answers of both sides to one request.
 
-    The answer to a read may lag behind a change, so reads are repeated, a limited number of times.
-    They are repeated until `rows`, the known reasons, explain every difference. If `rows` is None,
-    they are repeated until both sides agree, or the system gives the same answer twice.
+    The answer to a read may lag behind a change. So a read is repeated, at most 8 times, until
+    `rows`, the known reasons, explain every difference. If `rows` is None, the answers are not
+    compared: then a read is repeated until both sides agree, or the system gives the same answer
+    twice.
     """
     if isinstance(step, Collect):
         until = time.monotonic() + step.within_ms / 1000
@@ -166,7 +171,7 @@ Open = Callable[[int, Steps], tuple[Side, Side]]
 def run(
     sequences: Iterable[Steps], sides: Open, rows: Iterable[Reason], *, workers: int
 ) -> Iterator[Compared]:
-    """Compares several sequences at a time; yields the results in the order of the sequences."""
+    """Compares several sequences in parallel; yields the results in the order of the sequences."""
     rows = tuple(rows)
 
     def one(number: int, sequence: Steps) -> Compared:
@@ -187,7 +192,7 @@ def run(
 
 
 def trail(compared: Compared, until: Pair) -> list[str]:
-    """Returns one line for each request up to a difference, with the errors in both answers."""
+    """Returns one line for each request up to a difference, with the errors in the two answers."""
     upto = [pair for pair in compared.pairs if pair.index <= until.index]
     return [
         f"{described(pair.send)}: {_brief(pair.system)} | {_brief(pair.reference)}" for pair in upto

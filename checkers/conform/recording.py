@@ -1,7 +1,7 @@
 """A recording: sequences of requests with the answers of one system, in gzipped lines of JSON.
 
 The first line names the system. Each further line has one sequence: its topics, its steps, and the
-answers in normal form (`normal`), by the index of their step. A recording contains the requests, so
+answers in normal form (`normal`), by the index of their step. A recording contains the requests. So
 it stays valid when the code that draws sequences changes.
 """
 
@@ -27,7 +27,7 @@ class UnreadableRecording(InputFault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """A recorded sequence of requests: returns recorded answers in place of a cluster."""
+    """A recorded sequence of requests; it returns recorded answers in place of a cluster."""
 
     sequence: Steps
     answers: Mapping[int, Any]
@@ -39,7 +39,7 @@ class Recorded:
         return False
 
     def has(self, send: Send) -> bool:
-        """Returns True: every request in a recording is one that the system supports."""
+        """Returns True: a recording has only requests that its system supports."""
         del send
         return True
 
@@ -48,14 +48,14 @@ class Recorded:
         return self.answers[index]
 
     def begin(self, index: int, step: Begin) -> None:
-        """Does nothing: a recording already has the answer."""
+        """Does nothing: no request is sent, and `collect` returns the recorded answer."""
 
     def collect(self, index: int, step: Collect, until: float) -> Any:
         del step, until
         return self.answers[index]
 
     def keep(self, step: Send) -> None:
-        """Does nothing: recorded answers need no values from earlier ones."""
+        """Does nothing: recorded answers need no values from earlier answers."""
 
     def close(self) -> None:
         """Does nothing: a recording has no connections."""
@@ -109,7 +109,7 @@ class Recorder:
 
 
 def read(file: Path) -> Recording:
-    """Returns the recording in a file; raises UnreadableRecording."""
+    """Returns the recording in a file; raises UnreadableRecording if the file has none."""
     try:
         lines = gzip.decompress(file.read_bytes()).decode().splitlines()
         header = json.loads(lines[0])

@@ -1,4 +1,4 @@
-"""Builds requests on the data of one topic partition, and requests on transactions.
+"""Builds requests for one topic partition, and requests of transactions.
 
 The body of a request has the fields of all versions, such as both the name and the id of a topic.
 Only the fields of the chosen version are sent.
@@ -26,7 +26,7 @@ def of_topic(topic: str) -> dict[str, Any]:
 
 
 def in_topic(topic: str, part: Body) -> list[dict[str, Any]]:
-    """Returns the list of topics in a request: one topic with the fields of one partition."""
+    """Returns the list of topics in a request: one topic with one partition."""
     return [{**of_topic(topic), "partitions": [part]}]
 
 
@@ -41,10 +41,11 @@ def commit_of(partition: int, offset: int, metadata: str | None = "m") -> dict[s
 
 
 def producer(name: str, *, epoch: int = 0, producer_id: int = 0) -> dict[str, Any]:
-    """Returns symbols for the id and epoch that earlier answers gave to the producer `name`.
+    """Returns the fields of a request that identify the producer `name`: its id and its epoch.
 
-    The numbers `epoch` and `producer_id` are added to these values, to get wrong ones. The name `p
-    before` means producer `p` with the values before its last InitProducerId.
+    Both are symbols for values from the producer's last InitProducerId answer. The name `p before`
+    means producer `p` with the values before its last InitProducerId. To get wrong values, `epoch`
+    and `producer_id` are added.
     """
     return {
         "producer_id": bound(*_names(name, "id"), plus=producer_id, otherwise=777),
@@ -96,7 +97,7 @@ def fetch(
     to: str | None = None,
     **fields: Any,
 ) -> Send:
-    """Returns a Fetch request for one topic partition; `fields` replaces single fields."""
+    """Returns a Fetch request for one topic partition; `fields` replaces some of its fields."""
     part = {
         "partition": partition,
         "current_leader_epoch": -1,
@@ -216,9 +217,10 @@ def init(
     to: str | None = None,
     retries: bool = True,
 ) -> Send:
-    """Returns an InitProducerId request; its answer has the id and epoch of the producer `name`.
+    """Returns an InitProducerId request; later requests can use the id and the epoch in its answer.
 
-    `own` is the id and epoch that the client already has (KIP-360).
+    For the producer `p`, the names of these values are `p.id` and `p.epoch`. `own` is the id and
+    the epoch that the client already has (KIP-360).
     """
     return Send(
         api=Api.INIT_PRODUCER_ID,
@@ -349,8 +351,8 @@ def end(
 ) -> Send:
     """Returns an EndTxn request of the producer `name`.
 
-    The answer of version 5 has the producer's next epoch. Later requests use it under the name
-    `binds`.
+    From version 5 on, the answer has the id and the epoch for the producer's next transaction. If
+    `binds` is `p`, later requests can use these values under the names `p.id` and `p.epoch`.
     """
     names = {f"{binds}.id": "producer_id", f"{binds}.epoch": "producer_epoch"}
     return Send(

@@ -1,8 +1,8 @@
-"""Runs the steps of one sequence on one cluster: resolves symbols, finds receivers, keeps values.
+"""Runs the steps of one sequence on one cluster: resolves symbols, finds brokers, keeps values.
 
-Each cluster has its own session, so a caller can run each step on one session, then on the other.
-Later requests use values from earlier answers of the same cluster, such as producer ids and member
-ids.
+Each cluster has its own session. So a caller can run each step first on one cluster, then on the
+other. Later requests use values from earlier answers of the same cluster, such as producer ids and
+member ids.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class _Pending:
 class Session:
     """Runs one sequence of requests on one cluster.
 
-    `number` makes the names of its topics and groups unique.
+    `number` makes the names of the sequence's topics and groups unique.
     """
 
     target: Target
@@ -83,7 +83,10 @@ class Session:
         return own.replace(self.target.run, "^")
 
     def send(self, step: Send) -> Answer:
-        """Returns the answer; repeats the request after an error that every client retries."""
+        """Returns the answer to a request; after some errors, the request is sent again.
+
+        See `retried_errors`. The request is repeated for at most 15 seconds.
+        """
         until = time.monotonic() + RETRIES_WITHIN_S
         retried = retried_errors(step)
         while True:
@@ -95,9 +98,9 @@ class Session:
             time.sleep(AGAIN_AFTER_S)
 
     def begin(self, step: Begin) -> None:
-        """Sends the request on its own connection, without waiting for the answer.
+        """Sends the request on its own connection, and does not wait for the answer.
 
-        `collect` returns the answer later.
+        A later `collect` waits for the answer.
         """
         connection = Connection(*self.target.brokers[self.receiver(step.send.to)])
         api, version = step.send.api, step.send.version
@@ -113,12 +116,12 @@ class Session:
         time.sleep(BEGUN_AFTER_S)
 
     def begun(self, label: str) -> Send | None:
-        """Returns the request with this label if its answer is still to be collected, else None."""
+        """Returns the request with this label, or None if its answer has already been collected."""
         pending = self._pending.get(label)
         return None if pending is None else pending.send
 
     def collect(self, step: Collect, until: float) -> Answer:
-        """Returns the answer to the request with this label; `PENDING` if none comes in time."""
+        """Returns the answer to the request with this label; PENDING if none comes in time."""
         pending = self._pending[step.label]
         pending.thread.join(max(0.0, until - time.monotonic()))
         if not pending.answers:
@@ -130,8 +133,8 @@ class Session:
     def bind(self, step: Send, answer: Answer) -> None:
         """Stores values of the answer for later steps, under the names in the step's `binds`.
 
-        A value that the answer lacks is not stored. If a name already has a value, the old value
-        gets the name `NAME before`.
+        A value that is missing in the answer is not stored. If a name already has a value, the old
+        value is kept under the name `NAME before`.
         """
         if isinstance(answer, str):
             return
@@ -155,7 +158,7 @@ class Session:
     # ------------------------------------------------------------ receivers
 
     def receiver(self, to: str) -> int:
-        """Returns the id of the broker that must get a request, from a text such as `leader ~t 0`.
+        """Returns the id of the broker that a text such as `leader ~t 0` names.
 
         If the topic has no leader, the result is the lowest broker id.
         """
@@ -202,8 +205,9 @@ class Session:
     def _is_loaded(self, key_type: int, key: str, found: Mapping[str, Any]) -> bool:
         """Returns True if the coordinator has loaded the data of the group.
 
-        The method sends a Heartbeat of an unknown member: its error shows whether the coordinator
-        still loads. Transactional ids need no check, because their requests are retried.
+        To find out, the method sends a Heartbeat of an unknown member: a coordinator that still
+        loads answers with another error. For a transactional id the result is always True, because
+        requests with a transactional id are retried.
         """
         if key_type != GROUP:
             return True
@@ -219,7 +223,7 @@ class Session:
     # ------------------------------------------------------------ symbols
 
     def resolved(self, value: Any) -> Any:
-        """Returns the value with every symbol replaced by its value on this cluster.
+        """Returns the value with each symbol in it replaced by the symbol's value on this cluster.
 
         A symbol is a name such as `~t`, or an object such as `{"$topic_id": "~t"}`.
         """
@@ -272,9 +276,12 @@ _SYMBOLS: Final[Mapping[str, Any]] = {
 def retried_errors(step: Send) -> frozenset[str]:
     """Returns the errors after which the request is sent again.
 
-    With `retries`, these are the errors that every client retries. Without it, they are only the
-    errors while the markers of the previous transaction are being written: CONCURRENT_TRANSACTIONS,
-    or another error if a leader verifies the transaction.
+    With `retries`, these are the errors after which every client retries, such as NOT_COORDINATOR.
+    Without `retries`, it is only CONCURRENT_TRANSACTIONS: the markers of the previous transaction
+    are not yet written.
+
+    For Produce and TxnOffsetCommit in a transaction, there is always one more error. The leader
+    returns it if it verifies the transaction before these markers are written.
     """
     retried = RETRIED if step.retries else STILL_ENDING
     is_verified = step.body.get("transactional_id") is not None and step.api in VERIFIED_TOO_EARLY
@@ -282,7 +289,7 @@ def retried_errors(step: Send) -> frozenset[str]:
 
 
 def errors(answer: Any) -> frozenset[str]:
-    """Returns the names of all error codes in the answer; empty if the answer has no fields."""
+    """Returns the names of all error codes in an answer; empty if the answer has no fields."""
     if isinstance(answer, Mapping):
         cells = answer
         here = {

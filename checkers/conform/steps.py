@@ -10,9 +10,16 @@ alone uses. A text that begins with `^` is a name that all sequences of a run sh
 of this module make the other symbols: for a value from an earlier answer, a topic id, record
 batches, a time, or bytes.
 
-The field `to` of a step names the broker that gets the request: `leader ~t 0`, `follower ~t 0`,
-`group ~g`, `transaction ~x`, `not-group ~g`, `not-transaction ~x`, `controller` (as the metadata
-says), `any`, or `node 1` (the broker with the lowest id).
+The field `to` of a step names the broker that gets the request:
+
+    leader ~t 0          the leader of partition 0 of the topic ~t
+    follower ~t 0        another broker than this leader
+    group ~g             the coordinator of the group ~g
+    not-group ~g         another broker than this coordinator
+    transaction ~x       the coordinator of the transactional id ~x
+    not-transaction ~x   another broker than this coordinator
+    controller           the controller that the metadata names
+    any, node 1          the broker with the lowest id
 """
 
 from __future__ import annotations
@@ -55,11 +62,12 @@ class Send:
     """A request whose answer is compared.
 
     - `note` says what the request tests.
-    - `binds` gives names to fields of the answer, for later steps.
+    - `binds` has names for fields of the answer; later steps use the values under these names.
     - With `repeats`, the request is sent again while the two answers differ, because its answer may
       lag behind an earlier change. Reads are always repeated.
-    - With `retries`, it is sent again after every error that clients retry. Without `retries`, it
-      is sent again only while the markers of the previous transaction are being written.
+    - With `retries`, it is sent again after every error after which clients retry. Without
+      `retries`, it is sent again only while the markers of the previous transaction are being
+      written.
     """
 
     api: Api
@@ -91,7 +99,7 @@ class Begin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collect:
-    """Waits for the answer to the `Begin` with this label; a timeout counts as an answer."""
+    """Waits for the answer to the `Begin` with the same label; a timeout counts as an answer."""
 
     label: str
     within_ms: int
@@ -99,7 +107,7 @@ class Collect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pause:
-    """Waits until an event that needs only time, such as the end of a session, has happened."""
+    """Waits for some milliseconds, until an event such as the end of a session has happened."""
 
     ms: int
 
@@ -120,7 +128,7 @@ class Topic:
 class Steps:
     """A sequence of requests and pauses, and the topics that it needs.
 
-    `family` and `seed` name the generator that drew the sequence, and its random seed.
+    `family` names the generator that drew the sequence, and `seed` is the generator's random seed.
     """
 
     family: str
@@ -137,16 +145,16 @@ class Steps:
 
 
 def bound(*names: str, plus: int = 0, otherwise: int | str = 0) -> dict[str, Any]:
-    """Returns a symbol that stands for a value from an earlier answer, stored under a name.
+    """Returns a symbol for a value from an earlier answer.
 
-    The value is that of the first name in `names` that has one. If none has a value yet, it is
-    `otherwise`. The number `plus` is added to the value.
+    Each such value was stored under a name. The symbol's value is that of the first of `names` that
+    has one, plus the number `plus`. If none has a value, it is `otherwise` plus this number.
     """
     return {"$bound": list(names), "plus": plus, "otherwise": otherwise}
 
 
 def topic_id(topic: str) -> dict[str, Any]:
-    """Returns the symbol for a topic's id; all missing topics share one made-up id."""
+    """Returns the symbol for the id of a topic; all missing topics share one made-up id."""
     return {"$topic_id": topic}
 
 
@@ -164,9 +172,10 @@ def raw(data: bytes) -> dict[str, Any]:
 
 
 def if_same(first: str, second: str, then: Any, otherwise: Any) -> dict[str, Any]:
-    """Returns a symbol whose value depends on the values of two names.
+    """Returns a symbol that compares two values from earlier answers.
 
-    It is `then` if the names `first` and `second` have the same value, else `otherwise`.
+    `first` and `second` are the names of the values. The symbol's value is `then` if both have the
+    same value, else `otherwise`.
     """
     return {"$if_same": [first, second], "then": then, "otherwise": otherwise}
 

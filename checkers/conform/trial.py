@@ -1,6 +1,7 @@
-"""Opens both sides of a comparison, and summarises their differences.
+"""Opens both sides of a comparison, and summarises the differences between them.
 
-The reference broker runs in this process. The other side is a running cluster, or a recording.
+One side is the reference broker, which runs in this process. The other side is a running cluster,
+or a recording.
 """
 
 from __future__ import annotations
@@ -37,7 +38,12 @@ class Shown:
 
 @dataclass(slots=True)
 class Found:
-    """The counts of a comparison, with one example of each finding and unexplained difference."""
+    """The result of a comparison: counts, and one example of each kind of difference.
+
+    `examples` has one example for each reason that explained a difference. `findings` has only
+    those whose reason says that the other system is wrong, not the reference broker. `unexplained`
+    has one example of each difference without a reason.
+    """
 
     sent: Counter[str] = field(default_factory=Counter[str])  # by family
     alike: int = 0  # compared pairs without a difference
@@ -76,7 +82,7 @@ class Found:
         return [row.name for row in rows if not self.explained[row.name]]
 
     def by_verdict(self, rows: Iterable[Reason]) -> dict[Verdict, int]:
-        """Returns the number of explained pairs of answers for each verdict of a reason."""
+        """Returns, for each verdict, how many pairs of answers the reasons with it explained."""
         counts = Counter[Verdict]()
         for row in rows:
             counts[row.verdict] += self.explained[row.name]
@@ -85,7 +91,7 @@ class Found:
 
 @contextmanager
 def reference(brokers: int = 3) -> Generator[Target]:
-    """Serves the reference broker, with the topics that all sequences share."""
+    """Serves the reference broker, with the topics of all sequences, until the block ends."""
     begun_ms = round(time.time() * 1000)
     with serving(ServeOptions(brokers=brokers)) as served:
         yield Target.opened(REFERENCE, served.bootstrap_servers, _run_name(begun_ms), begun_ms)
@@ -99,7 +105,7 @@ def with_system(
     *,
     workers: int = WORKERS,
 ) -> Iterator[Compared]:
-    """Compares a running cluster with the reference broker; yields each finished sequence."""
+    """Compares a running cluster with the reference broker; yields each sequence when it ends."""
     with reference() as ours:
         theirs = Target.opened(system, bootstrap_servers, ours.run, ours.begun_ms)
 
@@ -112,7 +118,7 @@ def with_system(
 def with_recording(
     recording: Recording, rows: Iterable[Reason], *, workers: int = WORKERS
 ) -> Iterator[Compared]:
-    """Compares recorded answers with the reference broker; yields each finished sequence."""
+    """Compares recorded answers with the reference broker; yields each sequence when it ends."""
     recorded = recording.sequences
     with reference() as ours:
 
@@ -123,9 +129,9 @@ def with_recording(
 
 
 def answers_of_system(compared: Compared) -> Recorded:
-    """Returns one sequence of requests with the answers of the system under test, for a recording.
+    """Returns a sequence of requests with the answers of the compared system, for a recording.
 
-    Requests that the system does not support have no answer, and are left out.
+    Requests that the system does not support are left out.
     """
     answers = {pair.index: pair.system for pair in compared.pairs}
     steps = compared.sequence.steps

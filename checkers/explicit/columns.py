@@ -1,12 +1,12 @@
 """Compiles terms to NumPy: one array operation computes a term in every state of a batch.
 
-A batch of states is a table: one row for each state, one column for each cell (a variable at given
-keys). Parameters and bound variables become constants, quantifiers are unrolled, and a term becomes
-an operation (`Op`) on columns. Equal operations are one object, so a term that actions share is
-computed once.
+A batch of states is a table: one row for each state, one column for each cell. A cell is a variable
+at given keys. Parameters and bound variables become constants, quantifiers are unrolled, and a term
+becomes an operation (`Op`) on columns. Equal operations are one object. So a term that several
+actions share is computed once.
 
-An array has a value in every row, even where the term is undefined. So each value has a second
-array, `bad`, which marks the rows where the interpreter would find an undefined term.
+An array has a value in every row, even in a row where the term is undefined. So each value has a
+second array, `bad`: a mask of the rows in which the interpreter would find an undefined term.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Env = Mapping[int, int]  # uid of a parameter or bound variable -> its packed va
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Op:
-    """An operation on columns; if `compute` is None, it reads a column of the table."""
+    """An operation on columns; without a function `compute`, it reads a column of the table."""
 
     number: int
     compute: Callable[..., Array] | None
@@ -41,7 +41,7 @@ After = Mapping[int, Code]  # cell -> its value after an action
 
 
 def literal(value: Code) -> Any:
-    """Converts an int to a NumPy integer as wide as the columns; an `Op` is returned unchanged."""
+    """Returns a constant as a NumPy integer as wide as the columns; an `Op` is unchanged."""
     if isinstance(value, Op):
         return value
     return np.uint8(value) if 0 <= value < 256 else np.int16(value)
@@ -113,7 +113,7 @@ class Columns(FiniteTerms):
         return self._known["cell", cell]
 
     def op(self, name: str, *arguments: Code) -> Op:
-        """Returns the operation `name` on the arguments; equal operations are created only once."""
+        """Returns the operation `name` on the arguments; equal operations are one object."""
         key = (name, *((a.number, Op) if isinstance(a, Op) else a for a in arguments))
         if key not in self._known:
             truth = name in TRUTHS or (
@@ -161,7 +161,8 @@ class Columns(FiniteTerms):
     def conjunction(self, values: Iterable[Value]) -> Value:
         """Returns the conjunction of the values as a column, and a mask of its undefined rows.
 
-        In each row, evaluation goes from left to right and stops at the first false value.
+        In each row, evaluation goes from left to right and stops at the first false value. Values
+        after it may be undefined.
         """
         value: Code = 1
         bad: Code = 0
@@ -175,7 +176,8 @@ class Columns(FiniteTerms):
     def disjunction(self, values: Iterable[Value]) -> Value:
         """Returns the disjunction of the values as a column, and a mask of its undefined rows.
 
-        In each row, evaluation goes from left to right and stops at the first true value.
+        In each row, evaluation goes from left to right and stops at the first true value. Values
+        after it may be undefined.
         """
         value: Code = 0
         bad: Code = 0
@@ -187,9 +189,9 @@ class Columns(FiniteTerms):
         return value, bad
 
     def conditional(self, test: Value, a: Value, b: Value) -> Value:
-        """Returns `a if test else b` as a column, and a mask of its undefined rows.
+        """Returns `a if test else b` as a column, and a mask of the rows where it is undefined.
 
-        A row is undefined if its test is undefined, or the branch that the test chooses.
+        A row is undefined if the test is undefined, or if the chosen branch is undefined.
         """
         bad = self.either(test[1], self.choice(test[0], a[1], b[1]))
         return self.choice(test[0], a[0], b[0]), bad
@@ -197,10 +199,11 @@ class Columns(FiniteTerms):
     # ---- terms
 
     def value(self, n: t.Node, env: Env, after: After | None = None) -> Value:
-        """Returns the value of the term as a column, and a mask of its undefined rows.
+        """Returns the value of the term as a column, and a mask of the rows where it is undefined.
 
-        The term reads the state before a step. A term about steps also reads values after the step:
-        `after` has the operation for each value that the step changes.
+        A term about a step reads the state before and the state after the step. For each cell (a
+        variable at given keys) that the step changes, `after` has the operation that computes its
+        new value. Every other cell keeps its value.
         """
         if n not in self._locals:
             self._locals[n] = t.locals_of(n)
@@ -302,10 +305,10 @@ class Columns(FiniteTerms):
     # ---- cells
 
     def in_sort(self, n: t.Node, env: Env, after: After | None = None) -> Value:
-        """Returns the term's value as a column, and a mask of its undefined rows.
+        """Returns the term's value as a column, and a mask of the rows where it is undefined.
 
-        The term is a key, or is assigned to a variable. So a value outside its sort is undefined
-        too.
+        The term is a key, or is assigned to a variable. So it is also undefined in the rows where
+        its value is outside its sort.
         """
         value, bad = self.value(n, env, after)
         size = self.at.size(n.sort)
@@ -320,8 +323,8 @@ class Columns(FiniteTerms):
     ) -> tuple[list[tuple[Code, int]], Code]:
         """Returns the columns that `variable[keys]` may read, and a mask of its undefined rows.
 
-        The keys may depend on the state. Each column has a condition: it is true in the rows whose
-        keys select the column.
+        The keys may depend on the state, so each row may read another column. Each column has a
+        condition, which is true in the rows that read this column.
         """
         block = self.at.blocks[variable.name]
         found: list[tuple[Code, int]] = [(1, block.start)]

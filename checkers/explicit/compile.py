@@ -2,7 +2,7 @@
 
 Parameters and bound variables become constants, variables become bytes of a state (`s[17]`), and
 quantifiers are unrolled. The code evaluates terms in the order of `model.language.interpreter`. A
-simplification may remove a test with a constant result, but never a test that could be undefined.
+test with a constant result may be removed, but never a test that could be undefined.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ ATOM = re.compile(r"\w+(\[\w+\])?")
 
 
 def inside(value: int, size: int) -> int:
-    """Returns the value if it is in a sort of `size` elements; else raises Undefined."""
+    """Returns the value if a sort of `size` elements has it; otherwise raises Undefined."""
     return value if 0 <= value < size else outside(value, size)
 
 
 def outside(value: int, size: int) -> NoReturn:
-    """Raises Undefined for a value that is outside a sort of `size` elements."""
+    """Always raises Undefined: the value is outside a sort of `size` elements."""
     raise Undefined(f"a value is outside its sort: element {value} of 0..{size - 1}")
 
 
@@ -40,7 +40,7 @@ def can_fail(code: Code) -> bool:
 
 
 def paren(code: Code) -> str:
-    """Returns the code in parentheses, unless it is a constant, a name or an indexed byte."""
+    """Returns the code in parentheses; a constant, a name or an indexed byte needs none."""
     return str(code) if isinstance(code, int) or ATOM.fullmatch(code) else f"({code})"
 
 
@@ -66,9 +66,9 @@ class Compiler(FiniteTerms):
         return " + ".join([*dynamic, *([str(start)] if start else [])])
 
     def in_sort(self, value: t.Node, env: Env) -> Code:
-        """Returns code for a key or an assigned value.
+        """Returns code for the value of a key, or for a value that is assigned.
 
-        The code tests the value if it may be outside its sort.
+        If the value may be outside its sort, the code tests it.
         """
         code = self.code(value, env)
         size = self.at.size(value.sort)
@@ -79,7 +79,7 @@ class Compiler(FiniteTerms):
     # ---- terms
 
     def code(self, n: t.Node, env: Env) -> Code:  # noqa: C901 - one case for each word
-        """Returns Python code for the term's value, or an int if the value is constant."""
+        """Returns Python code for the value of a term; an int if the value is constant."""
         match n:
             case t.Const():
                 return self.packed(n)
@@ -134,7 +134,11 @@ class Compiler(FiniteTerms):
                 assert_never(n)
 
     def extreme(self, n: t.Extreme, env: Env) -> Code:
-        """Returns code for the term `first` or `last`: a chain of conditionals, one per element."""
+        """Returns code for the first (or last) element for which a formula is true.
+
+        If there is no such element, the value is the term's default. The code is a chain of
+        conditional expressions, one for each element.
+        """
         found = self.code(n.default, env)
         elements = list(self.bindings((n.binder,), env))
         # the conditional that is added last is evaluated first
@@ -153,7 +157,7 @@ class Compiler(FiniteTerms):
 
     @staticmethod
     def chosen(test: Code, then: Callable[[], Code], other: Callable[[], Code]) -> Code:
-        """Returns a conditional expression, or only one of its branches if the test is constant."""
+        """Returns a conditional expression; only one branch of it if the test is constant."""
         if isinstance(test, int):
             return then() if test else other()
         a, b = then(), other()
@@ -163,7 +167,7 @@ class Compiler(FiniteTerms):
 
     @staticmethod
     def compared(operator: str, a: Code, b: Code) -> Code:
-        """Returns code for a comparison, or its result if both sides are constants or equal."""
+        """Returns code for a comparison; only its result if both sides are constants or equal."""
         if isinstance(a, int) and isinstance(b, int):
             return int({"==": a == b, "<=": a <= b, "<": a < b}[operator])
         if a == b and not can_fail(a):
@@ -172,10 +176,10 @@ class Compiler(FiniteTerms):
 
     @staticmethod
     def joined(codes: Iterable[Code], word: str, absorbing: int) -> Code:
-        """Returns the expressions joined by `word`, which is `and` or `or`.
+        """Returns the expressions joined by `and` or by `or`.
 
-        The parameter `absorbing` is the constant that decides the result: 0 for `and`, 1 for `or`.
-        All expressions after this constant are left out.
+        `absorbing` is the constant that decides the result: 0 for `and`, 1 for `or`. All
+        expressions after this constant are left out.
         """
         parts: dict[str, None] = {}
         for code in codes:

@@ -36,7 +36,11 @@ class Stop(Exception):
 
 
 def until_stopped(search: Callable[[], None]) -> WhyStopped:
-    """Runs the search and returns the reason why it stopped."""
+    """Runs the search, and returns the reason why it ended.
+
+    The reason is `exhausted` if the search ended by itself, `interrupted` if the user pressed
+    Ctrl-C, and otherwise that of the exception Stop.
+    """
     try:
         search()
     except Stop as stop:
@@ -56,7 +60,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """The progress of an exploration; `queue` counts the states found but not yet expanded."""
+    """The progress of an exploration; `queue` is the number of states that are not yet expanded."""
 
     distinct: int
     generated: int
@@ -104,11 +108,12 @@ Trace = tuple[Step, ...]  # step 0 is the initial state
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discovery:
-    """The verdict on one property, with a shortest trace if violated, or the reason if undecided.
+    """The verdict on one property.
 
-    The trace of a violated liveness property is a lasso: the steps after step `loop` repeat
-    forever. If `loop` is the last step, the behaviour stays in the last state forever. The steps up
-    to the loop are the fewest, but the loop may not be the shortest.
+    A violated property has a shortest trace; an undecided one has a reason. The trace of a violated
+    liveness property is a lasso: the steps after step `loop` repeat forever. If `loop` is the last
+    step, the behaviour stays in the last state forever. No lasso has fewer steps before its loop,
+    but another loop may be shorter.
     """
 
     claim: Claim | Liveness
@@ -126,10 +131,10 @@ class Discovery:
 def discoveries(
     claims: Sequence[Claim], why: WhyStopped, traces: Mapping[str, Trace]
 ) -> dict[str, Discovery]:
-    """Returns the verdict on each claim; `traces` has a trace for each violated claim.
+    """Returns the verdict on each claim; `traces` has one trace for each violated claim.
 
-    A claim without a trace holds if every state was explored. Otherwise it is undecided for the
-    reason `why`.
+    A claim without a trace holds if every reachable state was explored. Otherwise it is undecided,
+    with the reason `why`.
     """
     found: dict[str, Discovery] = {}
     for claim in claims:
@@ -154,7 +159,7 @@ class WitnessResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IllDefined:
-    """An undefined term that the search reached: an error of the spec, and a trace to it."""
+    """An undefined term that the search reached: an error of the spec, with a trace to it."""
 
     where: str
     what: str

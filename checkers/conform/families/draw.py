@@ -27,7 +27,10 @@ class Draw:
         self.steps += steps
 
     def version(self, api: Api, first: int = 0, last: int = 99) -> int:
-        """Returns a random version of the API that Kafka has, between `first` and `last`."""
+        """Returns a random version for a request, from `first` to `last`, both included.
+
+        Only the versions of this API that Kafka supports are drawn.
+        """
         known = VERSIONS[api]
         return self.random.randint(max(first, known.first_answered), min(last, known.last))
 
@@ -35,9 +38,9 @@ class Draw:
         return self.random.choice(values)
 
     def case(self, *cases: Case) -> Case:
-        """Returns one of several variants of a request, at random.
+        """Returns one variant of a request, chosen at random.
 
-        A variant has the options of the request, and a note on what the request tests.
+        A variant has a note on what the request tests, and the options of the request.
         """
         return self.random.choice(cases)
 
@@ -49,6 +52,9 @@ class Draw:
         return self.random.choices(values, weights)[0]
 
     def repeat(self, times: int, rows: Weighted[Callable[[], None]]) -> None:
-        """Calls `times` functions, each chosen at random by its weight in `rows`."""
+        """Makes several calls, each of a function that is chosen at random.
+
+        `times` is the number of calls. `rows` has the functions, each with its weight.
+        """
         for _ in range(times):
             self.weighted(rows)()

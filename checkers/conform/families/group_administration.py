@@ -1,7 +1,8 @@
-"""Administration of groups: describe, list and delete them, and delete their offsets.
+"""Administration of groups: describe, list and delete groups, and delete their offsets.
 
-A sequence has one group: of members of either protocol, of commits alone, or none at all. A list
-shows the groups of one coordinator, and only that one group is compared.
+Each sequence is about one group. While it runs, the group may have a member of the classic or of
+the consumer protocol, or commits but no member, or it may not exist. The answer to ListGroups has
+all groups of one coordinator, but only this group is compared.
 """
 
 from __future__ import annotations
@@ -131,7 +132,10 @@ class _Groups:
 
 
 def group_administration(draw: Draw) -> tuple[Topic, ...]:
-    """Adds the requests of an administrator of groups, which need only the shared topics."""
+    """Adds the requests of an administrator of groups; returns no topics of its own.
+
+    The requests use only the topics that all sequences of a run share.
+    """
     it = _Groups(draw)
     draw.repeat(
         14,

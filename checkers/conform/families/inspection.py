@@ -1,6 +1,8 @@
 """Inspection: producers of a partition, transactions, log sizes, the quorum, and elections.
 
-A marker in a sequence ends the transaction of the producer behind the back of its coordinator.
+A sequence may send a transaction marker to the partition leader itself. The marker ends the
+transaction of the producer in this partition, but the transaction coordinator does not know it: for
+the coordinator, the transaction is still open.
 """
 
 from __future__ import annotations
@@ -130,7 +132,11 @@ class _Inspection:
         self.send(Api.DESCRIBE_LOG_DIRS, f"logs of {note}", {"topics": topics}, to=LEADER)
 
     def quorum(self) -> None:
-        """Adds a request that is rejected: the quorum itself is the choice of each cluster."""
+        """Adds a DescribeQuorum request for an ordinary topic, which both sides must reject.
+
+        A correct request would be useless here: its answer has the voters and the leader, which
+        differ from cluster to cluster.
+        """
         body = {"topics": [{"topic_name": TOPIC, "partitions": [{"partition_index": 0}]}]}
         self.send(Api.DESCRIBE_QUORUM, "quorum of a topic", body)
 
@@ -146,7 +152,7 @@ class _Inspection:
 
 
 def inspection(draw: Draw) -> tuple[Topic, ...]:
-    """Adds the requests of an administrator who looks into brokers; returns their topic."""
+    """Adds the requests of an administrator who inspects brokers; returns the topic they need."""
     it = _Inspection(draw)
     it.begin()
     it.produce()

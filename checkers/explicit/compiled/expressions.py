@@ -2,8 +2,11 @@
 
 A term becomes an int expression over the bytes of a state. Quantifiers become loops in statement
 expressions, a GNU extension that all supported compilers have. The code evaluates terms in the
-order of `model.language.interpreter`. If a value is outside its sort, the C function `inside`
-records this and returns 0; the search then discards all later results.
+order of `model.language.interpreter`.
+
+A term is undefined in a state if one of its values is outside its sort. Then the C function
+`inside` marks the state and returns 0 as the value. The search stops at the first marked state, and
+reports the undefined term. A property that is not yet violated is then undecided.
 """
 
 from __future__ import annotations
@@ -43,9 +46,9 @@ class Expressions(FiniteTerms):
         return " + ".join([*parts, str(block.start)] if block.start or not parts else parts)
 
     def in_sort(self, value: t.Node, env: Env) -> str:
-        """Returns code for a key or an assigned value.
+        """Returns C code for the value of a key, or for a value that is assigned.
 
-        The code tests the value if it may be outside its sort.
+        If the value may be outside its sort, the code tests it.
         """
         code = self.code(value, env)
         return f"inside(w, {code}, {self.at.size(value.sort)})" if self.may_leave(value) else code
@@ -97,9 +100,9 @@ class Expressions(FiniteTerms):
                 assert_never(n)
 
     def loop(self, n: LOOPS, env: Env) -> str:
-        """Returns C code for a quantifier or `count`, as a loop.
+        """Returns C code for a quantifier or a count: a loop over the elements of its sorts.
 
-        A quantifier's loop ends as soon as the result is certain.
+        The loop of a quantifier ends as soon as the result is certain.
         """
         found = self.fresh("r")
         inner, heads = dict(env), ""
@@ -116,7 +119,11 @@ class Expressions(FiniteTerms):
         return f"({{ int {found} = {start}; {heads}{body}; {found}; }})"
 
     def extreme(self, n: t.Extreme, env: Env) -> str:
-        """Returns C code for the term `first` or `last`: a loop over the elements of its sort."""
+        """Returns C code for the first (or last) element for which a formula is true.
+
+        The code is a loop over the elements of the sort. If no element is found, the value is the
+        term's default.
+        """
         found, x = self.fresh("r"), self.fresh("x")
         size = self.at.size(n.binder.sort)
         walk = f"int {x} = 0; {x} < {size}; {x}++"
@@ -140,10 +147,11 @@ class Expressions(FiniteTerms):
         return True
 
     def shareable(self, write: t.Write, bound: frozenset[int]) -> dict[int, t.Node]:
-        """Returns, by id, the costly terms of a write that can be computed once, before its loops.
+        """Returns the costly terms of a write that can be computed once, before its loops.
 
-        Such a term depends on no loop variable. It must be defined in every state, or be evaluated
-        by the interpreter in every case: then early evaluation reaches no new undefined value.
+        The result has them by id. Such a term does not depend on a loop variable. Early evaluation
+        must not find a new undefined value. So one of two things must be true of the term: it is
+        defined in every state, or the interpreter always evaluates it too.
         """
         found: dict[int, t.Node] = {}
         always = isinstance(write.condition, t.Const)
@@ -164,7 +172,7 @@ def _roots(write: t.Write) -> tuple[t.Node, ...]:
 
 
 def certain(root: t.Node) -> set[int]:
-    """Returns the ids of the term `root` and of all its parts that every evaluation reaches."""
+    """Returns the ids of those parts of a term that every evaluation of the term reaches."""
     found: set[int] = set()
     todo = [root]
     while todo:
@@ -187,7 +195,7 @@ def certain(root: t.Node) -> set[int]:
 
 
 def free(n: t.Node) -> frozenset[int]:
-    """Returns the uids of a term's free variables, which no quantifier inside the term binds."""
+    """Returns the uids of a term's free variables: no quantifier inside the term binds them."""
     bound = frozenset(
         b.uid
         for x in t.walk(n)

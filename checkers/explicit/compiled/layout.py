@@ -1,8 +1,11 @@
-"""The stored form of a state: every variable takes as many bits as its sort needs.
+"""The stored form of a state: every value takes as many bits as its sort needs.
 
-A variable with keys takes these bits for each key. No value is in two bytes, so one SIMD
-instruction unpacks the same byte of many states. Bytes form 64-bit words. A write changes its word
-by one mask and one shift.
+A variable without keys has one value. A variable with keys has one value for each key.
+
+A value never crosses the border between two bytes. So SIMD code unpacks a value in many states at
+once: it takes the same byte of each state, and shifts and masks all these bytes together. Eight
+bytes form a 64-bit word. To assign a value, the code clears the bits of the value in the word by a
+mask, and inserts the new bits by a shift.
 """
 
 from __future__ import annotations
@@ -17,15 +20,15 @@ WORD, BYTE = 64, 8  # bits
 
 @dataclass(frozen=True)
 class Layout:
-    """The location of each variable, at each of its keys, in the stored form of a state."""
+    """The position of each value in the stored form of a state."""
 
     at: Instance
 
     @cached_property
     def places(self) -> list[tuple[int, int, int]]:
-        """Returns the word, the shift and the width in bits of each value of a state.
+        """Returns, for each value of a state, its word, its shift there, and its width in bits.
 
-        The widest values come first, each in the first byte with enough free bits.
+        The widest values are placed first. Each value gets the first byte with enough free bits.
         """
         widths = [(self.at.size(sort) - 1).bit_length() for _, sort in self.at.cells]
         used: list[int] = [0]
@@ -49,14 +52,14 @@ class Layout:
         return max(1, (max(bits, default=0) + 7) // 8)
 
     def stored(self, state: Packed) -> bytes:
-        """Returns the stored form of a state that has one byte for each value."""
+        """Returns the stored form of a state; the given state has one byte for each value."""
         number = 0
         for raw, (word, shift, _) in zip(state, self.places, strict=True):
             number |= raw << (WORD * word + shift)
         return number.to_bytes(self.state_bytes, "little")
 
     def loaded(self, stored: bytes) -> Packed:
-        """Converts the stored form of a state to a state with one byte for each value."""
+        """Returns a state with one byte for each value, from its stored form."""
         number = int.from_bytes(stored, "little")
         return bytes(
             number >> (WORD * word + shift) & ((1 << width) - 1)

@@ -1,9 +1,11 @@
 """Compiles formulas to SIMD code in C, which evaluates many states at once.
 
-A term becomes an expression over vectors of bytes, the C type `Many`: one lane for each state, with
-true as all ones and false as all zeros. Both sides of `and`, `or` and `if` are evaluated, and no
-quantifier stops early. So the formula must be defined in every state. Its keys must not depend on
-the state, since then each lane would read a different byte. `expressions.py` compiles all other
+A term becomes an expression over vectors of bytes, the C type `Many`. A vector has one byte for
+each state: a lane. True is a lane of all ones, false is a lane of all zeros.
+
+SIMD code always evaluates both sides of `and`, `or` and `if`, and all elements of a quantifier. So
+the formula must be defined in every state. A vector has the same variable at the same keys of many
+states. So the keys in the formula must not depend on the state. `expressions.py` compiles all other
 formulas, for one state at a time.
 """
 
@@ -23,8 +25,8 @@ MOST = 127  # the largest signed byte: lanes are compared as signed bytes
 class SimdExpressions:
     """Compiles formulas to SIMD code, with one lane for each state.
 
-    A term that does not read the state has the same value in all lanes. Such terms become scalar
-    code, which the field `one` compiles.
+    A term that does not read the state has the same value in all lanes. Such a term becomes scalar
+    code, made by the field `one`.
     """
 
     one: Expressions
@@ -32,7 +34,8 @@ class SimdExpressions:
     def takes(self, formula: t.Node) -> bool:
         """Returns True if SIMD code can evaluate the formula.
 
-        The formula must be defined in every state, and its keys must not depend on the state.
+        The formula must be defined in every state, its keys must not depend on the state, and its
+        numbers must fit into a signed byte.
         """
         terms = list(t.walk(formula))
         return (
