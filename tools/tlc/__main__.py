@@ -1,0 +1,55 @@
+"""`make tlc`: compares TLC with the explorer on every version and bug; writes one row for each.
+
+`python -m tools.tlc [--seconds N] [--out FILE] [PATTERN ...]` takes patterns such as `election/*`.
+It exits with 1 if TLC and the explorer differ.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from model.specs import all_variants
+from tools.tlc.comparison import Row, compared, summary
+from tools.tlc.running import ARTIFACT, jar
+
+RESULTS = Path(__file__).parents[2] / "benchmarks" / "results" / "tlc.json"
+
+
+def main(arguments: list[str]) -> int:
+    """Compares the chosen variants and writes the file; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tools.tlc", description=__doc__)
+    parser.add_argument("patterns", nargs="*", default=["*"], help="SPEC/VARIANT, with globs")
+    parser.add_argument("--seconds", type=float, default=60.0, help="limit of one run of TLC")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="JSON file to write")
+    options = parser.parse_args(arguments)
+    tlc, rows = jar(), []
+    for variant in all_variants():
+        if not any(fnmatchcase(f"{variant.spec}/{variant.name}", p) for p in options.patterns):
+            continue
+        row = compared(variant, seconds=options.seconds, jar=tlc)
+        rows.append(row)
+        verdict = "differs: " + "; ".join(row.differences) if row.differences else "agrees"
+        left = f"; not finished: {', '.join(row.unfinished)}" if row.unfinished else ""
+        sys.stdout.write(
+            f"{row.spec} {row.variant}: {verdict}{left}; {row.distinct:,} states, {row.seconds} s\n"
+        )
+        sys.stdout.flush()
+        options.out.write_text(written(rows, options.seconds))
+    return int(any(row.differences for row in rows))
+
+
+def written(rows: list[Row], seconds: float) -> str:
+    """Returns the file's text: the build of TLC, the limit, the summary, one line for each row."""
+    head = {"tlc": ARTIFACT, "limit_s": seconds, "summary": summary(rows)}
+    lines = [f" {json.dumps(name)}: {json.dumps(value)}," for name, value in head.items()]
+    body = ",\n".join(f"  {json.dumps(asdict(row))}" for row in rows)
+    return "\n".join(["{", *lines, ' "rows": [', body, " ]", "}"]) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
