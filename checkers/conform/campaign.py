@@ -45,7 +45,7 @@ class Side(Protocol):
     def keep(self, step: Send) -> None:
         """Stores values from the last answer to this request, for later requests.
 
-        The field `binds` of the request has the name of each value, and the field of the answer.
+        For each value, the field `binds` of the request has a name, and the field of the answer.
         """
         ...
 

@@ -48,7 +48,10 @@ class Recorded:
         return self.answers[index]
 
     def begin(self, index: int, step: Begin) -> None:
-        """Does nothing: no request is sent, and `collect` returns the recorded answer."""
+        """Does nothing: a cluster would get a request here, but a recording already has the answer.
+
+        `collect` returns the answer.
+        """
 
     def collect(self, index: int, step: Collect, until: float) -> Any:
         del step, until

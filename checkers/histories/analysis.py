@@ -227,9 +227,9 @@ def _decisions(
 def _to_show(worst: Iterable[tuple[Row, ...]]) -> set[int]:
     """Returns the numbers of the operations that a report shows.
 
-    These are the operations in the first 32 rows of each anomaly; the rows with the most severe
-    cases come first. For the first 8 of these rows, the report draws a timeline. So the result also
-    has the 10 operations before and the 10 operations after each operation in these 8 rows.
+    The rows of an anomaly are sorted by their size, the largest first. A report shows the
+    operations in the first 32 rows. For the first 8 rows it draws a timeline, so it also shows the
+    10 operations before and the 10 operations after each operation of these rows.
     """
     ops: set[int] = set()
     for rows in worst:

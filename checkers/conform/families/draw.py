@@ -52,9 +52,9 @@ class Draw:
         return self.random.choices(values, weights)[0]
 
     def repeat(self, times: int, rows: Weighted[Callable[[], None]]) -> None:
-        """Makes several calls, each of a function that is chosen at random.
+        """Calls functions that are chosen at random, `times` calls in all.
 
-        `times` is the number of calls. `rows` has the functions, each with its weight.
+        `rows` has the functions, each with its weight. A function may be called several times.
         """
         for _ in range(times):
             self.weighted(rows)()

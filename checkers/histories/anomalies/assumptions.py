@@ -55,9 +55,10 @@ _ONE_OPEN: Final = "checking that each process has one open operation"
 def whole() -> Plan[Finding]:
     """Checks the assumption `whole-operations`: all rows of an operation agree.
 
-    Finds each operation that breaks one of two rules. All rows of an operation have the same
-    outcome, process, times and other fields of the operation. The `position` of the
-    micro-operations ascends from row to row.
+    Finds each operation that breaks one of two rules:
+
+    - All its rows have the same process, outcome, times and other fields of the operation.
+    - The `position` of its micro-operations ascends from row to row.
     """
     schema = schema_of(MixedOperation)
     run = partial(_mixed, schema)

@@ -84,12 +84,12 @@ _NO_OPS: Final = np.zeros(0, dtype=np.int64)
 def find_info_senders(
     unconfirmed: UnconfirmedValues, senders: UnconfirmedSenders
 ) -> Plan[InfoSenders]:
-    """Returns the operations that sent an unconfirmed value and did not end ok.
+    """Returns the operations that sent an unconfirmed value and did not end ok, with logical times.
 
-    Each operation has a logical time: its place in the order in which operations ended ok. The
-    place of an operation that did not end ok is directly after the last operation that had ended ok
-    when it was invoked. A value is unconfirmed if it was polled at an offset where none of its
-    sends was acknowledged.
+    The logical time of an operation that ended ok is its place in the order of completions. An
+    operation that did not end ok comes directly after the last operation that had ended ok when it
+    was invoked. A value is unconfirmed if it was polled at an offset where none of its sends was
+    acknowledged.
     """
     sends = unconfirmed.sends
     ops = distinct(sends.ints("op")[sends.ints("role") != SEND_OK])

@@ -191,11 +191,11 @@ def _delivered(batch: Batch, offsets: Mask) -> Batch:
 
 
 def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
-    """Returns all polls in this batch that returned a record delivered more than once.
+    """Returns the polls of records that one application got more than once.
 
-    A record is delivered more than once if several polls of one application returned it. An
-    application is a consumer group, or a process without a group. A record has rows only in the
-    batch where its second delivery happened.
+    Only polls in this batch are returned; the first poll of such a record is also returned if it is
+    in this batch. An application is a consumer group, or a process without a group. An application
+    has rows only in the batch in which it got a record again for the first time.
     """
     here = again.where(again.repeated_in == batch.number)
     if not len(here):

@@ -144,8 +144,8 @@ def highest_explaining(fetches: Batch, of: Batch, numbers: Ints, otherwise: int)
     """Returns one number for each fetch: the highest number of a commit that explains the fetch.
 
     The caller gives each commit a number, such as the time at which the commit ended. A commit
-    explains a fetch if it set the fetched offset and began before the fetch completed. A fetch that
-    no commit explains gets the number `otherwise`.
+    explains a fetch if it set the fetched offset, and did not begin after the fetch completed. A
+    fetch that no commit explains gets the number `otherwise`.
     """
     made = np.full(len(fetches), otherwise, dtype=np.int64)
     pairs = hash_of_pair(of.ints("register"), of.ints("offset"))

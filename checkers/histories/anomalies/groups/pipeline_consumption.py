@@ -162,14 +162,15 @@ def unreported_steps(batch: Batch) -> pa.Table:
 
 
 def commit_progress(groups: Ints, unreported_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns the steps by which the transactions of each group moved the committed offset up.
+    """Returns the committed offsets of each group and key that are higher than all before.
 
-    A row has a group, a key, an offset, and whether the step is certain. A step is certain if its
-    transaction ended before the group's first unreported transaction began. Only transactions that
-    ended ok count. The rows of a group and key are in the order of their offsets.
+    Only the commits of transactions that ended ok count. A row has a group, a key, an offset, and a
+    flag: whether the commit is certain. It is certain if its transaction ended before the group's
+    first unreported transaction began. The rows of a group and key are in the order of their
+    offsets.
 
-    Consecutive steps that are equally certain become one row. Example: the certain offsets 3, 5, 9
-    and the uncertain offset 12 give two rows, 9 and 12.
+    Consecutive rows with the same flag become one row, the highest. Example: the certain offsets 3,
+    5, 9 and the uncertain offset 12 give two rows, 9 and 12.
     """
     steps = steps_of(batch)
     group, key, committed = (steps.ints(name) for name in ("group", "key", "committed"))
