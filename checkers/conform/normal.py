@@ -128,6 +128,7 @@ class Normal:
         if not isinstance(item, Mapping) or "error_code" in item:
             return False
         names = [item[name] for name in _LISTED if name in item]
+        names += [item["name"] for one in item.get("partitions", ()) if _is_moving(one)]
         if "transaction_state" in item:
             names.append(item["transactional_id"])
         if item.get("resource_type", _TOPIC) != _TOPIC:
@@ -215,6 +216,10 @@ class Normal:
                 for offset, record in records
             ],
         }
+
+
+def _is_moving(partition: Any) -> bool:
+    return isinstance(partition, Mapping) and "adding_replicas" in partition
 
 
 def _is_id(value: Any) -> bool:

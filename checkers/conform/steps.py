@@ -52,6 +52,7 @@ READS: Final = frozenset(
         Api.LIST_TRANSACTIONS,
         Api.DESCRIBE_LOG_DIRS,
         Api.DESCRIBE_QUORUM,
+        Api.LIST_PARTITION_REASSIGNMENTS,
         Api.HEARTBEAT,  # of a classic member; it changes nothing
     }
 )

@@ -6,7 +6,8 @@
 
 When the broker applies a metadata image, it handles only the topic partitions that have changed
 since the last image (ReplicaManager.applyDelta). It deletes the logs of topics that do not exist
-any more, also those of a topic that was deleted and created again.
+any more, also those of a topic that was deleted and created again, and the logs of partitions of
+which it is no replica any more.
 
 A broker ignores metadata images that are older than its own registration. An old image could make
 it leader in a leader epoch of its earlier incarnation. That incarnation may have written records in
@@ -297,13 +298,14 @@ class Broker:
             coordinators=Coordinators.of(image),
         )
         context = broker._context(now_ms)
-        remaining = deleted_topics.remaining(self.replicas, self.unassigned, image)
+        me = self.config.broker_id
+        remaining = deleted_topics.remaining(self.replicas, self.unassigned, image, me)
         replicas, unassigned = dict(remaining.replicas), dict(remaining.unassigned)
         effects: list[Effects] = [remaining.stopped]
         applied = dict(self.image.topic_partitions)
         for topic_partition, state in image.topic_partitions:
             is_changed = applied.get(topic_partition) is not state
-            if not is_changed or self.config.broker_id not in state.replicas:
+            if not is_changed or me not in state.replicas:
                 continue
             known = replicas.get(topic_partition)
             stored = unassigned.pop(topic_partition, None)
@@ -321,7 +323,7 @@ class Broker:
         )
         all_effects = tuple(effect for some in (*effects, begun, forgotten) for effect in some)
         # The controller unfences a broker once it has applied its own registration.
-        fenced = broker.brokers[self.config.broker_id].fenced
+        fenced = broker.brokers[me].fenced
         return broker, (*all_effects, broker._heartbeat()) if fenced else all_effects
 
     # ------------------------------------------------------------ answers and timers

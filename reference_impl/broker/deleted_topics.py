@@ -1,9 +1,9 @@
-"""Deletes a broker's replicas and logs of deleted topics.
+"""Deletes a broker's replicas and logs of deleted topics, and those that moved to other brokers.
 
 A topic may be deleted and created again while a broker is down. So each log stores the incarnation
 of its topic, and a log of an earlier incarnation is deleted too.
 
-Source: KIP-516; ReplicaManager.applyDelta, LogManager.isStrayReplica of Apache Kafka.
+Source: KIP-455, KIP-516; ReplicaManager.applyDelta, LogManager.isStrayReplica of Apache Kafka.
 Simplified: Kafka renames the directory of a deleted log, and removes it after
 file.delete.delay.ms; here the log is gone at once.
 """
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from model.vocabulary import TopicPartition
+from model.vocabulary import BrokerId, TopicPartition
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.node.step import Effects
 from reference_impl.partition.leader import Leader, resign
@@ -22,7 +22,7 @@ from reference_impl.protocol.controller import MetadataImage
 
 
 class Remaining(NamedTuple):
-    """What a broker keeps after a deletion of topics: replicas, and logs without a replica.
+    """What a broker keeps after deletions and moves: replicas, and logs without a replica.
 
     `stopped` has the error responses to requests that waited at deleted partitions.
     """
@@ -36,9 +36,14 @@ def remaining(
     replicas: Mapping[TopicPartition, Replica],
     unassigned: Mapping[TopicPartition, PartitionLog],
     image: MetadataImage,
+    broker_id: BrokerId,
 ) -> Remaining:
     """Returns what is left when the broker applies a metadata image."""
-    existing = _incarnations(image)
+    existing = {
+        place: state.incarnation
+        for place, state in image.topic_partitions
+        if broker_id in state.replicas
+    }
     gone = [
         replica
         for place, replica in replicas.items()

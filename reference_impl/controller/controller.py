@@ -11,8 +11,8 @@ shutdown may have lost the end of its logs, so it is removed from each ELR.
 
 Source: KIP-497, KIP-500, KIP-631, KIP-903, KIP-966; docs/kafka-rules.md B1 to B6.
 Simplified: one controller that neither crashes nor loses state; a broker that wants to shut down is
-fenced at once, whereas Kafka waits until the broker leads nothing any more; no reassignment; a
-preferred leader is elected only on request, not at an interval.
+fenced at once, whereas Kafka waits until the broker leads nothing any more; a preferred leader is
+elected only on request, not at an interval.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from model.vocabulary import BrokerEpoch, BrokerId, TopicPartition
-from reference_impl.controller import elections, topics
+from reference_impl.controller import elections, reassignments, topics
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
 from reference_impl.node.step import (
     Effects,
@@ -58,6 +58,7 @@ from reference_impl.protocol.messages import NO_BROKER, UNKNOWN_BROKER_EPOCH, Er
 from reference_impl.protocol.requests import Response
 
 _SESSIONS: Final = Timer(TimerKind.SESSIONS)
+_HANDLERS: Final = {**topics.HANDLERS, **reassignments.HANDLERS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +193,7 @@ class Controller:
             topic_partition: decided
             for topic_partition, state in self.topic_partitions.items()
             if state.leader == NO_BROKER and broker_id in state.replicas
-            for decided in (after._partition_change(state, state.isr),)
+            for decided in (after._partition_change(topic_partition, state, state.isr),)
             if decided.leader != NO_BROKER
         }
         return replace(after, topic_partitions={**self.topic_partitions, **led})
@@ -213,6 +214,7 @@ class Controller:
                 after._may_lead,
                 elr=self.elr,
                 unclean_shutdown=unclean_shutdown,
+                min_isr=elections.effective_min_isr(self.topic_partitions, topic_partition),
                 bugs=self.bugs,
             )
             for topic_partition, state in self.topic_partitions.items()
@@ -236,8 +238,13 @@ class Controller:
         state = self.brokers.get(broker_id)
         return state is not None and not state.fenced
 
-    def _partition_change(self, state: PartitionState, isr: tuple[BrokerId, ...]) -> PartitionState:
-        return elections.partition_change(state, isr, self._may_lead, elr=self.elr, bugs=self.bugs)
+    def _partition_change(
+        self, place: TopicPartition, state: PartitionState, isr: tuple[BrokerId, ...]
+    ) -> PartitionState:
+        min_isr = elections.effective_min_isr(self.topic_partitions, place)
+        return elections.partition_change(
+            state, isr, self._may_lead, elr=self.elr, min_isr=min_isr, bugs=self.bugs
+        )
 
     # ------------------------------------------------------------ topic partitions
 
@@ -251,12 +258,17 @@ class Controller:
         isr = tuple(broker for broker in state.replicas if broker in members)
         if isr == state.isr and request.recovering == state.recovering:
             return self, AlteredPartition(topic_partition=topic_partition, state=state)
-        altered = replace(self._partition_change(state, isr), recovering=request.recovering)
+        changed = self._partition_change(topic_partition, state, isr)
+        altered = replace(changed, recovering=request.recovering)
         after = replace(
             self,
             version=self.version + 1,
             topic_partitions={**self.topic_partitions, topic_partition: altered},
         )
+        if altered.leader != request.broker_id:
+            # The change completes a reassignment that removes the leader.
+            elected = ErrorCode.NEW_LEADER_ELECTED
+            return after, AlteredPartition(topic_partition=topic_partition, error=elected)
         return after, AlteredPartition(topic_partition=topic_partition, state=altered)
 
     def _alter_error(self, request: AlterPartition, state: PartitionState | None) -> ErrorCode:
@@ -303,7 +315,7 @@ class Controller:
             elr=self.elr,
             bugs=self.bugs,
         )
-        changes, answer = topics.HANDLERS[type(request)](cluster, request)
+        changes, answer = _HANDLERS[type(request)](cluster, request)
         if not changes:
             return self, answer
         changed = {**self.topic_partitions, **changes}

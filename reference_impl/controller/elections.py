@@ -18,23 +18,28 @@ records below it. A replica leaves the ELR after an unclean shutdown. The ELR be
 ISR is large enough again. Without the ELR feature the last member never leaves the ISR, and may
 become leader although it lost the end of its log.
 
-Source: KIP-966 as shipped in Kafka 4.0 and 4.1, KAFKA-18635, KAFKA-19522; docs/kafka-rules.md B2 to
-B6.
-Simplified: no reassignment, no preferred leader, no balanced recovery.
+Every change also completes the reassignment in progress, if it can complete (module `assignments`).
+A change that removes a replica begins a leader epoch. As in Kafka 4.3 two rules lack a condition: a
+broker that is no replica any more stays in the ELR, and min.insync.replicas is limited by the
+number of replicas of partition 0 (docs/findings: stale-elr-member, min-isr-of-partition-0).
+
+Source: KIP-966 as shipped in Kafka 4.0 and 4.1, KIP-455, KAFKA-18635, KAFKA-19522;
+PartitionChangeBuilder.build; docs/kafka-rules.md B2 to B6.
+Simplified: no preferred leader, no balanced recovery.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from model.vocabulary import BrokerId, LeaderEpoch, PartitionEpoch
+from model.vocabulary import BrokerId, LeaderEpoch, PartitionEpoch, TopicPartition
+from reference_impl.controller.assignments import Assignment, Members, assigned, completed, kept
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
 from reference_impl.protocol.controller import PartitionState
 from reference_impl.protocol.messages import NO_BROKER
 
-Members = tuple[BrokerId, ...]
 Alive = Callable[[BrokerId], bool]
 
 
@@ -52,6 +57,7 @@ def partition_change(
     alive: Alive,
     *,
     elr: bool,
+    min_isr: int | None = None,
     unclean_shutdown: Members = (),
     bugs: Bugs = NO_BUGS,
 ) -> PartitionState:
@@ -59,16 +65,75 @@ def partition_change(
     chooses.
 
     The partition epoch increases. The election may keep the present leader, or choose none.
-    The brokers in `unclean_shutdown` leave the ELR, because they may have lost records.
+    The brokers in `unclean_shutdown` leave the ELR, because they may have lost records. `min_isr`
+    is the effective min.insync.replicas; by default that of a topic with this partition alone.
     """
-    eligible = _eligible(state, isr, unclean_shutdown) if elr else ()
-    elected = _elected(state, isr, eligible, alive, bugs)
-    is_new = elected.leader != state.leader
+    return _changed(
+        state,
+        kept(state, isr),
+        alive,
+        elr=elr,
+        min_isr=_own_min_isr(state) if min_isr is None else min_isr,
+        unclean_shutdown=unclean_shutdown,
+        allows_unclean=state.unclean_leader_election,
+        bugs=bugs,
+    )
+
+
+def reassigned_partition(
+    state: PartitionState,
+    assignment: Assignment,
+    alive: Alive,
+    *,
+    elr: bool,
+    min_isr: int,
+    allows_unclean: bool = False,
+) -> PartitionState:
+    """Returns the partition's registration with other replicas; the same one if nothing changes."""
+    after = _changed(
+        state, assignment, alive, elr=elr, min_isr=min_isr, allows_unclean=allows_unclean
+    )
+    is_same = replace(after, partition_epoch=state.partition_epoch) == state
+    return state if is_same else after
+
+
+def effective_min_isr(
+    states: Mapping[TopicPartition, PartitionState], place: TopicPartition
+) -> int:
+    """Returns the minimal size of the ISR that the controller uses for the ELR of a partition.
+
+    As in Kafka, the number of replicas of partition 0 limits it, whichever partition changes.
+    Kafka: ReplicationControlManager.getTopicEffectiveMinIsr.
+    """
+    state = states[place]
+    first = states.get(TopicPartition(place.topic, 0), state)
+    return min(state.min_insync_replicas, len(first.replicas))
+
+
+def _own_min_isr(state: PartitionState) -> int:
+    return min(state.min_insync_replicas, len(state.replicas))
+
+
+def _changed(
+    state: PartitionState,
+    assignment: Assignment,
+    alive: Alive,
+    *,
+    elr: bool,
+    min_isr: int,
+    allows_unclean: bool,
+    unclean_shutdown: Members = (),
+    bugs: Bugs = NO_BUGS,
+) -> PartitionState:
+    after = assigned(state, completed(assignment))
+    eligible = _eligible(state, after.isr, min_isr, unclean_shutdown) if elr else ()
+    elected = _elected(after, eligible, alive, bugs, allows_unclean=allows_unclean)
+    is_new = elected.leader != state.leader or not set(state.replicas) <= set(after.replicas)
     last_known = NO_BROKER
     if elr and elected.leader == NO_BROKER:
         last_known = state.last_known_leader if state.leader == NO_BROKER else state.leader
     return replace(
-        state,
+        after,
         isr=elected.isr,
         elr=() if elected.is_unclean else tuple(b for b in eligible if b != elected.leader),
         last_known_leader=last_known,
@@ -86,6 +151,7 @@ def change_without(
     *,
     elr: bool,
     unclean_shutdown: bool,
+    min_isr: int | None = None,
     bugs: Bugs = NO_BUGS,
 ) -> PartitionState:
     """Returns the partition's registration after `broker` has left the ISR, with a new leader if
@@ -98,7 +164,9 @@ def change_without(
     if not isr and not elr:
         isr = state.isr
     lost = (broker,) if unclean_shutdown else ()
-    return partition_change(state, isr, alive, elr=elr, unclean_shutdown=lost, bugs=bugs)
+    return partition_change(
+        state, isr, alive, elr=elr, min_isr=min_isr, unclean_shutdown=lost, bugs=bugs
+    )
 
 
 def with_leader(
@@ -123,28 +191,32 @@ def with_leader(
     return None
 
 
-def _eligible(state: PartitionState, isr: Members, unclean_shutdown: Members) -> Members:
-    if len(isr) >= min(state.min_insync_replicas, len(state.replicas)):
+def _eligible(
+    state: PartitionState, isr: Members, min_isr: int, unclean_shutdown: Members
+) -> Members:
+    """Returns the ELR, in the order of the ids; Kafka: maybePopulateTargetElr."""
+    if len(isr) >= min_isr:
         return ()
-    candidates = {*state.elr, *state.isr} - {*isr, *unclean_shutdown}
-    return tuple(broker for broker in state.replicas if broker in candidates)
+    return tuple(sorted({*state.elr, *state.isr} - {*isr, *unclean_shutdown}))
 
 
 def _elected(
-    state: PartitionState, isr: Members, eligible: Members, alive: Alive, bugs: Bugs
+    state: PartitionState, eligible: Members, alive: Alive, bugs: Bugs, *, allows_unclean: bool
 ) -> Elected:
+    isr = state.isr
     if state.leader in isr and alive(state.leader):
         return Elected(state.leader, isr)
     for leader in filter(alive, isr):
         return Elected(leader, isr)
     if not isr:
-        for leader in filter(alive, eligible):
+        candidates = (broker for broker in state.replicas if broker in eligible)
+        for leader in filter(alive, candidates):
             return Elected(leader, (leader,))
         last = state.last_known_leader
-        may_lead = alive(last) or (Bug.DEAD_LEADER_RETURNS in bugs and last != NO_BROKER)
-        if not eligible and may_lead:
+        is_assigned = last in state.replicas
+        if not eligible and is_assigned and (alive(last) or Bug.DEAD_LEADER_RETURNS in bugs):
             return Elected(last, (last,), is_unclean=True)
-    if state.unclean_leader_election:
+    if allows_unclean:
         for leader in filter(alive, state.replicas):
             return Elected(leader, (leader,), is_unclean=True)
     return Elected(NO_BROKER, isr)

@@ -89,7 +89,7 @@ def create_topic(cluster: ClusterState, request: CreateTopic) -> tuple[States, C
     is_assigned = bool(request.assignments)
     others = {place.topic for place in cluster.states}
     colliding = min((other for other in others if collide(name, other)), default="")
-    refused = _first(
+    refused = first_reason(
         (name in others, ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists."),
         (
             bool(colliding),
@@ -144,7 +144,7 @@ def delete_topic(cluster: ClusterState, request: DeleteTopic) -> tuple[Changes, 
     if request.incarnation is not None and request.incarnation not in found:
         unknown_id = "This server does not host this topic ID."
         return {}, DeletedTopic(error=ErrorCode.UNKNOWN_TOPIC_ID, message=unknown_id)
-    refused = _first(_unknown(request.topic, known))
+    refused = first_reason(_unknown(request.topic, known))
     if refused is not None:
         return {}, DeletedTopic(error=refused[0], message=refused[1])
     return dict.fromkeys(known), DeletedTopic()
@@ -157,7 +157,7 @@ def create_partitions(
     name, count = request.topic, request.topic_partitions
     known = cluster.of_topic(name)
     replicas = max((len(state.replicas) for state in known.values()), default=0)
-    refused = _first(
+    refused = first_reason(
         _unknown(name, known),
         (
             name in INTERNAL_TOPICS,
@@ -184,6 +184,8 @@ def create_partitions(
         elr=(),
         last_known_leader=NO_BROKER,
         recovering=False,
+        adding=(),
+        removing=(),
     )
     if request.assignments is not None:
         changes = _assigned(cluster, name, len(known), request.assignments, like)
@@ -197,13 +199,13 @@ def alter_configs(cluster: ClusterState, request: AlterConfigs) -> tuple[States,
     If the request contains no setting, no registration is returned.
     """
     known = cluster.of_topic(request.topic)
-    refused = _first(_unknown(request.topic, known))
+    refused = first_reason(_unknown(request.topic, known))
     if refused is not None:
         return {}, AlteredConfigs(error=refused[0], message=refused[1])
     settings = {name: value for name in _SETTINGS if (value := getattr(request, name)) is not None}
     return {
-        place: _reconfigured(cluster, state, settings, request.deleted)
-        for place, state in known.items()
+        place: _reconfigured(cluster, place, settings, request.deleted)
+        for place in known
         if settings and not request.validate_only
     }, AlteredConfigs()
 
@@ -225,7 +227,12 @@ def hold_election(cluster: ClusterState, request: HoldElection) -> tuple[States,
     if request.is_unclean:
         allowed = replace(state, unclean_leader_election=True)
         elected = elections.partition_change(
-            allowed, state.isr, cluster.alive.__contains__, elr=cluster.elr, bugs=cluster.bugs
+            allowed,
+            state.isr,
+            cluster.alive.__contains__,
+            elr=cluster.elr,
+            min_isr=elections.effective_min_isr(cluster.states, place),
+            bugs=cluster.bugs,
         )
         if elected.leader == NO_BROKER:
             return {}, HeldElection(error=ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE)
@@ -253,10 +260,11 @@ HANDLERS: Final[Mapping[type, Callable[[ClusterState, Any], tuple[Changes, Any]]
 
 def _reconfigured(
     cluster: ClusterState,
-    state: PartitionState,
+    place: TopicPartition,
     settings: Mapping[str, Any],
     deleted: frozenset[str],
 ) -> PartitionState:
+    state = cluster.states[place]
     log = {name: value for name, value in settings.items() if name in _OF_LOG}
     rest = {name: value for name, value in settings.items() if name not in _OF_LOG}
     configured = (state.configured | settings.keys()) - deleted
@@ -269,7 +277,12 @@ def _reconfigured(
     if after.leader != NO_BROKER or not settings.get("unclean_leader_election"):
         return after
     decided = elections.partition_change(
-        after, after.isr, cluster.alive.__contains__, elr=cluster.elr, bugs=cluster.bugs
+        after,
+        after.isr,
+        cluster.alive.__contains__,
+        elr=cluster.elr,
+        min_isr=elections.effective_min_isr({**cluster.states, place: after}, place),
+        bugs=cluster.bugs,
     )
     return after if decided.leader == NO_BROKER else decided
 
@@ -361,5 +374,5 @@ def _too_few_brokers(replicas: int, alive: int) -> Reason:
     return not 1 <= replicas <= alive, ErrorCode.INVALID_REPLICATION_FACTOR, why
 
 
-def _first(*reasons: Reason) -> tuple[ErrorCode, str] | None:
+def first_reason(*reasons: Reason) -> tuple[ErrorCode, str] | None:
     return next(((error, why) for applies, error, why in reasons if applies), None)

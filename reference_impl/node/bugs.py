@@ -25,6 +25,7 @@ class Bug(Enum):
     DELETION_ANSWERED_ALONE = "deletion-answered-alone"
     MARK_LEFT_BEHIND = "mark-left-behind"
     DEAD_LEADER_RETURNS = "dead-leader-returns"
+    ADDED_REPLICA_COUNTS = "added-replica-counts"
     UNCLEAN_SHUTDOWN_UNNOTICED = "unclean-shutdown-unnoticed"
     TRUNCATE_TO_HIGH_WATERMARK = "truncate-to-high-watermark"
     ACK_BEFORE_REPLICATION = "ack-before-replication"

@@ -101,6 +101,14 @@ SEEDED_BUGS: Final = (
         source="KAFKA-19522",
     ),
     SeededBug(
+        bug=Bug.ADDED_REPLICA_COUNTS,
+        changes="The controller puts an added replica into the ISR before it has fetched a record, "
+        "so a reassignment completes at once.",
+        breaks=("committed_survives", "lost-write"),
+        caught_by=("suite replication", "transcripts of reassignments"),
+        source="KIP-455",
+    ),
+    SeededBug(
         bug=Bug.UNCLEAN_SHUTDOWN_UNNOTICED,
         changes="A broker stays in the ELR after an unclean shutdown, although the end of its logs "
         "may be lost.",

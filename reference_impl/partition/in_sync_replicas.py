@@ -6,7 +6,7 @@ never passes the end of a replica that may be in the controller's ISR.
 
 Source: KIP-497 (AlterPartition), KIP-903 (broker epochs), KIP-966 (the high watermark does not
 advance below min.insync.replicas), KAFKA-7128, KAFKA-13091; docs/kafka-rules.md A4 to A7.
-Simplified: no reassignment and no controlled shutdown; a leader that is elected again forgets the
+Simplified: no controlled shutdown; a leader that is elected again forgets the
 end offsets of its followers, whereas Kafka keeps them.
 """
 
@@ -218,7 +218,12 @@ class InSyncReplicas:
         """Applies a newer partition registration and ends the proposal; ignores any other."""
         if state.partition_epoch <= self.state.partition_epoch:
             return self
-        return replace(self, state=state, proposal=None, proposal_correlation=None)
+        remotes = self.remotes
+        if state.replicas != self.state.replicas:
+            me = self.state.leader
+            others = (broker for broker in state.replicas if broker != me)
+            remotes = {broker: self.remotes.get(broker, RemoteReplica()) for broker in others}
+        return replace(self, state=state, remotes=remotes, proposal=None, proposal_correlation=None)
 
     def with_metadata(self, state: PartitionState) -> InSyncReplicas:
         """Applies newer metadata of the partition; returns the new state of the ISR.

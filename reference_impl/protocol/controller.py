@@ -4,7 +4,7 @@
     leader -> controller            AlterPartition
     control port -> controller      ElectLeader
     client -> broker -> controller  CreateTopic, DeleteTopic, CreatePartitions, AlterConfigs,
-                                    HoldElection
+                                    HoldElection; and those of `reassignment`
     controller -> brokers           UpdateMetadata: the whole image, after each change
     client -> broker                Metadata: the image that the broker has applied
 
@@ -26,6 +26,12 @@ from model.vocabulary import (
     TopicPartition,
 )
 from reference_impl.protocol.messages import NO_BROKER, UNKNOWN_BROKER_EPOCH, ErrorCode
+from reference_impl.protocol.reassignment import (
+    AlteredReassignment,
+    AlterReassignment,
+    ListedReassignments,
+    ListReassignments,
+)
 from reference_impl.protocol.topic_config import DEFAULT_LOG_CONFIG, CleanupPolicy, LogConfig
 
 
@@ -37,7 +43,7 @@ class PartitionState:
     change of the leader, also to no leader, increments the leader epoch.
     """
 
-    replicas: tuple[BrokerId, ...]  # in order of preference
+    replicas: tuple[BrokerId, ...]  # in order of preference; also those of `adding`
     isr: tuple[BrokerId, ...]  # in order of `replicas`
     leader: BrokerId  # NO_BROKER while the partition has no leader
     leader_epoch: LeaderEpoch
@@ -50,6 +56,13 @@ class PartitionState:
     log_config: LogConfig = DEFAULT_LOG_CONFIG
     configured: frozenset[str] = frozenset()  # the settings that the topic has itself
     incarnation: int = 0  # how often a topic of this name was deleted before
+    adding: tuple[BrokerId, ...] = ()  # by the reassignment in progress
+    removing: tuple[BrokerId, ...] = ()
+
+    @property
+    def is_reassigned(self) -> bool:
+        """True if a reassignment is in progress."""
+        return bool(self.adding or self.removing)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -296,9 +309,23 @@ class AlteredPartition:
     state: PartitionState | None = None
 
 
-AdministrationRequest = CreateTopic | DeleteTopic | CreatePartitions | AlterConfigs | HoldElection
+AdministrationRequest = (
+    CreateTopic
+    | DeleteTopic
+    | CreatePartitions
+    | AlterConfigs
+    | HoldElection
+    | AlterReassignment
+    | ListReassignments
+)
 AdministrationResponse = (
-    CreatedTopic | DeletedTopic | CreatedPartitions | AlteredConfigs | HeldElection
+    CreatedTopic
+    | DeletedTopic
+    | CreatedPartitions
+    | AlteredConfigs
+    | HeldElection
+    | AlteredReassignment
+    | ListedReassignments
 )
 ControllerRequest = (
     Metadata

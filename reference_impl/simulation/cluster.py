@@ -208,6 +208,10 @@ class Cluster(Machines):
         """Returns the ISR of the topic partition according to the controller."""
         return self._controller().topic_partitions[topic_partition].isr
 
+    def replicas(self, topic_partition: TopicPartition = TOPIC_PARTITION) -> tuple[BrokerId, ...]:
+        """Returns the replicas, also those that a reassignment in progress adds or removes."""
+        return self._controller().topic_partitions[topic_partition].replicas
+
     def log(
         self, broker: BrokerId, topic_partition: TopicPartition = TOPIC_PARTITION
     ) -> PartitionLog:
@@ -242,6 +246,17 @@ class Cluster(Machines):
         return all(
             isinstance(node := self._nodes.get(NodeId(state.leader)), Broker) and node.leads(place)
             for place, state in self._controller().topic_partitions.items()
+        )
+
+    def all_moved(self) -> bool:
+        """Returns True if no running broker has a replica that was moved to another broker."""
+        states = self._controller().topic_partitions
+        return all(
+            place in states and broker in states[place].replicas
+            for broker in self.broker_ids
+            for node in (self._nodes.get(NodeId(broker)),)
+            if isinstance(node, Broker)
+            for place in node.replicas
         )
 
     def all_in_sync(self, core: Iterable[BrokerId] | None = None) -> bool:
@@ -296,9 +311,10 @@ class Cluster(Machines):
     ) -> None:
         """Ends all faults and waits for recovery; raises NoProgress after `within_ms`.
 
-        The cluster has recovered when all replicas are in sync, every producer has a result for
-        each send, and the given programs have finished. If `core` is given, only its brokers are
-        started and must recover; the other brokers stay down.
+        The cluster has recovered when all replicas are in sync, those that moved to other brokers
+        are deleted, every producer has a result for each send, and the given programs have
+        finished. If `core` is given, only its brokers are started and must recover; the other
+        brokers stay down.
         """
         self._network.calm_down()
         self._armed.disarm()
@@ -310,6 +326,7 @@ class Cluster(Machines):
         self._until(
             lambda: (
                 self.is_led()
+                and self.all_moved()
                 and self.all_in_sync(core)
                 and self._idle()
                 and all(map(self.is_over, programs))

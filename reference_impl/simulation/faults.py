@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from model.vocabulary import BrokerId
+from model.vocabulary import BrokerId, TopicPartition
 from reference_impl.protocol.messages import NodeId
 
 
@@ -55,6 +55,14 @@ class Restart:
     """Starts a broker that is down."""
 
     broker: BrokerId
+
+
+@dataclass(frozen=True, slots=True)
+class Reassign:
+    """Moves the topic partition to these replicas; None cancels the reassignment in progress."""
+
+    topic_partition: TopicPartition
+    replicas: tuple[BrokerId, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,19 +145,8 @@ class On:
     does: Lose | Hold | Die = Lose()
 
 
-Fault = (
-    Crash
-    | ShutDown
-    | PowerLoss
-    | ReplaceDisk
-    | Restart
-    | Isolate
-    | Split
-    | OneWaySplit
-    | Heal
-    | DropResponses
-    | On
-)
+OfLinks = Isolate | Split | OneWaySplit | Heal | DropResponses
+Fault = Crash | ShutDown | PowerLoss | ReplaceDisk | Restart | Reassign | OfLinks | On
 
 
 @dataclass(frozen=True, slots=True)

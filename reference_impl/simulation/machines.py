@@ -11,12 +11,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from model.vocabulary import BrokerEpoch, BrokerId
+from model.vocabulary import BrokerEpoch, BrokerId, TopicPartition
 from reference_impl.broker.broker import Broker, BrokerConfig, Disk
-from reference_impl.node.step import Timer, TimerFired, TimerKind
-from reference_impl.protocol.messages import CONTROLLER, UNKNOWN_BROKER_EPOCH, NodeId
+from reference_impl.node.step import RequestReceived, Timer, TimerFired, TimerKind
+from reference_impl.protocol.messages import (
+    CONTROLLER,
+    FIRST_CLIENT,
+    UNKNOWN_BROKER_EPOCH,
+    NodeId,
+)
+from reference_impl.protocol.reassignment import AlterReassignment
 from reference_impl.simulation import disks, faults
-from reference_impl.simulation.faults import Crash, Die, Fault, On, PowerLoss
+from reference_impl.simulation.faults import Crash, Die, Fault, OfLinks, On, PowerLoss
 from reference_impl.simulation.network import Conditions, Link
 from reference_impl.simulation.world import World
 
@@ -54,6 +60,16 @@ class Machines(World):
                 self.replace_disk(broker)
             case faults.Restart(broker):
                 self.restart(broker)
+            case faults.Reassign(topic_partition, replicas):
+                self.reassign(topic_partition, replicas)
+            case faults.On():
+                self._armed.arm(fault)
+            case _:
+                self._apply_to_links(fault)
+        self.trace.add(self.now_ms, CONTROLLER, fault, None)
+
+    def _apply_to_links(self, fault: OfLinks) -> None:
+        match fault:
             case faults.Isolate(broker):
                 self.isolate(broker)
             case faults.Split(one, other):
@@ -64,9 +80,6 @@ class Machines(World):
                 self.heal()
             case faults.DropResponses(client, count):
                 self.drop_responses(client, count)
-            case faults.On():
-                self._armed.arm(fault)
-        self.trace.add(self.now_ms, CONTROLLER, fault, None)
 
     def crash(self, broker: BrokerId) -> None:
         """Kills the process of the broker.
@@ -109,6 +122,13 @@ class Machines(World):
     def restart(self, broker: BrokerId) -> None:
         if NodeId(broker) not in self._nodes:
             self._start(broker, self._disks[broker])
+
+    def reassign(
+        self, topic_partition: TopicPartition, replicas: tuple[BrokerId, ...] | None
+    ) -> None:
+        """Requests a reassignment from the controller, or cancels it; it may refuse."""
+        request = AlterReassignment(topic_partition=topic_partition, replicas=replicas)
+        self._deliver_now(CONTROLLER, RequestReceived(FIRST_CLIENT, 0, request))
 
     def _die(self, node: NodeId, fault: On) -> None:
         assert isinstance(fault.does, Die)

@@ -1,4 +1,4 @@
-"""Carries out the faults of a served cluster: crashes, pauses, splits, elections, and the clock.
+"""Carries out the faults of a served cluster: crashes, pauses, splits, elections, moves, the clock.
 
 The control port awaits a fault without a condition: the call returns when the fault has happened,
 or raises BadFault. A fault that a request triggers happens in parallel to the request; a broker
@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol
 from model.vocabulary import BrokerId, TopicPartition
 from reference_impl.protocol.controller import ElectedLeader, ElectLeader
 from reference_impl.protocol.messages import CONTROLLER, ErrorCode, NodeId
+from reference_impl.protocol.reassignment import AlteredReassignment, AlterReassignment
 from reference_impl.wire.faults.rule import (
     CONTROLLER_NAME,
     AdvanceClock,
@@ -24,6 +25,7 @@ from reference_impl.wire.faults.rule import (
     Node,
     OfCluster,
     Pause,
+    Reassign,
     Resume,
     Rule,
     Split,
@@ -134,6 +136,18 @@ async def _elect(cluster: Faulty, fault: Elect) -> None:
     await cluster.host.spread(SPREADS_WITHIN_S)
 
 
+async def _reassign(cluster: Faulty, fault: Reassign) -> None:
+    place = TopicPartition(fault.topic, fault.partition)
+    request = AlterReassignment(topic_partition=place, replicas=fault.replicas)
+    response = await cluster.host.call(BrokerId(CONTROLLER), request)
+    assert isinstance(response, AlteredReassignment)
+    if response.error is not ErrorCode.NONE:
+        unknown = response.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        why = response.message or response.error.name
+        raise BadFault("partition" if unknown else "replicas", why)
+    await cluster.host.spread(SPREADS_WITHIN_S)
+
+
 async def _advance(cluster: Faulty, fault: AdvanceClock) -> None:
     await cluster.host.advance(fault.ms)
 
@@ -157,5 +171,6 @@ _ACTIONS: Final[Mapping[type[OfCluster], Callable[[Faulty, Any], Awaitable[None]
     Split: _split,
     Heal: _heal,
     Elect: _elect,
+    Reassign: _reassign,
     AdvanceClock: _advance,
 }

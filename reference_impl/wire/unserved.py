@@ -18,7 +18,6 @@ _TELEMETRY: Final = "Kafka does not list it either without a plug-in that receiv
 _SHARE: Final = "Share groups (KIP-932) are switched off."
 _STREAMS: Final = "Streams groups (KIP-1071) are switched off."
 _VOTERS: Final = "There is one controller, and no quorum to change."
-_REASSIGNMENT: Final = "Replicas are not reassigned yet."
 
 UNSERVED: Final[Mapping[Api, str]] = {
     Api.SASL_HANDSHAKE: _SECURITY,
@@ -27,8 +26,6 @@ UNSERVED: Final[Mapping[Api, str]] = {
     Api.DESCRIBE_USER_SCRAM_CREDENTIALS: _SECURITY,
     Api.ALTER_USER_SCRAM_CREDENTIALS: _SECURITY,
     Api.ALTER_REPLICA_LOG_DIRS: "A broker has one log directory.",
-    Api.ALTER_PARTITION_REASSIGNMENTS: _REASSIGNMENT,
-    Api.LIST_PARTITION_REASSIGNMENTS: _REASSIGNMENT,
     Api.ALTER_CLIENT_QUOTAS: "There are no quotas.",
     Api.UPDATE_FEATURES: "The features of the cluster never change.",
     Api.UNREGISTER_BROKER: "The brokers of the cluster never change.",

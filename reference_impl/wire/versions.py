@@ -65,6 +65,8 @@ VERSIONS: Final = {
     Api.DELETE_GROUPS: Versions(0, 2, 0),
     Api.ELECT_LEADERS: Versions(0, 2, 0),
     Api.INCREMENTAL_ALTER_CONFIGS: Versions(0, 1, 0),
+    Api.ALTER_PARTITION_REASSIGNMENTS: Versions(0, 1, 0),
+    Api.LIST_PARTITION_REASSIGNMENTS: Versions(0, 0, 0),
     Api.OFFSET_DELETE: Versions(0, 0, 0),
     Api.DESCRIBE_CLIENT_QUOTAS: Versions(0, 1, 0),
     Api.DESCRIBE_QUORUM: Versions(0, 2, 0),

@@ -15,6 +15,7 @@ from checkers.conform.families.group_administration import group_administration
 from checkers.conform.families.inspection import inspection
 from checkers.conform.families.metadata import metadata
 from checkers.conform.families.reads import deletions, fetches, offsets
+from checkers.conform.families.reassignments import reassignments
 from checkers.conform.families.switched_off import switched_off
 from checkers.conform.families.topics import topics
 from checkers.conform.families.transactions import transactions
@@ -51,6 +52,7 @@ FAMILIES: Final[Mapping[str, Family]] = {
     "inspection": Family(
         1, "producers, markers, transactions, log sizes, the quorum, elections", inspection
     ),
+    "reassignments": Family(1, "replicas that move to other brokers", reassignments),
 }
 
 

@@ -31,6 +31,7 @@ class Power(StrEnum):
     KILL = "kill brokers and start them again"
     PAUSE = "pause brokers"
     ADMINISTER = "reassign replicas, elect preferred leaders and configure topics"
+    REASSIGN = "begin and cancel reassignments during other faults"
     WIPE = "start a broker with an empty disk"
     LOSE_POWER = "lose what was written and not flushed"
     CUT = "cut links between brokers"

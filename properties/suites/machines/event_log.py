@@ -68,8 +68,10 @@ class EventLog:
                 case faults.ReplaceDisk(broker):
                     failed.add(broker)
                     yield f"broker {broker} dies and loses its disk"
-                case faults.On() as armed:
-                    yield _armed(armed)
+                case faults.On() | faults.Reassign() as fault:
+                    yield (
+                        _reassigned(fault) if isinstance(fault, faults.Reassign) else _armed(fault)
+                    )
                 case "kill":
                     killed.append(traced.node)
                 case str() as event if event.startswith("send "):
@@ -231,6 +233,12 @@ def _election(
         return f"{place} has no leader"
     verb = "leads" if is_first else "is elected leader of"
     return f"broker {leader} {verb} {place} in leader epoch {epoch}"
+
+
+def _reassigned(fault: faults.Reassign) -> str:
+    if fault.replicas is None:
+        return f"the reassignment of {fault.topic_partition} is cancelled"
+    return f"{fault.topic_partition} is reassigned to {', '.join(map(str, fault.replicas))}"
 
 
 def _armed(fault: faults.On) -> str:

@@ -14,13 +14,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from model.histories import Send
+from model.vocabulary import BrokerId
 from properties.claims.replication import ALWAYS, SOMETIMES, Published
-from properties.suites.machines.driven import SIMULATED, OpensCluster, Power
+from properties.suites.machines.driven import SIMULATED, TOPIC_PARTITION, OpensCluster, Power
 from properties.suites.machines.judged import Tally
 from properties.suites.machines.leader_faults import LeaderFaultsMachine
 from properties.suites.replication.settings import SETTINGS, Setting
 from reference_impl.node.bugs import NO_BUGS, Bugs
-from reference_impl.simulation.faults import Crash
+from reference_impl.simulation.cluster import Cluster
+from reference_impl.simulation.faults import Crash, Reassign
 from reference_impl.simulation.producer import PROCESSES_PER_CLIENT
 
 
@@ -40,7 +42,11 @@ class ReplicationMachine(LeaderFaultsMachine):
         **LeaderFaultsMachine.NEEDS,
         "send_and_crash_leader": Power.KILL,
         "lose_responses_and_restart": Power.KILL,
+        "reassign": Power.REASSIGN,
+        "move_and_crash": Power.REASSIGN,
+        "cancel_reassignment": Power.REASSIGN,
     }
+    SETTING_NEEDS: ClassVar[Mapping[str, Power]] = {"reassigned": Power.REASSIGN}
 
     def __init__(
         self,
@@ -118,6 +124,40 @@ class ReplicationMachine(LeaderFaultsMachine):
 
     def restarts_brokers(self) -> bool:
         return self._setting.restarts_brokers
+
+    # ------------------------------------------------------------ reassignments
+
+    @precondition(lambda self: self.reassigns())
+    @rule(broker=st.integers(0, 2))
+    def reassign(self, broker: int) -> None:
+        """Removes the broker's replica, or adds one; at least one other replica stays."""
+        self._reassign(self.broker(broker))
+
+    @precondition(lambda self: self.reassigns())
+    @rule(broker=st.integers(0, 2), count=st.integers(1, 2))
+    def move_and_crash(self, broker: int, count: int) -> None:
+        """Sends values; the broker's replica comes or goes, and soon after the leader crashes."""
+        self.send_and_await(count)
+        self._reassign(self.broker(broker))
+        self.cluster.run_for(20)
+        self.fail(Crash(self.cluster.leader()))
+
+    @precondition(lambda self: self.reassigns())
+    @rule()
+    def cancel_reassignment(self) -> None:
+        """Cancels the reassignment in progress; changes nothing without one."""
+        self.cluster.apply(Reassign(TOPIC_PARTITION, None))
+
+    def reassigns(self) -> bool:
+        return self._setting.reassigns
+
+    def _reassign(self, broker: BrokerId) -> None:
+        assert isinstance(self.cluster, Cluster), "replicas of this cluster do not move"
+        replicas = self.cluster.replicas()
+        others = tuple(replica for replica in replicas if replica != broker)
+        if others:
+            target = others if broker in replicas else (broker, *others)
+            self.cluster.apply(Reassign(TOPIC_PARTITION, target))
 
     # ------------------------------------------------------------ the end
 

@@ -26,6 +26,7 @@ class Setting:
     unclean_leader_election: bool = False
     loses_power: bool = False  # machines lose power, and with it what they had not flushed
     restarts_brokers: bool = False  # all brokers may restart at the same moment
+    reassigns: bool = False  # replicas move to other brokers
     failures: int = 3  # brokers that may be down or out of sync at the same time
 
 
@@ -46,6 +47,14 @@ SETTINGS: Final = {
         producer=ProducerConfig(takes_new_epoch=True, max_in_flight=1),
         session_lasts=True,
         restarts_brokers=True,
+    ),
+    # With min.insync.replicas=2 records may be lost: docs/findings/stale-elr-member.md.
+    "reassigned": Setting(
+        condition="as idempotent, min.insync.replicas=1; replicas are reassigned",
+        producer=ProducerConfig(),
+        min_insync_replicas=1,
+        session_lasts=True,
+        reassigns=True,
     ),
     # A leader that was cut off does not learn that it was replaced, and still answers requests:
     # Kafka has no lease that would stop it. Such a response is not a read at the leader.

@@ -23,6 +23,7 @@ SUITE: Final = Suite(
         inside(
             "linearizable_offsets", "read at the leader", SETTINGS["read at the leader"].condition
         ),
+        inside("committed_survives", "reassigned", SETTINGS["reassigned"].condition),
         inside("ambiguous_send", "no retries", "a lost response and a lost request look alike"),
         inside("no_retry_loses", "no retries", "a request that never arrived is not sent again"),
         inside("retry_duplicates", "not idempotent", "the broker cannot recognize a retry"),
@@ -84,6 +85,12 @@ SUITE: Final = Suite(
             "new epoch",
             "a leader that restarted knows only the newest of two batches in flight",
             Bug.SNAPSHOT_KEEPS_NEWEST,
+        ),
+        outside(
+            "committed_survives",
+            "reassigned",
+            "an added replica is elected before it has a record",
+            Bug.ADDED_REPLICA_COUNTS,
         ),
         *(
             outside("linearizable_offsets", "read at the leader", because, bug)

@@ -17,6 +17,7 @@
     split          `brokers` lose every message from and to the other brokers and the controller
     heal           ends every split
     elect          `broker`, or the next replica in sync, becomes the leader of a partition
+    reassign       a partition moves to `replicas`; without them its reassignment is cancelled
     advance-clock  the clock of the cluster goes forward by `ms`
 
 With `applied` a rule acts after the request was applied, and before its response is sent. Without
@@ -135,6 +136,15 @@ class Elect:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Reassign:
+    """Begins a reassignment of a partition, or cancels the one in progress."""
+
+    topic: str
+    partition: int
+    replicas: tuple[BrokerId, ...] | None = None  # None: cancel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AdvanceClock:
     """Lets time pass for the cluster, not for its clients; at most an hour."""
 
@@ -146,7 +156,9 @@ class AdvanceClock:
 
 
 OfRequest = Drop | Disconnect | Delay | Error
-OfCluster = Crash | LosePower | Start | Pause | Resume | Split | Heal | Elect | AdvanceClock
+OfCluster = (
+    Crash | LosePower | Start | Pause | Resume | Split | Heal | Elect | Reassign | AdvanceClock
+)
 Fault = OfRequest | OfCluster
 
 FAULTS: Final[Mapping[str, type[Fault]]] = {
@@ -162,6 +174,7 @@ FAULTS: Final[Mapping[str, type[Fault]]] = {
     "split": Split,
     "heal": Heal,
     "elect": Elect,
+    "reassign": Reassign,
     "advance-clock": AdvanceClock,
 }
 NAMES: Final = {kind: name for name, kind in FAULTS.items()}

@@ -18,7 +18,11 @@ from checkers.conform.trial import Found
 from reference_impl.wire.versions import VERSIONS
 
 FOLDER = Path(__file__).parents[2] / "data" / "conform"
-FILES = ("apache-kafka-4.3.0.jsonl.gz", "apache-kafka-4.3.0-administration.jsonl.gz")
+FILES = (
+    "apache-kafka-4.3.0.jsonl.gz",
+    "apache-kafka-4.3.0-administration.jsonl.gz",
+    "apache-kafka-4.3.0-reassignments.jsonl.gz",
+)
 LEAST = 3_000
 WORKERS = 4 * (os.cpu_count() or 1)  # sequences mostly wait
 

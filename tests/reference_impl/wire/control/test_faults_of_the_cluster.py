@@ -167,3 +167,23 @@ def test_a_reset_ends_every_fault(control: Control) -> None:
     topic = control.topic("reset")
     assert sent(producer(control), topic, b"a") == [""]
     assert read(control, topic) == [b"a"]
+
+
+def test_a_partition_moves_to_other_brokers_and_a_wrong_move_is_refused(control: Control) -> None:
+    topic = control.topic("moved")
+    client = producer(control)
+    assert sent(client, topic, b"a") == [""]
+    control.fault(do="reassign", topic=topic, partition=0, replicas=[3, 2])
+    await_until(lambda: partition(control, topic)["replicas"] == [3, 2])
+    await_until(lambda: control.leader(topic) in {2, 3})
+    assert sent(client, topic, b"b") == [""]
+    assert read(control, topic) == [b"a", b"b"]
+    for wrong, at, why in (
+        ({}, "replicas", "No partition reassignment is in progress."),
+        ({"replicas": [1, 1]}, "replicas", "includes the broker 1 more than once."),
+        ({"partition": 7}, "partition", f"Unable to find partition {topic}:7."),
+    ):
+        fault = {"do": "reassign", "topic": topic, "partition": 0, **wrong}
+        status, answer = control.call("POST", "/faults", fault)
+        assert (status, answer["at"]) == (400, at)
+        assert why in answer["error"]

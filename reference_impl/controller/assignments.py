@@ -1,0 +1,84 @@
+"""The replicas of a topic partition while an administrator reassigns them.
+
+    replicas   [1 2]    a reassignment to [2 3] begins
+    replicas   [2 3 1]  adding [3], removing [1]: broker 3 fetches, and joins the ISR
+    replicas   [2 3]    the reassignment is complete
+
+A reassignment completes with the change that puts the last added replica into the ISR. At least one
+replica that stays must be in the ISR. If the reassignment lowers the number of replicas, all that
+stay must be in the ISR. A cancelled reassignment keeps the removed replicas and drops the added
+ones.
+
+Source: KIP-455; PartitionReassignmentReplicas, PartitionReassignmentRevert,
+PartitionChangeBuilder.completeReassignmentIfNeeded of Apache Kafka 4.3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from model.vocabulary import BrokerId
+from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
+from reference_impl.protocol.controller import PartitionState
+
+Members = tuple[BrokerId, ...]
+
+
+class Assignment(NamedTuple):
+    """The ISR and the replicas that a change of a partition shall have."""
+
+    isr: Members
+    replicas: Members
+    adding: Members = ()
+    removing: Members = ()
+
+
+def kept(state: PartitionState, isr: Members) -> Assignment:
+    """Returns the assignment that changes the ISR alone."""
+    return Assignment(isr, state.replicas, state.adding, state.removing)
+
+
+def reassigned(state: PartitionState, target: Members, bugs: Bugs = NO_BUGS) -> Assignment:
+    """Returns the assignment with which a reassignment to the target replicas begins.
+
+    Kafka: ReplicationControlManager.changePartitionReassignment. As there, a reassignment that adds
+    or removes no replica leaves the added or removed ones of the earlier reassignment in place.
+    """
+    removing = tuple(sorted(set(state.replicas) - set(target)))
+    adding = tuple(sorted(set(target) - set(state.replicas)))
+    isr = (*state.isr, *adding) if Bug.ADDED_REPLICA_COUNTS in bugs else state.isr
+    return Assignment(isr, (*target, *removing), adding or state.adding, removing or state.removing)
+
+
+def completed(wanted: Assignment) -> Assignment:
+    """Returns the assignment after the reassignment; the same one if it cannot complete yet."""
+    if not (wanted.adding or wanted.removing):
+        return wanted
+    isr = _without(wanted.isr, wanted.removing)
+    replicas = _without(wanted.replicas, wanted.removing)
+    is_smaller = len(wanted.adding) < len(wanted.removing)
+    awaited = (*wanted.adding, *(replicas if is_smaller else ()))
+    is_empty = bool(wanted.removing) and not (isr and replicas)
+    return wanted if is_empty or not set(awaited) <= set(isr) else Assignment(isr, replicas)
+
+
+def reverted(state: PartitionState) -> tuple[Assignment, bool]:
+    """Returns the assignment without the reassignment, and whether it needs an unclean election.
+
+    It needs one if only added replicas are in the ISR: then the first replica becomes its member.
+    """
+    replicas = _without(state.replicas, state.adding)
+    isr = _without(state.isr, state.adding)
+    return Assignment(isr or replicas[:1], replicas), not isr
+
+
+def assigned(state: PartitionState, assignment: Assignment) -> PartitionState:
+    """Returns the registration with these replicas; its ISR has the order of the replicas."""
+    isr, replicas, adding, removing = assignment
+    in_order = tuple(broker for broker in replicas if broker in isr)
+    return replace(state, isr=in_order, replicas=replicas, adding=adding, removing=removing)
+
+
+def _without(members: Members, others: Members) -> Members:
+    return tuple(broker for broker in members if broker not in others)

@@ -1,0 +1,62 @@
+"""The requests that reassign the replicas of topic partitions, and list the reassignments.
+
+    client -> broker -> controller  AlterReassignment, ListReassignments
+    control port -> controller      AlterReassignment
+
+Source: KIP-455, KIP-860; Kafka message schemas.
+Simplified: a request alters one topic partition.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from model.vocabulary import BrokerId, TopicPartition
+from reference_impl.protocol.messages import ErrorCode
+
+Replicas = tuple[BrokerId, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterReassignment:
+    """Request: move a topic partition to these replicas, the preferred leader first.
+
+    With `replicas` None the reassignment in progress is cancelled. A broker forwards the request to
+    the controller.
+    """
+
+    topic_partition: TopicPartition
+    replicas: Replicas | None
+    allows_factor_change: bool = True  # KIP-860
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlteredReassignment:
+    """Response: the reassignment has begun, ended or been cancelled, or the error."""
+
+    error: ErrorCode = ErrorCode.NONE
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListReassignments:
+    """Request: return the reassignments in progress, of these topic partitions or of all."""
+
+    topic_partitions: tuple[TopicPartition, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reassignment:
+    """A reassignment in progress: `replicas` has the added and the removed replicas too."""
+
+    topic_partition: TopicPartition
+    replicas: Replicas
+    adding: Replicas
+    removing: Replicas
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedReassignments:
+    """Response: the reassignments in progress, sorted; none if no replicas are moving."""
+
+    reassignments: tuple[Reassignment, ...] = ()
