@@ -18,6 +18,21 @@ PLACED: Final = ((0, [1, 2]), (1, [2, 3]))
 MOVES_WITHIN_MS: Final = 600
 TARGETS: Final = ([3, 2], [2, 1], [1, 2], [1, 3], [2, 3], [3, 1], [1], [2], [3], [1, 2, 3])
 
+Move = tuple[str, int, list[int] | None]  # topic, partition, target; None cancels
+REFUSED: Final[tuple[tuple[str, list[Move]], ...]] = (
+    ("cancel nothing", [(TOPIC, 0, None)]),
+    ("no replica", [(TOPIC, 0, [])]),
+    ("a broker twice", [(TOPIC, 0, [1, 1])]),
+    ("an unknown broker", [(TOPIC, 0, [1, 77])]),
+    ("an unknown broker twice", [(TOPIC, 0, [77, 77, 1])]),
+    ("a negative broker", [(TOPIC, 0, [-1])]),
+    ("no partition", [(TOPIC, 9, [1])]),
+    ("no topic", [(NOWHERE, 0, [1])]),
+    ("cancel no topic", [(NOWHERE, 0, None)]),
+    ("several", [(TOPIC, 1, None), (NOWHERE, 0, [1]), (TOPIC, 0, [])]),
+    ("nothing", []),
+)
+
 
 @dataclass(slots=True)
 class _Reassignments:
@@ -41,7 +56,7 @@ class _Reassignments:
         self.send(Api.CREATE_TOPICS, "create", body)
         self.describe()
 
-    def alter(self, note: str, *moves: tuple[str, int, Any], same_factor: bool = False) -> None:
+    def alter(self, note: str, *moves: Move, same_factor: bool = False) -> None:
         body = {
             "timeout": 10_000,
             "allow_replication_factor_change": not same_factor,
@@ -63,21 +78,7 @@ class _Reassignments:
         self.describe()
 
     def refuse(self) -> None:
-        note, moves = self.draw.one(
-            (
-                ("cancel nothing", [(TOPIC, 0, None)]),
-                ("no replica", [(TOPIC, 0, [])]),
-                ("a broker twice", [(TOPIC, 0, [1, 1])]),
-                ("an unknown broker", [(TOPIC, 0, [1, 77])]),
-                ("an unknown broker twice", [(TOPIC, 0, [77, 77, 1])]),
-                ("a negative broker", [(TOPIC, 0, [-1])]),
-                ("no partition", [(TOPIC, 9, [1])]),
-                ("no topic", [(NOWHERE, 0, [1])]),
-                ("cancel no topic", [(NOWHERE, 0, None)]),
-                ("several", [(TOPIC, 1, None), (NOWHERE, 0, [1]), (TOPIC, 0, [])]),
-                ("nothing", []),
-            )
-        )
+        note, moves = self.draw.one(REFUSED)
         self.alter(note, *moves)
 
     def list_all(self) -> None:
