@@ -71,6 +71,7 @@ NOT_DETECTED: Final[Mapping[Bug, str]] = {
     Bug.FAILED_FENCE_COUNTS: "in the spec a producer may take any larger epoch at any time",
     Bug.GUARD_OUTLIVES_MARKER: "in version 2 the epoch of the marker still fences the batch; "
     "version 1, which does not, is not mapped to the spec",
+    Bug.ADDED_REPLICA_COUNTS: "reassignments are no steps of the spec, with or without the bug",
     **dict.fromkeys((Bug.DEAD_LEADER_RETURNS, Bug.UNCLEAN_SHUTDOWN_UNNOTICED), _UNCLEAN),
     **dict.fromkeys(
         (

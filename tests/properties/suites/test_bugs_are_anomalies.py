@@ -12,7 +12,7 @@ from properties.anomalies.catalogue import CATALOGUE
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
 from reference_impl.node.seeded_bugs import SEEDED_BUGS
 from reference_impl.protocol.messages import ACKS_ALL
-from reference_impl.simulation.cluster import Cluster
+from reference_impl.simulation.cluster import TOPIC_PARTITION, Cluster
 from reference_impl.simulation.producer import ProducerConfig
 from reference_impl.simulation.runs import Scenario, draw_faults, run
 
@@ -91,10 +91,31 @@ def brokers_restart_before_the_retries(bugs: Bugs) -> History:
     return cluster.history()
 
 
+def a_partition_leaves_a_broker_and_returns(bugs: Bugs) -> History:
+    """Returns the history of a run in which a partition leaves a broker and returns to it alone.
+
+    With the seeded bug ADDED_REPLICA_COUNTS the broker leads again before it has a record.
+    """
+    cluster = Cluster(bugs=bugs)
+    one, other = cluster.add_producer(), cluster.add_producer()
+    cluster.send(one, "first")
+    assert cluster.run_until(lambda: cluster.producer(one).idle, 500)
+    returns, *others = cluster.broker_ids
+    for replicas in (tuple(others), (returns,)):
+        cluster.reassign(TOPIC_PARTITION, replicas)
+        cluster.run_until(lambda: cluster.all_moved() and cluster.is_led(), 1_000)
+    cluster.send(other, "second", "third")
+    cluster.recover()
+    assert cluster.replicas() == (returns,)
+    cluster.read_all()
+    return cluster.history()
+
+
 SHOWN_BY: dict[Bug, Callable[[Bugs], History]] = {
     Bug.NO_DEDUP: under_faults(0),
     Bug.DEDUP_LOST_ON_FAILOVER: under_faults(4),
     Bug.SNAPSHOT_KEEPS_NEWEST: brokers_restart_before_the_retries,
+    Bug.ADDED_REPLICA_COUNTS: a_partition_leaves_a_broker_and_returns,
     Bug.TRUNCATE_TO_HIGH_WATERMARK: two_leaders_die_in_a_row,
     Bug.ACK_BEFORE_REPLICATION: an_isolated_leader_continues,
     Bug.READ_ABOVE_HIGH_WATERMARK: an_isolated_leader_continues,
