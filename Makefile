@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: verify test lint docs bench bench-kafka tlc hostile trial hunt requirements clean
+.PHONY: verify test lint docs bench bench-kafka clients tlc hostile trial hunt requirements clean
 
 verify: $(READY)
 	$(BIN)/urteil verify
@@ -36,6 +36,11 @@ bench-kafka: $(READY)
 # Needs Java, and Maven with a network once.
 tlc: $(READY)
 	$(BIN)/python -m tools.tlc
+
+# Real clients against the served broker: writes benchmarks/results/clients.json and docs/clients.md. Needs Maven, Java,
+# Go, npm and kcat, a network once, and fifteen minutes.
+clients: $(READY)
+	$(BIN)/python -m tools.clients
 
 # The served broker under hostile frames: a million beside a healthy client, then an hour of atheris. Two to three hours.
 hostile: $(READY)

@@ -1,0 +1,153 @@
+"""Installs the clients: each language's own tool fetches pinned packages into the cache, once.
+
+Python      the development requirements of this project
+Node        npm, with node/package.json
+Go          go build, with go/go.mod
+Java        Maven copies the jars of java/pom.xml, javac compiles
+Rust        cargo build, with rust/Cargo.toml
+kcat        the package of the operating system
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as version_of
+from pathlib import Path
+from typing import Final
+
+from checkers.cache import cache
+from model.faults import InputFault
+
+HERE: Final = Path(__file__).parent
+Command = Sequence[str]  # the program; the scenario's arguments follow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installed:
+    """A client that can run: its version, and the command that runs a scenario."""
+
+    version: str
+    command: Command
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Client:
+    """One row of the table; `install` raises InputFault if the client cannot be had."""
+
+    name: str
+    language: str
+    install: Callable[[], Installed]
+
+
+def _python(module: str, package: str) -> Callable[[], Installed]:
+    def install() -> Installed:
+        try:
+            version = version_of(package)
+        except PackageNotFoundError:
+            raise InputFault(
+                f"{package} is not installed; install requirements.txt with pip"
+            ) from None
+        command = (sys.executable, "-m", f"tools.clients.python.{module}")
+        return Installed(version=version, command=command)
+
+    return install
+
+
+def _node(program: str, package: str) -> Callable[[], Installed]:
+    def install() -> Installed:
+        pinned = json.loads((HERE / "node" / "package.json").read_text())["dependencies"]
+        folder = _built("node", ("npm", "install", "--ignore-scripts", "--silent"))
+        return Installed(
+            version=pinned[package], command=(_program("node"), str(folder / f"{program}.mjs"))
+        )
+
+    return install
+
+
+def _go(program: str, module: str) -> Callable[[], Installed]:
+    def install() -> Installed:
+        pinned = (HERE / "go" / "go.mod").read_text()
+        folder = _built("go", ("go", "build", "-o", "bin/", "./..."))
+        (version,) = re.findall(rf"^\s*(?:require )?{re.escape(module)} v(\S+)", pinned, re.M)
+        return Installed(version=version, command=(str(folder / "bin" / program),))
+
+    return install
+
+
+def _java(main: str) -> Callable[[], Installed]:
+    def install() -> Installed:
+        (version,) = re.findall(
+            r"kafka-streams</artifactId>\s*<version>(.*)</version>",
+            (HERE / "java" / "pom.xml").read_text(),
+        )
+        folder = _built(
+            "java",
+            ("mvn", "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=jars"),
+            ("javac", "-cp", "jars/*", "-d", "classes", "Scenarios.java"),
+        )
+        places = f"{folder / 'jars'}/*:{folder / 'classes'}"
+        return Installed(version=version, command=(_program("java"), "-cp", places, main))
+
+    return install
+
+
+def _kcat() -> Installed:
+    ended = subprocess.run([_program("kcat"), "-V"], capture_output=True, text=True, check=False)
+    (version,) = re.findall(r"Version (\S+)", ended.stdout)
+    command = (sys.executable, "-m", "tools.clients.python.kcat")
+    return Installed(version=version, command=command)
+
+
+CLIENTS: Final = (
+    Client(name="Java client", language="Java", install=_java("Scenarios")),
+    Client(
+        name="confluent-kafka", language="Python", install=_python("confluent", "confluent-kafka")
+    ),
+    Client(name="kafka-python", language="Python", install=_python("pure", "kafka-python")),
+    Client(name="aiokafka", language="Python", install=_python("asynchronous", "aiokafka")),
+    Client(name="franz-go", language="Go", install=_go("franz", "github.com/twmb/franz-go")),
+    Client(name="kafkajs", language="Node", install=_node("kafkajs", "kafkajs")),
+    Client(name="kcat", language="C", install=_kcat),
+)
+BY_NAME: Final = {client.name: client for client in CLIENTS}
+
+
+def _built(language: str, *calls: Command) -> Path:
+    """Returns a folder with a built copy of one language's programs, named after their contents."""
+    sources = sorted(path for path in (HERE / language).rglob("*") if path.is_file())
+    digest = 0
+    for path in sources:
+        digest = zlib.crc32(path.read_bytes(), zlib.crc32(path.name.encode(), digest))
+    folder = cache("clients") / f"{language}-{digest:08x}"
+    if folder.exists():
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
+        copied = Path(temporary) / language
+        shutil.copytree(HERE / language, copied)
+        for name, *rest in calls:
+            ended = subprocess.run(
+                [_program(name), *rest], cwd=copied, capture_output=True, text=True, check=False
+            )
+            if ended.returncode:
+                said = (ended.stderr.strip() or ended.stdout.strip())[-2000:]
+                raise InputFault(f"the clients in {language} cannot be built with {name}: {said}")
+        if not folder.exists():  # another process may have been faster
+            copied.rename(folder)
+    return folder
+
+
+def _program(name: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        raise InputFault(f"there is no `{name}`: install it, or leave its clients out with --only")
+    return found

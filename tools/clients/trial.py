@@ -1,0 +1,57 @@
+"""Runs one scenario of one client against a served broker, within a time limit."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import dataclass
+from typing import Final, Literal, get_args
+
+from checkers.testing.broker import Broker
+from tools.clients.installed import Installed
+from tools.clients.scenarios import Scenario, prepare
+
+Outcome = Literal["passed", "not offered", "not tried", "failed"]
+OUTCOMES: Final = get_args(Outcome)
+ACTS_WITHIN_S: Final = 1.0  # the program has ended, so its last request has arrived
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """The result of a scenario; the note names the codecs, what is missing, or the error."""
+
+    outcome: Outcome
+    note: str = ""
+
+
+def try_scenario(
+    broker: Broker, client: Installed, scenario: Scenario, topic: str, records: int
+) -> tuple[Cell, str]:
+    """Returns the result of one scenario, and what the program wrote to its standard error."""
+    broker.reset()
+    crash = prepare(scenario, broker, topic)
+    call = [*client.command, scenario.name, broker.bootstrap_servers, topic, str(records)]
+    try:
+        ended = subprocess.run(
+            call, capture_output=True, text=True, timeout=scenario.limit_s, check=False
+        )
+    except subprocess.TimeoutExpired as expired:
+        said = (expired.stderr or b"").decode(errors="replace")
+        return Cell(outcome="failed", note=f"not finished after {scenario.limit_s:.0f} s"), said
+    cell = _read(ended)
+    if cell.outcome == "passed" and crash is not None:
+        try:
+            crash.await_acted(within_s=ACTS_WITHIN_S)
+        except TimeoutError:
+            return Cell(outcome="failed", note="the planned crash did not happen"), ended.stderr
+    return cell, ended.stderr
+
+
+def _read(ended: subprocess.CompletedProcess[str]) -> Cell:
+    lines = ended.stdout.splitlines()
+    try:
+        result = json.loads(lines[-1])
+        assert result["outcome"] in OUTCOMES
+        return Cell(outcome=result["outcome"], note=str(result["note"]))
+    except (IndexError, ValueError, KeyError, AssertionError):
+        return Cell(outcome="failed", note=f"the program ended with code {ended.returncode}")
