@@ -54,8 +54,9 @@ def paired(
 ) -> Pairing:
     """Runs both functions in turn, `runs` times each, and returns their times.
 
-    Before the measurement, each function runs once as a warm-up. With `own` there is no warm-up:
-    each function starts a new process and returns the seconds that this process measured.
+    Before the measurement, each function runs once as a warm-up. If `own` is true, there is no
+    warm-up: each function does its work in a new process, and returns the seconds that this process
+    measured.
     """
     for _, work in () if own else (ours, baseline):
         work()

@@ -1,17 +1,21 @@
-"""Writes the record of the claims: each engine's verdict inside and outside the condition.
+"""Writes the record of the claims: the verdicts of each engine on the claims that it decides.
 
 `python -m tools.claims [--profile pr] [--side outside] [--reprint] [NAME ...]` writes
-`checkers/claim_record.json`. A name is a suite, or `model`, `proof` or `history`; only the rows of
-these names are replaced. `--reprint` runs the recorded programs again, without a search, and
-updates the comments in their text.
+`checkers/claim_record.json`. A row of this file is the verdict of one engine on one claim. A claim
+has a condition, for example on the settings of clients. Inside the condition the claim must hold;
+outside, it should be violated. A name is a suite, or `model`, `proof` or `history`; only the rows
+of these names are replaced.
 
-Outside a condition, a suite searches for a counterexample on each seed of the profile, ten by
-default, and shrinks the first one. The model's verdicts come from the track record. Proofs are
-repeated.
+    suite    Inside, no random run may break the claim. Outside, the suite searches for a
+             counterexample on each seed of the profile, and shrinks the first one.
+    model    The verdicts are copied from `checkers/track_record.json`.
+    proof    The proof is run again.
+    history  Simulated sweeps make the histories. On a correct broker, no seed may show an
+             anomaly. Each seeded bug that history analysis must catch has to show its anomaly on
+             some seed. If no seed does, a suite searches for a history with the anomaly.
 
-The histories come from simulated sweeps. On a correct broker, no seed may show an anomaly. Each
-seeded bug that the history analysis must catch has to show its anomaly on some seed. If no seed
-does, a suite searches for a history with the anomaly.
+A counterexample of a suite is recorded as a program: the list of its calls, with a comment on each.
+`--reprint` only runs the recorded programs again, and updates their comments.
 """
 
 from __future__ import annotations
@@ -297,7 +301,11 @@ def main() -> None:
 
 
 def _reprinted(row: Decided) -> Decided:
-    """Runs the programs of a counterexample again; returns its row with the updated comments."""
+    """Returns the row of the record with fresh comments in the programs of its counterexample.
+
+    Runs each program (a list of calls) again to make its comments; the verdict stays the same. A
+    claim with several goals has one program for each goal. A row without a program is not changed.
+    """
     if "\nstate = " not in row.counterexample:
         return row
     programs = row.counterexample.split("\n\nfrom properties.")

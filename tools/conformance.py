@@ -1,8 +1,10 @@
-"""Writes the record of comparisons, and the page docs/conformance.md from it.
+"""Writes the record of conformance: how the answers of systems differ from the reference broker's.
 
-`python -m tools.conformance --on kfake [--pairs 2000] [--seed 0]` compares a system as `urteil
-conform` does, and replaces its row. `--against FILE` compares recorded answers instead. `--page`
-writes only the page.
+`python -m tools.conformance --on kfake [--pairs 2000] [--seed 0]` sends the same requests to the
+system and to the reference broker, as `urteil conform` does, and compares the answers. The result
+replaces the row of the system in `checkers/conform/record.json`. `--against FILE` needs no running
+system: it compares answers that were recorded before. The program also writes the page
+docs/conformance.md from the record; with `--page` it does only this.
 """
 
 from __future__ import annotations
@@ -74,9 +76,11 @@ def main() -> None:
 
 
 def counted(sequences: Iterable[Compared], pairs: int | None) -> Found:
-    """Compares until this many pairs of answers are compared, and returns the counts.
+    """Compares sequences of requests until enough pairs are compared, and returns the counts.
 
-    If `pairs` is None, compares all sequences.
+    A pair is one request with the answers of both systems. The counts are numbers of pairs: sent,
+    compared, without a difference, and explained by each known reason for a difference. If `pairs`
+    is None, all sequences are compared.
     """
     found = Found()
     for compared in sequences:
@@ -87,7 +91,10 @@ def counted(sequences: Iterable[Compared], pairs: int | None) -> Found:
 
 
 def page(rows: Sequence[Outcome]) -> str:
-    """Returns the page: a summary of all systems, then the reasons of each."""
+    """Returns the page: a table with one row per system, then the differences of each system.
+
+    The differences are listed by reason.
+    """
     return TOP + "\n".join(_lines(rows)).rstrip() + "\n"
 
 

@@ -3,10 +3,11 @@
     pip install atheris
     python -m tools.fuzz_frames --seconds 3600
 
-A frame must be a request or malformed, and whatever a leader accepts as a batch must be decodable.
-Any other exception, and an abort of the process, ends the run; the input is then written to a file
-in `--folder`. The run begins with a valid request of every API and version. atheris is no
-dependency of the project: it has no release for some versions of Python.
+The decoder may refuse a frame as malformed, but must not fail in any other way. If a leader accepts
+bytes as a batch, they must be decodable. Any other exception, and an abort of the process, ends the
+run; the input is then written to a file in `--folder`. The run begins with a valid request of every
+API and version. atheris is no dependency of the project: it has no release for some versions of
+Python.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""What a fuzzer calls: the first byte of its data selects the target, the rest is the input."""
+"""The functions that a fuzzer calls with random bytes, and valid inputs to start from.
+
+The first byte of an input selects the decoder: of request frames or of record batches. The other
+bytes are decoded.
+"""
 
 from __future__ import annotations
 

@@ -104,7 +104,8 @@ def index(pages: Iterable[str]) -> Iterator[str]:
 def page(name: str) -> Iterator[str]:
     """Yields the lines of the page of one kind of name, such as `bugs`.
 
-    Rows of the catalogue with the same name share a section.
+    There is one section for each name. Two entries of `urteil list` with the same name, such as
+    bugs of two specs, share a section.
     """
     title, kinds, says = PAGES[name]
     yield from (f"# {title}", "", says)
@@ -188,7 +189,9 @@ def plain(value: object) -> str:
 
 
 def served_requests() -> Iterator[str]:
-    """Yields the lines of the page of requests: those that the served broker answers, and not."""
+    """Yields the lines of the page of requests: which ones the served broker answers, and which
+    not.
+    """
     yield from (
         "# Requests of the served broker",
         "",

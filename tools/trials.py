@@ -1,9 +1,13 @@
-"""Writes the record of trials, and the page docs/trials.md from it.
+"""Writes the record of trials on a running system, and the page docs/trials.md from it.
 
 `python -m tools.trials --on apache-kafka:4.3.0 [--seconds 200] [--drawn 3] [SUITE ...]` starts the
-system, and decides the claims that have no verdict in the record yet. With `--again` it decides all
-claims. A claim has two verdicts, inside and outside its condition. After `--seconds` the program
-begins no further verdict, so the record grows over several runs. `--page` writes only the page.
+system, and decides claims of the suites by trials. A trial runs a list of calls on the system, and
+judges what the clients observed. A claim has a condition, for example on settings. So it has two
+verdicts: inside its condition, where it must hold, and outside, where it should be violated.
+
+Only claims without a verdict in the record are decided; with `--again`, all are. `--drawn` is the
+number of trials with random calls for each verdict. After `--seconds` no further verdict begins, so
+the record grows over several runs. `--page` writes only the page.
 """
 
 from __future__ import annotations
@@ -142,9 +146,9 @@ def add(new: Decided) -> None:
 
 
 def open_sides(suite: Suite, system: str, options: argparse.Namespace) -> list[tuple[Side, ...]]:
-    """Returns the claims that still need a verdict, inside or outside their conditions.
+    """Returns the claims that still need a verdict, inside or outside their conditions, in groups.
 
-    They are in groups: claims of the same group can share trials.
+    Claims of the same group can share trials.
     """
     done: set[tuple[str, ...]] = (
         set() if options.again else {one.key for one in kept() if one.verdict != "undecided"}

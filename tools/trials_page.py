@@ -108,9 +108,11 @@ def _is_alone(claim: Claim) -> bool:
 
 
 def _broken(suite: str, claim: str, rows: Sequence[Decided]) -> tuple[str, str, str, str]:
-    """Returns the setting, what the trial showed, the repetitions, and the options of a trial.
+    """Returns the last four cells of a claim's row: setting, what a trial showed, again, options.
 
-    If no trial broke the claim, only the second is not empty: the reason.
+    *Again* is the number of repetitions with the same result, such as `2 of 3 runs`. *Options* are
+    those of `python -m tools.trials` to repeat the row. If no trial broke the claim, the second
+    cell has the reason, and the other three cells are empty.
     """
     found = (
         row
@@ -126,7 +128,11 @@ def _broken(suite: str, claim: str, rows: Sequence[Decided]) -> tuple[str, str, 
 
 
 def _options(row: Decided) -> str:
-    """Returns the options that give a system the faults and settings of the row's trials."""
+    """Returns the options of `python -m tools.trials` that repeat the trials of a verdict.
+
+    They allow the same kinds of faults, and set the same settings of brokers. The result is empty
+    if the trials had no faults and no settings of their own.
+    """
     proxied = {Power.CUT.value, Power.DELAY.value}.intersection(row.tried)
     settings = (f"--broker-config {setting}" for setting in row.settings)
     options = ["--proxied"] * bool(proxied) + ["--faults"] * bool(row.tried)
@@ -145,7 +151,10 @@ def _counts(rows: Sequence[Decided]) -> tuple[str, ...]:
 
 
 def _once(rows: Iterable[Decided]) -> list[Decided]:
-    """Returns one row for each set of trials, so that trials of several claims count once."""
+    """Returns one verdict for each group of claims that were decided by the same trials.
+
+    So each trial counts once in a sum over the result, although several claims shared the trial.
+    """
     return list({_trials_of(row): row for row in rows}.values())
 
 

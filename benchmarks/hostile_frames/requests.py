@@ -81,9 +81,10 @@ def request(api: Api, version: int, rng: random.Random) -> Frame:
 
 
 def damaged(data: bytes, rng: random.Random) -> bytes:
-    """Returns a copy of the bytes with one to four changes; the first four bytes stay.
+    """Returns a copy of the bytes with one to four random changes.
 
-    These are the API key and the version: most copies with a wrong one would be refused at once.
+    The first four bytes are the API key and the version, and stay as they are. A broker would
+    refuse most copies with another API key or version at once.
     """
     changed = bytearray(data)
     for _ in range(rng.randint(1, 4)):
@@ -94,7 +95,7 @@ def damaged(data: bytes, rng: random.Random) -> bytes:
 
 
 def noise(rng: random.Random) -> bytes:
-    """Returns the header of a supported request and random bytes behind it."""
+    """Returns the header of a supported request, followed by random bytes."""
     api = rng.choice([*VERSIONS])
     body = bytes(rng.choice((0, 1, 2, 255, rng.randrange(256))) for _ in range(rng.randrange(60)))
     return struct.pack(">hhih", api, rng.choice(versions(api)), 1, -1) + body

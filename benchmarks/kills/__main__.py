@@ -1,10 +1,14 @@
-"""Kills the served cluster many times, and writes what `urteil analyze` decided.
+"""Kills the served cluster many times under load, and writes which anomalies were found.
 
     python -m benchmarks.kills --kills 1000 --minutes 60
 
-A trial has 20 kills, and the workloads take turns. The benchmark ends after the trial in which the
-kills or the minutes are reached, so its result has the number of kills that were done. It exits
-with code 1 if a trial lost an acknowledged record or tore a transaction; its folder is then kept.
+A trial has 20 kills. The first trial has the workload `append-and-read`, the second one
+`transactions`, and so on in turn. `urteil analyze` judges the history and the log directories of
+each trial. No trial begins after enough kills, or after the minutes are over. The last trial may
+exceed both, so the result has the actual number of kills.
+
+The exit code is 1 if a trial has an anomaly, such as a lost acknowledged record or a torn
+transaction. The folder of such a trial is kept.
 """
 
 from __future__ import annotations
@@ -71,9 +75,10 @@ def _log_dirs(data_dir: Path) -> list[str]:
 
 
 def _violated(folder: Path, *words: str) -> list[str]:
-    """Returns the anomalies that `urteil analyze` finds and that nothing permits.
+    """Runs `urteil analyze`, and returns the names of the anomalies that it finds.
 
-    Raises RuntimeError if it cannot decide.
+    An anomaly that the recorded settings permit is left out. Raises RuntimeError if `urteil
+    analyze` reports an error or cannot decide.
     """
     call = [sys.executable, "-c", _URTEIL, "analyze", *words, "--engine", "local", "--json"]
     ended = subprocess.run(

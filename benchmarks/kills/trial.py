@@ -30,7 +30,7 @@ MORE_S: Final = (0.0, 0.3)  # after them
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """The kills of one recording: how many, under which load, and with which seeded fault."""
+    """The plan of one trial: number of kills, workload, seed, and a seeded fault if any."""
 
     kills: int
     workload: Workload = "append-and-read"
@@ -41,7 +41,11 @@ class Trial:
 
 
 class ForkedCluster:
-    """A served cluster that is started and killed by lines; the port stays the same."""
+    """A served cluster that can be killed and started again on the same port.
+
+    The cluster is run by another process. This class writes `start` or `kill` to the stdin of the
+    process, and waits for the answer.
+    """
 
     def __init__(self, process: subprocess.Popen[str], port: int) -> None:
         self._process, self._port = process, port
@@ -78,7 +82,7 @@ def forked(data_dir: Path, fault: str = "") -> Generator[ForkedCluster]:
 
 
 def run(trial: Trial, folder: Path) -> tuple[RecordResult, Path]:
-    """Records the history of a trial below the folder; returns it and the data directory."""
+    """Runs a trial in the folder; returns the result of the recording, and the data directory."""
     data_dir = folder / "data"
     times = random.Random(f"kills {trial.seed}")
     with forked(data_dir, trial.fault) as cluster:
@@ -107,13 +111,16 @@ def run(trial: Trial, folder: Path) -> tuple[RecordResult, Path]:
 
 
 def _await_load(data_dir: Path, sent: threading.Event) -> None:
-    """Waits until the first broker has written more records, unless all are sent."""
+    """Waits until the first broker has written 600 more bytes of records than at the call.
+
+    Returns earlier if the clients have sent all records, and after 10 seconds in any case.
+    """
     limit_s, before = time.monotonic() + LOAD_WITHIN_S, _size(data_dir)
     while _size(data_dir) < before + LOAD and not sent.is_set() and time.monotonic() < limit_s:
         time.sleep(0.01)
 
 
 def _size(data_dir: Path) -> int:
-    """Returns the size of the segments of the first broker, without those of internal topics."""
+    """Returns the size in bytes of the first broker's segment files, without internal topics."""
     segments = (data_dir / "broker-1").glob("[!_]*/*.log")
     return sum(file.stat().st_size for file in segments)

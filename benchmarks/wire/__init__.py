@@ -79,10 +79,12 @@ def facts() -> dict[str, object]:
 
 
 def _requests() -> tuple[dict[str, dict[str, dict[str, object]]], dict[str, int]]:
-    """Returns, by request and system, the CPU time of the server and the latency in ms.
+    """Measures every request on every system, and returns two tables.
 
-    The second result is the size of each system's response to the fetch: librdkafka's mock returns
-    less than a megabyte, so its fetch is no comparison.
+    The first table has, for each request and each system, the CPU time of the server and the
+    latency, both in ms. The second table has, for each system, the size of its response to the
+    fetch in bytes. The response of librdkafka's mock is smaller than a megabyte, so its fetch is no
+    comparison.
     """
     found: dict[str, dict[str, list[Spent]]] = {name: {} for name in (*PRODUCES, FETCH)}
     with ExitStack() as stack:
@@ -147,7 +149,12 @@ def _measured(system: System, client: Client, frame: bytes, times: int) -> Spent
 
 
 def _ratios(requests: dict[str, dict[str, dict[str, object]]]) -> dict[str, dict[str, float]]:
-    """Returns the CPU time of the reference broker over that of each other system (medians)."""
+    """Returns, for each request and each other system, the CPU time relative to that system.
+
+    A ratio is the CPU time of the reference broker, divided by the CPU time of the other system.
+    Both are medians over the rounds. A ratio of 2 means that the reference broker needs twice the
+    time.
+    """
 
     def median(request: str, name: str) -> float:
         figure = requests[request][name]["cpu"]

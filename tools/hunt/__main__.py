@@ -5,8 +5,8 @@
     python -m tools.hunt --known unclean-election
     python -m tools.hunt --page                 # only the page
 
-No run begins that would end after `--seconds`. Ctrl-C and SIGTERM end the run and its cluster, and
-its row is recorded as interrupted.
+No run begins that would end after `--seconds`. Ctrl-C and SIGTERM end the present run and stop its
+cluster; the run is recorded as interrupted.
 """
 
 from __future__ import annotations

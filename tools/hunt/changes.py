@@ -1,8 +1,9 @@
-"""Changes of a cluster that must lose nothing: reassignments, elections, settings of topics.
+"""Requests changes of a running cluster: reassignments, elections, and settings of topics.
 
-Each change is one request, to any broker that answers. For a reassignment or an election, a
-partition is drawn from all that Metadata lists, so internal topics are reassigned too. Only topics
-of the workload get other settings. Each change is recorded with its answer, even if it was refused.
+No acknowledged record may be lost because of such a change. Each change is one request, to any
+broker that answers. For a reassignment or an election, a partition is drawn from all that Metadata
+lists, so internal topics are reassigned too. Only topics of the workload get other settings. Each
+change is recorded with its answer, even if it was refused.
 """
 
 from __future__ import annotations
@@ -70,7 +71,11 @@ class Changer:
                 self.change(self.rng.choice(list(kinds)), *self.rng.choice(partitions))
 
     def change(self, kind: str, place: Place, replicas: Sequence[int]) -> None:
-        """Requests one change of the partition with these replicas, and records its answer."""
+        """Requests one change of the given kind, and records it with the answer of the cluster.
+
+        Most kinds change the given partition; its present replicas are needed for a reassignment.
+        The kind `configure` changes a random topic of the workload.
+        """
         of, request = CHANGES[kind](self, place, replicas)
         try:
             request()
