@@ -99,10 +99,10 @@ class ClassicGroupActions(ClassicGroupState):
         rebalance.
 
         Kafka: GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin. Simplified: the
-        member's protocols never change; other metadata is no reason for a rebalance. The
-        replacement must be written to the log; otherwise a new coordinator knows only the old
-        process. Without that append, the variant `forgets-replacement` breaks the claim
-        `a_stable_group_survives` in 6 steps (KAFKA-10284).
+        new process offers the same assignors as the old one, and a change of its subscription or
+        other metadata starts no rebalance. The coordinator must write the replacement to its log;
+        otherwise a new coordinator knows only the old process. Without that append, the variant
+        `forgets-replacement` breaks the claim `a_stable_group_survives` in 6 steps (KAFKA-10284).
         """
         when(s.is_stable(), exists(s.shares_instance(m, x) for x in Member))
         s.asks_to_join(m)

@@ -164,13 +164,15 @@ class ConsumerGroupActions(ConsumerGroupState):
         """A member sends a heartbeat, and the coordinator moves the member toward the target
         assignment.
 
-        The target may belong to an earlier group epoch: between two target assignments, Kafka 4.3
-        waits for group.consumer.assignment.interval.ms. Only the first assignment is computed at
-        once. The heartbeat reports whether the member owns the partition. Kafka:
-        CurrentAssignmentBuilder.
-        Simplified: one partition. The coordinator first removes the old partition epoch, then adds
-        the new one. In the other order, the variant `erases-what-comes-back` breaks the claim
-        `no_double_assignment` in 15 steps (KAFKA-16147).
+        The heartbeat reports whether the member owns the partition. The target assignment may be of
+        an earlier group epoch than the present one. The reason: after the first target assignment,
+        Kafka 4.3 waits for group.consumer.assignment.interval.ms before it computes the next one.
+
+        Kafka: CurrentAssignmentBuilder. Simplified: one partition.
+
+        The coordinator first removes the old partition epoch, then records the new one. In the
+        other order, the variant `erases-what-comes-back` breaks the claim `no_double_assignment` in
+        15 steps (KAFKA-16147).
         """
         x = s.member[m]
         when(s.accepts_heartbeat(m), s.assignment_epoch != 0)

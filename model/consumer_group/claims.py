@@ -47,9 +47,10 @@ class ConsumerGroupClaims(ConsumerGroupActions):
 
     @invariant
     def books_are_right(s) -> Bool:
-        """The partition has a partition epoch exactly while a member has the partition.
+        """The partition has a partition epoch if a member has the partition, and none otherwise.
 
-        So a coordinator that takes over computes the same partition epoch from the members.
+        A coordinator that takes over knows the members from the log. So it finds the partition
+        assigned or free, as it was before the failover.
         """
         return (s.partition_epoch != nothing) == exists(s.has(m) for m in Member)
 

@@ -2,10 +2,10 @@
 
 Source: KIP-848, KIP-1251 (assignment epochs, for commits); kafka trunk of 2026,
 CurrentAssignmentBuilder and ConsumerGroup.
-Simplified: one partition. The coordinator's log always has all of its state; the claim
-`books_are_right` says that a failover computes the same partition epoch.
-Left out: in the member's own epoch, Kafka accepts a commit even for a partition that the member
-never had.
+Simplified: one partition. The coordinator's log always has all of its state. A failover is no
+action: a new coordinator would compute the same state, by the claim `books_are_right`.
+Left out: if a commit carries the member's present epoch, Kafka accepts the commit even for a
+partition that the member never had.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Bugs of elections: each class leaves out one rule, and its decorator names the claim that breaks.
+"""Bugs of elections: each class leaves out one rule and so breaks a claim.
 
-Source: KIP-497, KIP-903 and KIP-966 for faults that these designs fixed before they shipped, and
-the issue that the decorator of a class names, if Kafka has one.
+The decorator of the class names the claim.
+
+Source: KIP-497, KIP-903 and KIP-966, and the issues of Kafka that the decorators name.
 """
 
 from __future__ import annotations
@@ -248,11 +249,13 @@ class TrustsLastLeader(Election):
     in_force=kafka("4.0", LATEST, "reproduced on real brokers of 4.3"),
 )
 class MinIsrOfPartition0(Election):
-    """The controller lowers min.insync.replicas to 1, because partition 0 has only one replica.
+    """The controller takes min.insync.replicas as 1, because partition 0 has only one replica.
 
-    The partition of this spec has more replicas, and the brokers use its own number of replicas. So
-    the controller empties the ELR while the ISR has one member, although this member alone commits
-    nothing. Kafka: ReplicationControlManager.getTopicEffectiveMinIsr. This bug breaks the claim
+    This spec models another partition of the same topic, which has more replicas. The controller
+    empties its ELR although its ISR has only one member. The brokers use the right
+    min.insync.replicas, so a leader that is alone in the ISR commits nothing. A replica that the
+    controller removed from the ELR therefore has every committed record, but cannot be elected.
+    Kafka: ReplicationControlManager.getTopicEffectiveMinIsr. This bug breaks the claim
     `leader_completeness`.
     """
 
@@ -289,9 +292,10 @@ class FallsBackOnAnyRefusal(Election):
     """After any refusal of its AlterPartition request, a leader returns to the ISR that it last
     knew.
 
-    The controller may have granted the request before. If the leader then repeats the request, the
-    controller refuses the repeated request because of its old partition epoch. Only the error
-    INELIGIBLE_REPLICA means that the request was not granted. This bug breaks the claim
+    For example, the controller grants a request that adds a replica. The leader has not learnt
+    this, and repeats the request. The controller refuses the second request because of its old
+    partition epoch. Then the leader commits records without waiting for the added replica. Only the
+    error INELIGIBLE_REPLICA means that the replica was not added. This bug breaks the claim
     `leader_completeness`.
     """
 

@@ -33,7 +33,11 @@ from model.language import (
 
 
 class ElectionClaims(Controller):
-    """The claims about elections: of states, of steps, and of liveness once failures end."""
+    """The claims about elections: invariants, action properties and liveness properties.
+
+    Failures end in every behaviour, because constants such as `max_unclean` limit their number. The
+    liveness properties need this.
+    """
 
     def is_tolerable(s) -> Bool:
         """True if fewer than min.insync.replicas brokers have stopped uncleanly."""

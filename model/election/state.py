@@ -241,5 +241,8 @@ class ElectedPartition(Spec):
         return forall(implies(s.is_committed(x), s.has_record(r, x)) for x in RecordId)
 
     def is_committed(s, record: RecordId) -> Bool:
-        """True if the record is committed, so that producers and consumers may rely on it."""
+        """True if the record has ever been below the high watermark of a leader.
+
+        Producers and consumers may rely on such a record.
+        """
         return s.committed[record]

@@ -80,8 +80,8 @@ class GroupOffsetsClaims(GroupOffsetsActions):
 
     @invariant
     def pending_is_what_markers_will_decide(s) -> Bool:
-        """A commit is pending exactly while no later marker of its transaction and no later
-        tombstone is in the log.
+        """A transactional commit is pending until the log has a later marker of its transaction or
+        a later tombstone.
         """
         return implies(
             s.serves(),

@@ -72,11 +72,13 @@ class IdempotenceActions(IdempotenceState):
         )
 
     def begins_unknown(s, p: TopicPartition, sequence: Sequence) -> Bool:
-        """True if a producer that the leader does not know may begin with the number `sequence`.
+        """True if the leader accepts the sequence of a producer that it does not know.
 
-        Either the sequence is 0, or the log has had records. Kafka up to 4.3 has this rule only in
-        transactions of version 2. Without this rule, the version `kip-360` breaks the claim
-        `in_order_without_gaps` in 3 steps (KAFKA-15591).
+        If the partition never had a record, the leader accepts only the sequence 0. If the
+        partition had records, the leader may have forgotten the producer, so it accepts any
+        sequence. Kafka up to 4.3 has this rule only in transactions of version 2. Without this
+        rule, the version `kip-360` breaks the claim `in_order_without_gaps` in 3 steps
+        (KAFKA-15591).
         """
         return (sequence == 0) | (s.log[p].end_offset > 0)
 

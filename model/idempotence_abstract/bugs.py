@@ -43,8 +43,9 @@ class UncleanElection(IdempotentProducer):
     """A replica outside the ISR becomes leader; the records that it lacks are lost, even
     acknowledged ones.
 
-    This bug breaks the lemma `committed_is_written` at the action `change_leader`. When the log has
-    grown over the lost records, this bug also breaks the claim `acknowledged_is_durable`.
+    This bug breaks the lemma `committed_is_written` at the action `change_leader`. As soon as other
+    records take the offsets of the lost ones, this bug also breaks the claim
+    `acknowledged_is_durable`.
     """
 
     def may_lead_with(s, end: Offset) -> Bool:

@@ -1,28 +1,31 @@
 """The spec language: one typed grammar, which every engine reads. This page is the grammar.
 
-A spec is a class. Its annotations declare the state and the constants, its methods everything
-else. Tracing runs the methods once, on symbols; from then on a spec is data (`spec.py`). A slow
-interpreter (`interpreter.py`) defines the meaning of each construct; every engine is tested
-against this interpreter.
+A spec is a class. Its annotations declare the state and the constants, its methods everything else.
+Tracing runs each method once, on symbols instead of values. From then on a spec is data
+(`spec.py`). A slow interpreter (`interpreter.py`) defines the meaning of each construct; every
+engine is tested against this interpreter.
 
 sorts       class Replica(Sort)         elements without an order: only == and !=
-            class LeaderEpoch(Ordered)  a total order with a least: < <= is_next_after least()
-            class Offset(Int)           integers of a range: + 1, - 1, Offset(0); no proofs
+            class LeaderEpoch(Ordered)  ordered, with a least element: < <= is_next_after least()
+            class Offset(Int)           integers of a range: + 1, - 1, Offset(0); not provable
             labels = ("EMPTY", "OPEN")  in an Int: printed instead of 0, 1, ...
             Bool, Replica | Nothing     formulas; a value that may be absent
 constants   replicas: int = 3           or Annotated[int, range(1, 10)]; read as Python values
 state       Map[K, V], Set[K], Record   total functions; a set maps to Bool; records group fields
-            scope(s), init(s, any: Sort)  finite sizes; a cell that init leaves out is at its least
+            scope(s), init(s, any: Sort)  finite sizes; init assigns the initial state; a cell
+                                        without an assignment has the least value of its sort
 reading     s.log[r].end_offset         always the state before the action
 values      literals, true, false, nothing, least(), x + 1, ite(c, a, b), least_of(a, b)
 formulas    == != < <= & | ~            & and | bind tighter than ==: write all_of, any_of
             all_of any_of implies iff   evaluated from left to right
             forall(p(r) for r in Replica)  exists(...); `for r in s.isr` ranges over a set
-            count(...), first(Offset, test, default=), last(...)    no proofs
+            count(...), first(Offset, test, default=), last(...)    not provable
 sets        isr - {r}, isr | {r}, isr == {r}, everything(Replica)
-actions     @action, when(a, b, c)      parameters range over their sorts; conjuncts stay separate
-            @action(fair="weak")        eventually taken if it stays enabled; "strong": if it is
-                                        enabled infinitely often; for each choice of parameters
+actions     @action, when(a, b, c)      enabled if a, b and c are true; reports name the first
+                                        false one; parameters range over their sorts
+            @action(fair="weak")        eventually taken if it stays enabled
+            @action(fair="strong")      eventually taken if it is enabled infinitely often;
+                                        fairness holds for each choice of parameters
 updates     s.log[r].end_offset = e     records, maps and sets too; all writes happen together
             for y in Transaction: s.pending[y][t] = ...    every cell at once; `for y in s.begun`
 claims      @invariant  @lemma          true in every reachable state; a lemma helps to prove it
@@ -34,6 +37,8 @@ claims      @invariant  @lemma          true in every reachable state; a lemma h
                                         always_eventually(q), infinitely often; eventually_always(q)
 variants    a subclass that replaces a method
 
+*Not provable*: an engine that explores states supports the construct, but a proof does not.
+
 Four rules:
 - An action must read a variable, also through a view, before it assigns the variable: a read always
   means the state before the action.
@@ -43,8 +48,8 @@ Four rules:
   of its sort. If not, exploration reports an error of the spec with action, line and conjunct.
 - Python's `and`, `or`, `not`, `if` and `a < b < c` need a truth value, which a term does not have.
 
-The language gets a new word only when an action of Kafka needs the word. Every engine then gets the
-meaning of the word, and a test checks that the engines agree.
+The language gets a new construct only when an action of Kafka needs it. Then every engine gets the
+meaning of the construct, and a test checks that the engines agree.
 """
 
 from model.language.expressions import (

@@ -1,9 +1,9 @@
-"""Replaces the bound variables of quantifiers, so that equal quantifiers become the same term.
+"""Gives equal quantifiers the same bound variables, so that they become one term.
 
-Tracing makes a new symbol for every `for x in Sort`. When a quantifier is complete, a canonical
-variable replaces each of its symbols. Variables with the same sort, name and level are the same.
-The level is the number of quantifiers inside: an outer quantifier has a higher level, so no
-variable is captured.
+Tracing makes a new symbol for each `for x in Sort`, so at first two equal quantifiers differ. When
+a quantifier is complete, each of its symbols is replaced by a canonical variable. Two canonical
+variables are the same object if they have the same sort, name (`x`) and level. The level of a
+variable is higher than every level in the body of its quantifier, so no variable is captured.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from model.language import terms as t
 
 @cache
 def canonical(sort: t.SortInfo, name: str, level: int) -> t.Local:
-    """Returns the bound variable that replaces the traced symbol of a quantifier.
+    """Returns the canonical bound variable of this sort, name and level.
 
-    Equal arguments give the same variable.
+    Every call with the same three arguments returns the same object.
     """
     return t.Local(sort, name, level=level)
 

@@ -213,8 +213,10 @@ nothing = wrap(Nothing, t.Least(t.SortInfo("Nothing", "sort", optional=True)))
 
 
 def lower(value: object, sort: Any) -> t.Node:
-    """Returns the node of the grammar that engines read: the node of a term, or a constant for a
-    literal.
+    """Converts a term, or a Python literal such as `True` or 3, to a node of the grammar.
+
+    Engines read only nodes (`terms.py`). Raises SpecError for any other value, and for a number
+    where `sort` is no sort of integers.
     """
     if isinstance(value, Term):
         return value.node

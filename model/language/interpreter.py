@@ -11,16 +11,19 @@ an assigned value, or where `nothing` is allowed too. If it is outside its sort 
 *Evaluation order* decides which undefined terms are reached. Conjuncts of a guard and members of
 `&`, `|`, `=>` and `ite` are evaluated from left to right, quantifiers from the least element
 upwards, each until the result is certain. Reaching an undefined term is an error of the spec, with
-the action, the line and the conjunct; the formula is neither true nor false. A proof engine
-evaluates nothing and treats an undefined term as an arbitrary value. So a proof holds for every
-value, and this interpreter confirms each refutation.
+the action, the line and the conjunct; the formula is neither true nor false.
+
+A proof engine does not evaluate: for it, an undefined term may have any value. So a proved claim is
+true whatever these values are. A counterexample of a proof engine may depend on such a value, so
+this interpreter checks each counterexample.
 
 *Claims about steps* apply to steps that change the state: `s` reads the state before, `after` the
 state after. `behaviours.py` defines claims about whole behaviours.
 
 *Writes* happen together. Keys, conditions and values read the state before. Of two writes to one
-cell the later write in the text wins. A cell that a `for` over a set leaves out keeps its value:
-that of an earlier write of the action, or that of the state before.
+cell the later write in the text wins. A `for` over a set writes only the cells of its members. Any
+other cell keeps its value: that of an earlier write of the same action, if there is one, otherwise
+that of the state before.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""Finds which elements of an ordered sort can make a formula true, by the comparisons in it.
+"""Finds which elements of an ordered sort can make a formula true, from the comparisons in it.
 
-`narrowed` reads a formula about a bound variable and returns its *branches*, one for each disjunct.
-Each element that can make the formula true is in a branch. For all other elements the formula is
-false, without an undefined term.
+`narrowed` reads a formula about a bound variable `o`, and returns one *branch* for each disjunct.
+If an element is in no branch, the formula is false for this element, and no term is undefined. If
+an element is in a branch, the formula must still be evaluated.
 
-A branch has bounds for the element. It may also have a row: a variable indexed by the element,
-whose value there must be above a number.
+A branch has bounds for the element, such as `start <= o`. It may also have a condition on a row,
+such as `own < row[o]`: the value of the variable `row` at the element must be above `own`.
 
-    (start <= o) & (o < end) & ...      bounds start and end
-    (o < end) & (own < row[o])          bound end, and the values of the row above own
-    a | b                               the branches of both
+    (start <= o) & (o < end) & ...      one branch: from start to below end
+    (o < end) & (own < row[o])          one branch: below end, where row is above own
+    a | b                               the branches of a, and those of b
     ~(a => b)                           the branches of a & ~b
 """
 
@@ -131,9 +131,9 @@ def _of_conjuncts(conjuncts: Sequence[t.Node], binder: t.Local, free: Free) -> l
 
 
 def _bound(conjunct: t.Node, binder: t.Local) -> Bound | None:
-    """Returns the bound that the conjunct sets for the quantifier's variable.
+    """Returns the bound that the conjunct sets for the quantifier's variable, such as `o < end`.
 
-    Returns None if it does not compare the variable with a term that is free of the variable.
+    Returns None if the conjunct is no comparison of the variable with a term without this variable.
     """
     match conjunct:
         case t.Lt(left=left, right=right) if right is binder and _without(left, binder):

@@ -197,7 +197,11 @@ class Spec:
         return {s.__name__: s for s in found}
 
     def check_replaced(self) -> None:
-        """Traces the methods that a subclass replaces, so that mistakes in them are found too."""
+        """Traces also the methods of base classes that a subclass has replaced, to find mistakes in
+        them.
+
+        Otherwise only the replacing methods are traced, so these mistakes would stay hidden.
+        """
         for cls in type(self).__mro__[1:]:
             for name, method in vars(cls).items() if cls is not Spec else ():
                 if getattr(type(self), name) is not method:
@@ -319,7 +323,10 @@ class Spec:
 
 
 def entitled(cls: type[S], title: str, constants: Mapping[str, int | bool]) -> S:
-    """Returns an instance of the spec class; error messages name the instance by its title."""
+    """Returns an instance of the spec class, with a title for error messages.
+
+    The title has the names of the spec and of the variant, such as `replication kip-320`.
+    """
     check(title, cls.constants, constants)
     spec = cls(**constants)
     spec.__dict__["_title"] = title

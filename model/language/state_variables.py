@@ -308,10 +308,10 @@ def no_such(owner: object, what: str, name: str, known: Iterable[str]) -> Except
 
 
 def reraise_property_error(owner: object, name: str) -> None:
-    """Raises SpecError with the cause, if a property of the class failed with an AttributeError.
+    """Raises SpecError if the class has a property of this name that fails with an AttributeError.
 
-    After this failure Python calls `__getattr__`, whose error would say that there is no such
-    property.
+    Python hides such an error: it calls `__getattr__`, which would report that no such property
+    exists. The SpecError has the true cause.
     """
     found = inspect.getattr_static(type(owner), name, None)
     if isinstance(found, property | cached_property):

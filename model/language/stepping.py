@@ -1,16 +1,17 @@
-"""Takes steps as `interpreter` defines them, at a cost that does not grow with the sorts.
+"""Takes steps as `interpreter` defines them, in a time that does not grow with the size of a sort.
 
 The state is a tree of rows (`rows`). The terms of an action are compiled to Python functions once.
 Only two things in an action range over a whole sort, and both are made cheaper:
 
     a quantifier, or a `for`    visits only elements that a comparison allows (*narrowing*):
                                 with `(start <= o) & (o < end)`, the offsets from `start` to `end`;
-                                with `bound < row[o]`, the offsets that the row finds
-    a row that is assigned      `a[k] = b[k]` for all k shares the row of `b`
+                                with `bound < row[o]`, the offsets where `row` is above `bound`
+    a row that is assigned      after `a[k] = b[k]` for all k, `a` and `b` share one row
 
-Narrowing must not hide an undefined term. So a comparison narrows only if every conjunct before it
-narrows too or cannot be undefined. The interpreter is the oracle: a test takes random steps of
-every spec with both.
+The interpreter reports an error when it reaches an undefined term, and narrowing must not hide this
+error. So there is a rule for a comparison in a conjunction: it narrows only if no earlier conjunct
+can be undefined, except conjuncts that narrow too. The interpreter is the oracle: a test takes
+random steps of every spec with both.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ Elements: TypeAlias = Callable[[RowState, Env], Iterable[int]]
 class _Write:
     """One assignment of an action, compiled to Python functions.
 
-    `shares` returns the row that is assigned as a whole; None if the assignment is of another kind.
+    If the assignment stores a whole row, the function `shares` returns this row. If it stores
+    single values, `shares` is None and the function `value` returns each value.
     """
 
     write: t.Write
@@ -183,9 +185,9 @@ class Stepper:
         return self._row(value, free)
 
     def _row(self, n: t.Get, free: Free) -> Callable[[RowState, Env], Row]:
-        """Returns a Python function that finds the row in which the term `n` reads a value.
+        """Returns a Python function that finds the row from which the term `n` reads its value.
 
-        The row is the variable at all keys of `n` except the last one.
+        For a term `a[k][o]` this is the row `a[k]`: every key but the last is applied.
         """
         name, keys = n.variable.name, self._keys(n.keys[:-1], free)
         starts = [self.ranges[key.name].start for key in n.variable.keys[:-1]]
@@ -205,9 +207,10 @@ class Stepper:
     def _loops_of(
         self, binders: Sequence[t.Local], formula: t.Node, free: Free
     ) -> list[tuple[int, Elements]]:
-        """Returns, for each bound variable, its uid and a function that lists its elements.
+        """Returns, for each bound variable, its uid and a function that lists elements to visit.
 
-        Only the last function leaves out elements: those for which the formula cannot be true.
+        The function of the last variable leaves out elements for which `formula` cannot be true: a
+        quantifier's body, or the condition of an assignment. The other functions list all elements.
         """
         loops = [(b.uid, self._all(b)) for b in binders[:-1]]
         if binders:

@@ -2,9 +2,9 @@
 
 Every word of the language has a counterpart in TLA+. An unordered sort is a constant: the
 configuration makes it a set of model values. `Nothing` is one model value. Other sorts are ranges
-of integers. A map of two keys is a function whose values are functions. The assignments of an
-action are EXCEPTs. Assignments in a `for` are one function: for each element it takes the last
-assignment.
+of integers. A map of two keys is a function whose values are functions. An assignment is an EXCEPT.
+If an action assigns a variable in a `for`, its assignments to this variable are one function
+instead; where two of them write the same cell, the function has the value of the later one.
 
 In an action, TLC takes a disjunction or `\\E` for a choice of next states and evaluates every
 branch: in `(end = 0) \\/ log[end - 1] ...` it reads `log[-1]`. Such a guard is written
@@ -255,9 +255,11 @@ class _Module:
         return value
 
     def _reached(self, w: t.Write, keys: Sequence[t.Local], names: Names, otherwise: str) -> str:
-        """Returns one assignment as the TLA+ text `IF test THEN value ELSE otherwise`.
+        """Returns the value of a cell after an assignment, as `IF test THEN value ELSE otherwise`.
 
-        The test is true for the keys that the assignment writes.
+        The test is true for the cells that the assignment writes. For any other cell, the text
+        `otherwise` is the value without this assignment. If the assignment writes every cell, the
+        result is only the new value.
         """
         loops = {b.uid for b in w.binders}
         bound = dict(names)

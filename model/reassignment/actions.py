@@ -1,8 +1,8 @@
 """The actions of reassignments by the operator, and of elections during a reassignment.
 
-For every change of the partition, the controller first tests whether the reassignment can complete.
-Then the controller updates the ELR, elects a leader among the replicas, and begins a leader epoch
-if a replica was removed.
+At each change of the partition, the controller updates the ELR, elects a leader among the replicas,
+and begins a leader epoch if a replica was removed. When the leader changes the ISR, or the operator
+sends a request, the controller first tests whether the reassignment can complete.
 
 Next, as in TLA+: the table lists all actions by role. WF marks a weakly fair action, which is
 eventually taken if it stays enabled. SF marks a strongly fair action, which is eventually taken if
@@ -158,9 +158,10 @@ class Reassignments(ReassignedPartition):
         reassignment if it may complete.
 
         Kafka: ReplicationControlManager.alterPartition, PartitionChangeBuilder.build. Simplified:
-        as in `election`. Only this action and the operator's requests test whether the reassignment
-        may complete. Kafka tests it at each change of the partition. The result is the same:
-        another change adds nobody to the ISR, so it completes no reassignment.
+        as in `election`. Kafka tests at every change of the partition whether the reassignment may
+        complete. This spec tests it only here and at requests of the operator. The result is the
+        same, because a reassignment completes when the ISR grows, and no other change adds a member
+        to the ISR.
         """
         asked = s.broker[leader]
         when(

@@ -89,12 +89,12 @@ class TruncateToHighWatermark(ReplicationClaims):
 
     @action
     def controller_shrink_isr(s, failed: Replica) -> None:
-        """The controller removes a failed replica from leadership and ISR; the last leader stays in
-        the ISR.
+        """The controller removes a failed replica from the ISR, and from leadership if it leads.
 
-        Kafka: ReplicationControlManager.handleBrokerFenced. Simplified: a failed replica keeps its
-        log, and only the controller notices the failure. Without the guard that keeps the last
-        member, the ISR may become empty, and no leader can be elected again. With the constant
+        The only member of the ISR stays in the ISR even if it has failed. Kafka:
+        ReplicationControlManager.handleBrokerFenced. Simplified: a failed replica keeps its log,
+        and only the controller notices the failure. Without the guard that keeps the only member,
+        the ISR may become empty, and no leader can be elected again. With the constant
         `as_published`, the spec lacks this guard.
         """
         led = s.registration.leader == failed

@@ -1,10 +1,9 @@
-"""Bugs of replication: each class leaves out one rule, and its decorator names the claim that
-breaks.
+"""Bugs of replication: each class leaves out one rule and so breaks a claim.
 
-The authors of KIP-320's public specification found its rules while they verified it. If one of
-these rules is left out, a committed record is lost with three replicas and leader epochs 0..2. Some
-bugs never were in Kafka, so they name no JIRA issue: each is here to break a claim that nothing
-else breaks.
+The decorator of the class names the claim. Several bugs leave out a rule of KIP-320. The authors of
+its public TLA+ specification found these rules when they verified it: without any one of them,
+three replicas with the leader epochs 0..2 lose a committed record. A few bugs never were in Kafka
+and have no JIRA issue. They are here because no other variant breaks their claims.
 
 Source: KIP-101; KIP-320; KAFKA-7128; KAFKA-13141; hachikuji/kafka-specification d68782b.
 """
@@ -49,8 +48,8 @@ class CutsOnEitherSide(TruncateToHighWatermark):
 class CountsOldEpochs(Kip320):
     """A leader counts a follower of an older leader epoch when it advances the high watermark.
 
-    An epoch between the two may have another leader. When the follower meets this other leader, it
-    may truncate the record, which is committed because the follower was counted. This bug breaks
+    Between the two epochs there may be one with another leader. When the follower learns of this
+    other leader, it may truncate a record that is committed because it was counted. This bug breaks
     the claim `strong_isr`.
     """
 

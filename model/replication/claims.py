@@ -30,7 +30,7 @@ from model.replication.state import Offset, Replica, ReplicatedPartition
 
 
 class ReplicationClaims(ReplicatedPartition):
-    """The claims about replication: of states, of steps, and of liveness once failures end."""
+    """The claims about replication: invariants, action properties and one liveness property."""
 
     # ---- invariants
 

@@ -1,9 +1,10 @@
-"""The table of scopes at which each version of truncation loses a committed record.
+"""The table of scopes at which each version of truncation loses a committed record, or does not.
 
-A row has a version, its numbers of replicas and leader epochs, and a result. The result is the
-number of steps of a shortest counterexample to the claim `strong_isr`. If the claim holds, it is
-the number of distinct states. All logs have up to two records. Each later version loses a record
-only with one more replica or one more leader epoch. Tests explore every row.
+A row has a version, a number of replicas, a number of leader epochs, and a result. If the claim
+`strong_isr` breaks, the result is the number of steps of a shortest counterexample. If the claim
+holds, the result is the number of distinct states. All logs have up to two records. Each later
+version loses a record at fewer of the scopes, and the last two versions lose none. Tests explore
+every row.
 """
 
 from __future__ import annotations

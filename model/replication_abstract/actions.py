@@ -1,9 +1,10 @@
 """The actions of abstract replication: controller, replicas, followers, leaders, restarts.
 
-A deposed leader may not know yet that the controller has elected another leader. The deposed leader
-can commit only records that all members of its ISR have fetched. So its high watermark cannot pass
-the smallest fetched offset of a member that has left for a newer epoch (`departure`). This bound is
-the core of the proof in `proof.py`.
+A deposed leader may not know yet that the controller has elected another leader. It may go on to
+commit, but only records that all members of its ISR have fetched. A member that has moved to a
+newer epoch fetches nothing more from this leader. So the leader's high watermark cannot pass the
+offset up to which this member had fetched. The variable `departure` keeps the smallest such offset
+of each epoch. The proof in `proof.py` needs this bound.
 
 Next, as in TLA+: the table lists all actions. No action is fair, because only safety is proved.
 
@@ -111,8 +112,9 @@ class AbstractReplicationActions(AbstractReplicationState):
     def depart(s, r: Replica, newer: LeaderEpoch) -> None:
         """Updates the history variable `departure` when a replica moves to a newer leader epoch.
 
-        For each epoch that an ISR member has left, `departure` keeps the smallest fetched offset.
-        Only the proof uses this variable.
+        Some members of an epoch's ISR have left for a newer epoch. For each epoch, `departure`
+        keeps the smallest offset up to which such a member had fetched. Only the proof uses this
+        variable.
         """
         for e in LeaderEpoch:
             had, fetched = s.departure[e], s.led[e].fetched[r]

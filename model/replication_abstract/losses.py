@@ -1,16 +1,18 @@
 """Abstract replication with steps that lose committed records, and variables for what was lost.
 
-The controller may elect a leader from outside the ISR, and a replica may lose its disk, or the part
-of its log that was not flushed. Then committed records may be lost. They are lost when a leader
-begins without them. For each leader epoch, the variable `lost` has the committed records that the
-leader lacked. From then on, only the records that the leader has count as committed, so the claims
-hold again. A leader epoch is *lossy* if its leader may lack committed records when it begins.
+Records may be lost in three ways: the controller elects a leader from outside the ISR, a replica
+loses its disk, or a replica loses the part of its log that was not flushed. A committed record is
+lost at the moment when a leader begins without it. For each leader epoch, the variable `lost` has
+the committed records that its leader lacked at this moment. From then on, exactly the records in
+the leader's log count as committed, so the claims hold again. A leader epoch is *lossy* if its
+leader may lack committed records when it begins.
 
     elect_unclean          a replica outside the ISR leads: unclean.leader.election.enable=true
     elect_last_known       the ISR is empty, and the last leader leads, even if it has lost records
     lose_power, lose_disk  a replica restarts with a shorter log: what was flushed, or nothing
     become_leader_without  a leader begins, and committed records that it lacks are lost
-    commit_too_late        a leader that a lossy epoch has replaced commits: its records are lost
+    commit_too_late        a leader commits records after a lossy epoch has begun without them;
+                           these records are lost at once
 
 As in `replication-abstract`, the ISR stands for the ISR and the ELR.
 
@@ -256,9 +258,10 @@ class ReplicationWithLosses(AbstractReplication):
         """True if the replica may lose records: it is outside the ISR, or the only member of the
         ISR.
 
-        The controller removes a replica that stopped uncleanly from the ISR, before the replica can
-        lead. Before KIP-966, the controller kept only the last member of an ISR. Without this rule,
-        the variant `lost-tail-in-isr` breaks the claim `isr_has_what_is_committed`.
+        A member of a larger ISR cannot lose records here. In Kafka it can, but then the controller
+        removes it from the ISR before it can lead. Only the last member of an ISR stays in the ISR
+        after it has lost records (before KIP-966). Without this rule, the variant
+        `lost-tail-in-isr` breaks the claim `isr_has_what_is_committed`.
         """
         members = s.isr[s.newest]
         return ~members[r] | forall(implies(members[x], x == r) for x in Replica)

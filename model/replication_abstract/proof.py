@@ -1,10 +1,14 @@
 """The lemmas that make the claims about abstract replication inductive.
 
-All logs are prefixes of one history (`history.py`). A leader begins with every record that earlier
-leaders could still commit. The reason: the leader comes from their ISR, and a replica that leaves
-an ISR for a newer epoch limits how far the old leader can commit (`departure`). So the log of an
-epoch and the logs of its ISR are *complete*: each record of an earlier epoch is in them, or this
-earlier epoch never commits the record. The lemmas whose names end in `_is_complete` say this.
+The logs of all epochs and replicas share prefixes (`history.py`). The main idea of the proof: a
+leader begins with every record that an earlier leader has committed or can still commit. The reason
+is that it comes from the ISR of the earlier leader. A member that leaves this ISR for a newer epoch
+fetches no more from the earlier leader, and so limits what this leader can still commit
+(`departure`).
+
+A log is *complete* if it has each record of an earlier epoch, except records that this epoch can
+never commit. The log of each epoch and the logs of its ISR members are complete. The lemmas whose
+names end in `_is_complete` state this.
 """
 
 from __future__ import annotations
@@ -224,8 +228,10 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def a_departure_is_of_a_member(s) -> Bool:
-        """A recorded departure names an ISR member that is now in a newer epoch, and its fetched
-        offset.
+        """A recorded departure names an ISR member of its epoch that is now in a newer epoch, and
+        the offset up to which this member had fetched.
+
+        A departure is the move of an ISR member from one leader epoch to a newer one.
         """
         return forall(
             implies(

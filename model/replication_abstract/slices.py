@@ -1,7 +1,8 @@
-"""The lemmas that suffice to prove each hard condition of the replication proof.
+"""A table of the lemmas that suffice to prove each slow condition of the replication proof.
 
-With all lemmas the solver takes much longer. If the selected lemmas do not prove a condition, the
-solver tries again with all lemmas.
+A condition is a pair of names, of an action and of a claim: the action must keep the claim true.
+The table maps the pair to the names of the lemmas. With all lemmas the solver takes much longer. If
+the selected lemmas do not prove a condition, the solver tries again with all lemmas.
 """
 
 from __future__ import annotations
