@@ -14,7 +14,8 @@ from model.variants import Variant
 
 
 def load(path: Path) -> tuple[Variant, ...]:
-    """Returns the specs that a Python file defines, in their order; the last is the default.
+    """Returns the specs that a Python file defines, in the order of the file; the last is the
+    default.
 
     Raises SpecError for a file that is missing, that fails when it runs, or that defines no spec.
     """
@@ -60,7 +61,8 @@ def _run(path: Path) -> ModuleType:
 
 
 def read_whole(variant: Variant, spec: Spec) -> None:
-    """Traces every action and property of a user's spec, so that all mistakes in it are found now.
+    """Evaluates every action and property of a user's spec once, to find all mistakes before a
+    check.
 
     A Python error in the user's file becomes a SpecError with the line. A Python error in a
     built-in spec stays as it is, because it is an error of Urteil.

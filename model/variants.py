@@ -1,8 +1,9 @@
-"""Variants of a spec: old versions of the protocol, and bugs.
+"""Variants of a spec: versions of the protocol, and bugs.
 
-A *version* is the protocol of some Kafka releases. A version may hold; one version of each spec is
-the default. A *bug* is a class that replaces one action or guard. The decorator on the class
-records which claim fails, after how many steps, what fixes it and which releases have it:
+A *version* is the protocol of some Kafka releases. All claims hold for it, or one claim fails. One
+version of each spec is the default. A *bug* is a class that replaces one action or guard, so that a
+claim fails. The decorator on the class records which claim fails, after how many steps, what fixes
+it and which releases have it:
 
     @bug("joins-before-epoch", breaks="strong_isr", steps=11, at={"max_leader_epoch": 2},
          fixed_by="kip-320", issue="KAFKA-7128", in_force=UNKNOWN)
@@ -31,7 +32,10 @@ LATEST: Final = "4.3"  # the newest Kafka release whose source the specs were co
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InForce:
-    """The first and the last Kafka release with a rule or a bug; None if a release is unknown."""
+    """The range of Kafka releases that have a rule or a bug: from `since` to `until`.
+
+    Each of the two is None if that release is unknown.
+    """
 
     since: str | None = None
     until: str | None = None
@@ -61,7 +65,10 @@ def kafka(since: str | None, until: str | None, note: str = "") -> InForce:
 
 
 def unreleased(note: str) -> InForce:
-    """Returns the value for a rule or bug that no Kafka release has, with the reason."""
+    """Returns the value of `in_force` for a rule or bug that is in no Kafka release.
+
+    The note states the reason.
+    """
     return InForce(released=False, note=note)
 
 
@@ -134,7 +141,9 @@ def _recorded(name: str, kind: Kind, record: Record) -> Callable[[type[S]], type
 
 
 def variants_in(*modules: ModuleType) -> tuple[Variant, ...]:
-    """Returns the variants that the modules define, in the order of their classes."""
+    """Returns the variants that the modules define: module by module, each in the order of its
+    source.
+    """
     return tuple(
         _RECORDED[value]
         for module in modules

@@ -1,4 +1,8 @@
-"""The version of replication that is proved, and the version in which replicas lose records."""
+"""The two versions of the spec `replication-abstract`.
+
+The version `kip-497` (the default) has lemmas that prove its claims. In the version `with-losses`,
+replicas may lose committed records.
+"""
 
 from __future__ import annotations
 
@@ -21,5 +25,6 @@ class ReplicationProof(ReplicationLemmas):
 class WithLosses(ReplicationWithLosses):
     """Today's protocol with unclean elections, last known leaders, power losses and lost disks.
 
-    Its state has the committed records that each leader lacked when it began.
+    For each leader epoch, the state has the committed records that the leader lacked when its epoch
+    began.
     """

@@ -1,5 +1,7 @@
-"""Deletion of records: retention and DeleteRecords delete the oldest, compaction replaced
-values.
+"""Deletion of records: by retention, by DeleteRecords requests, and by compaction.
+
+Retention and DeleteRecords delete the oldest records. Compaction deletes a record when its key has
+a later record.
 """
 
 from model.retention import bugs, versions

@@ -105,12 +105,12 @@ class RetentionActions(RetentionState):
 
     @action
     def elect(s, r: Replica) -> None:
-        """Another member of the ISR becomes leader; clients repeat DeleteRecords requests that are
-        unanswered.
+        """Another member of the ISR becomes leader, and clients repeat their unanswered
+        DeleteRecords requests.
 
-        Kafka: PartitionChangeBuilder.electLeader. Simplified: the old leader knows at once. Without
-        the guard that the new leader is in the ISR, the claim `latest_values_are_kept` breaks in 5
-        steps.
+        Kafka: PartitionChangeBuilder.electLeader. Simplified: the old leader stops leading in the
+        same step. Without the guard that the new leader is in the ISR, the claim
+        `latest_values_are_kept` breaks in 5 steps.
         """
         when(s.isr[r], ~s.leads(r), s.leader_epoch < s.max_leader_epoch)
         leader_epoch = s.leader_epoch + 1
@@ -155,10 +155,11 @@ class RetentionActions(RetentionState):
         s.requested = later_of(s.requested, to)
 
     def is_deleted(s, r: Replica) -> Bool:
-        """True if all replicas have deleted the requested records, so no later leader returns them.
+        """True if all replicas, live or not, have deleted the requested records.
 
-        Kafka waits only for the live replicas. The leader must wait for the other replicas: the
-        variant `answers-alone` breaks the claim `deleted_stays_deleted` in 6 steps.
+        So no later leader returns these records. Kafka waits only for the live replicas. It is not
+        enough that the leader has deleted the records: the variant `answers-alone` breaks the claim
+        `deleted_stays_deleted` in 6 steps.
         """
         return forall(s.requested <= s.log[x].log_start for x in Replica)
 
@@ -207,12 +208,13 @@ class RetentionActions(RetentionState):
 
     @action
     def make_follower(s, r: Replica) -> None:
-        """A replica learns the leader epoch, and truncates its log where it differs from the
-        leader's log.
+        """A replica learns the leader epoch, and truncates its log from the first record that
+        differs from the leader's log.
 
-        Kafka: LeaderEpochFileCache.endOffsetFor. For an epoch whose records the leader has deleted,
-        the leader answers with its log start. Simplified: request, answer and truncation are one
-        step. Every claim also holds without the guard of this action.
+        Kafka: LeaderEpochFileCache.endOffsetFor. The replica asks the leader where an epoch ends.
+        If the leader has deleted the records of that epoch, its answer is its log start.
+        Simplified: request, answer and truncation are one step. Every claim also holds without the
+        guard of this action.
         """
         ours, theirs = s.log[r], s.log[s.leader]
         when(~s.leads(r), s.epoch[r] < s.leader_epoch)

@@ -100,12 +100,12 @@ class TakesLeadersStart(Retention):
 class JoinsWithOldRecords(Retention):
     """A follower joins the ISR when it has reached the high watermark, whatever its log start is.
 
-    Kafka from 3.7 to 4.3 has this bug. A leader that has deleted the records of an epoch answers
-    with its log start as the end of older epochs. If a follower's log differs below this offset,
-    the follower keeps records that were never committed, until it learns the leader's log start. If
-    the follower becomes leader before that, it returns these records to consumers. This was
-    reproduced on brokers of Kafka 4.3; no other report is known. This bug breaks the claim
-    `latest_values_are_kept`.
+    Kafka from 3.7 to 4.3 has this bug. A new follower asks the leader where an old epoch ends, and
+    truncates its log there. If the leader has deleted the records of that epoch, it answers with
+    its log start. So the follower keeps records below that offset, even if they were never
+    committed. It keeps them until it learns the leader's log start. If the follower becomes leader
+    before that, it returns these records to consumers. This was reproduced on brokers of Kafka 4.3;
+    no other report is known. This bug breaks the claim `latest_values_are_kept`.
     """
 
     def has_heard_log_start(s, r: Replica) -> Bool:

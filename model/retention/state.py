@@ -46,7 +46,8 @@ class LogRecord(Record):
 class Log(Record):
     """A replica's log.
 
-    It has records from the log start offset up to the end offset, and blank records elsewhere.
+    It has a record at each offset from the log start up to, but not including, the end offset. At
+    every other offset, the map `record` has a placeholder: `LogRecord.blank()`.
     """
 
     log_start: Offset

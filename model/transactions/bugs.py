@@ -52,11 +52,11 @@ from model.variants import LATEST, UNKNOWN, InForce, bug, kafka
     in_force=UNKNOWN,
 )
 class KeepsGuard(Verification):
-    """A verification from before a marker still permits an append after the marker.
+    """A leader's verification of a transaction stays valid after the transaction's marker.
 
-    The coordinator confirms the transaction, then aborts it. The leader uses the confirmation only
-    after the marker: the record opens a transaction that nobody ends (KAFKA-14884). This bug breaks
-    the claim `no_hanging_transaction`.
+    The coordinator confirms the transaction to the leader, and then aborts it. After the marker,
+    the leader still relies on the confirmation: it appends a late record, which opens a transaction
+    that nobody ends (KAFKA-14884). This bug breaks the claim `no_hanging_transaction`.
     """
 
     def keeps_guard(s, k: Transaction, producer_id: ProducerId) -> Bool:

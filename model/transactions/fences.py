@@ -1,15 +1,17 @@
-"""A fence for a new instance, with and without a way back for the old instance.
+"""A fence for a new instance, and the bug that gives the fenced instance the new epoch.
 
 If a new instance finds an open transaction, the coordinator aborts this transaction (a *fence*).
-The new instance asks again for its producer id until the abort is complete. Until then the
-coordinator may mistake the old instance for a client that retries EndTxn: a fence raises the epoch
-by one, and so does the end of a transaction.
+The fence raises the producer epoch by one. The new instance asks again for its producer id until
+the abort is complete. Until then, the old instance may send EndTxn for the aborted transaction.
+This request looks like a retry, because every end of a transaction raises the epoch by one. In the
+version `strict-fence`, the coordinator refuses the request. In the bug `fence-looks-like-an-end`,
+it answers with the new epoch.
 
 Source: KIP-890; KAFKA-19367; TransactionMetadata.prepareAbortOrCommit and
 TransactionCoordinator.endTransaction of Apache Kafka 4.3.
-Simplified: as in `versions`. A client of transaction version 2 gets the new epoch by EndTxn. This
-spec leaves out older clients, which get the new epoch by InitProducerId with their producer id and
-epoch (KIP-360).
+Simplified: all clients have transaction version 2, and get the new epoch by EndTxn. This spec
+leaves out older clients, which get the new epoch by InitProducerId with their producer id and epoch
+(KIP-360).
 """
 
 from __future__ import annotations
@@ -82,11 +84,15 @@ class StrictFence(Transactions):
         return s.fenced[k]
 
     def is_done(s, k: Transaction, outcome: Outcome) -> Bool:
-        """True if the coordinator answers EndTxn with success: never after a fence."""
+        """True if EndTxn succeeds by the rules of version 2, and no fence has aborted the
+        transaction.
+        """
         return super().is_done(k, outcome) & ~s.is_barred(k)
 
     def is_known(s, k: Transaction) -> Bool:
-        """True if the coordinator accepts the producer id and epoch: never after a fence."""
+        """True if version 2 accepts the producer id and epoch, and no fence has aborted the
+        transaction.
+        """
         return super().is_known(k) & ~s.is_barred(k)
 
     def may_be_fenced(s, i: Instance) -> Bool:

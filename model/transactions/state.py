@@ -163,7 +163,7 @@ class Log(Record):
 
 
 class State(Spec):
-    """The variables of transactions, and the bounds of their exploration."""
+    """The variables of transactions, and the constants that bound the exploration."""
 
     instances: Annotated[int, range(1, 5)] = 1
     transactions: Annotated[int, range(1, 5)] = 2

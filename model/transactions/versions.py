@@ -1,4 +1,4 @@
-"""The versions of transactions: version 2 as of Kafka 4.2, and the earlier protocols.
+"""The versions of the transaction protocol: version 2 as of Kafka 4.2, and three earlier protocols.
 
 The earlier protocols are those before KIP-890 and before KIP-1228.
 
@@ -46,7 +46,9 @@ class Failure(Int):
 
 @version("v2", in_force=kafka("4.2", LATEST), default=True)
 class Transactions(TransactionsClaims):
-    """Version 2 with strict markers: each transaction has its own epoch (KIP-890, KIP-1228)."""
+    """Transaction version 2: each transaction has its own epoch (KIP-890), and partitions refuse
+    late markers (KIP-1228).
+    """
 
 
 @version(
@@ -124,7 +126,12 @@ class Version1(Transactions):
         s.metadata.producer_epoch = producer_epoch
 
     def appends_wait(s) -> bool:
-        """True if an append waits before it is committed, so it may be lost or may fail."""
+        """True if an append to the coordinator's log waits before it is committed, and so may be
+        lost or may fail.
+
+        This depends only on constants of the spec: if `coordinator_failures` and `append_failures`
+        are 0, every append is committed at once.
+        """
         return s.coordinator_failures + s.append_failures > 0
 
     @action
@@ -173,8 +180,11 @@ class Version1(Transactions):
         return s.is_current(k) & (s.metadata.state == ONGOING)
 
     def is_decided_under(s, k: Transaction) -> Bool:
-        """True if the transaction's producer id and epoch are current: in version 1, a decision
-        changes neither.
+        """True if the producer id and epoch of the coordinator's last decision are those of this
+        transaction.
+
+        In transaction version 1, a decision changes neither. So the transaction's producer id and
+        epoch must be the current ones.
         """
         return s.is_current(k)
 
@@ -239,8 +249,8 @@ class Verification(Version1):
     in_force=kafka("4.0", "4.1"),
 )
 class LaxMarkers(Transactions):
-    """Version 2 as in Kafka 4.0: a partition accepts a marker even if it already has records of the
-    marker's epoch.
+    """Transaction version 2 as in Kafka 4.0: a partition accepts a marker even if it already has
+    records of the marker's epoch.
 
     The marker of one transaction carries the epoch of the next transaction. If this marker is
     delivered again, it closes the next transaction (KAFKA-19446). This version breaks the claim

@@ -1,9 +1,9 @@
 """The actions of abstract transactions: producer and coordinator, then partitions.
 
 The coordinator decides each transaction. A partition keeps records pending until a marker with the
-decision arrives. Requests may arrive late and twice, so an action stays possible until a rule
-forbids it. A marker carries a producer and an epoch but no transaction, so only epochs distinguish
-the transactions of a producer.
+decision arrives. A request may arrive late, and may arrive twice. So an action stays possible until
+its guard forbids it, for example because of a larger epoch. A marker carries a producer and an
+epoch but no transaction, so only epochs distinguish the transactions of a producer.
 
 Next, as in TLA+: the table lists all actions. No action is fair, because only safety is proved.
 
@@ -147,8 +147,8 @@ class AbstractTransactionsActions(AbstractTransactionsState):
     def append(s, x: Transaction, t: TopicPartition) -> None:
         """A partition appends a record of the transaction, unless it has seen a larger epoch.
 
-        Kafka: ProducerAppendInfo.checkProducerEpoch. Simplified: a record is only a transaction
-        that the partition keeps pending; the record may arrive late. Without the guard that the
+        Kafka: ProducerAppendInfo.checkProducerEpoch. Simplified: the partition stores no records,
+        only which transactions are pending; a record may arrive late. Without the guard that the
         partition has seen no larger epoch, the claim `no_hanging_transaction` breaks in 6 steps.
         """
         producer = s.producer[x]

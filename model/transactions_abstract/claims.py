@@ -131,12 +131,12 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @lemma
     def one_after_another(s) -> Bool:
-        """Of two transactions of a producer, the records of the later one have at least the epoch
-        of the earlier one's markers.
+        """A producer's next transaction begins at or above the epoch of its earlier transactions'
+        markers.
 
-        True because the later transaction began after the earlier one was complete. The earlier
-        decision had moved the producer to the epoch of its markers, and the later transaction took
-        this epoch or a larger one.
+        True because the next transaction begins only after the earlier one is complete. The
+        decision on the earlier transaction moved the producer to the epoch of its markers, and the
+        next transaction takes this epoch or a larger one.
         """
         return forall(
             implies(
@@ -152,13 +152,13 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @lemma
     def pending_is_fresh(s) -> Bool:
-        """If a transaction is pending in a partition, the partition has seen no larger epoch of the
-        producer, and does not have the transaction's marker.
+        """While a partition has a transaction pending, it has neither the marker of this
+        transaction nor a larger epoch of the producer.
 
         True because the marker has a larger epoch than the records, so the partition refuses
         records after the marker. Also, a marker leaves no record of its producer pending. In
-        version 1, records and markers carry the same epoch, so the partition accepts the record,
-        and the transaction hangs.
+        version 1, records and markers carry the same epoch. Then the partition accepts a record
+        that arrives after the marker, and the transaction hangs.
         """
         return forall(
             all_of(

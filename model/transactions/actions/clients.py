@@ -110,9 +110,9 @@ class Clients(Markers):
         return s.is_waiting(k) & ((outcome == ABORT) | acknowledged)
 
     def may_ask_for_nothing(s, k: Transaction, outcome: Outcome) -> Bool:
-        """True unless the client would commit an empty transaction.
+        """False if the client would commit a transaction without records; otherwise true.
 
-        A client may end an empty transaction only with an abort.
+        The client may end such a transaction only with an abort.
         """
         return (outcome == ABORT) | exists(s.sent[k][p] for p in TopicPartition)
 
@@ -131,10 +131,10 @@ class Clients(Markers):
     def end(s, k: Transaction, outcome: Outcome) -> None:
         """The coordinator decides a transaction as its client asked.
 
-        The request may be a copy that arrives late. Kafka:
-        TransactionCoordinator.handleEndTransaction.
-        Simplified: this action also stands for the late copy. In transaction version 1, no request
-        identifies its transaction, so a late copy may end the next transaction: the variant
+        Kafka: TransactionCoordinator.handleEndTransaction.
+        Simplified: this action also stands for a copy of the request that arrives late. In
+        transaction version 2, every decision raises the epoch, so a late copy is refused. In
+        transaction version 1, it does not, so a late copy may end the next transaction: the variant
         `verification`, which has transaction version 1, breaks the claim `the_client_decides` in 10
         steps (KAFKA-17754).
         """
@@ -148,9 +148,12 @@ class Clients(Markers):
         s.prepare(decided, outcome, s.epoch_of_decision(), s.ends_epochs())
 
     def is_decided_under(s, k: Transaction) -> Bool:
-        """True if the last decision was about a transaction with this producer id and epoch.
+        """True if the producer id and epoch of the coordinator's last decision are those of this
+        transaction.
 
-        The decision itself has moved the producer to the next epoch, or to another producer id.
+        The decision has moved the producer from the transaction's epoch to the next one. If the
+        transaction had the last epoch of its producer id, the decision has moved the producer to
+        epoch 0 of another id.
         """
         m, stamp = s.metadata, s.stamp[k]
         return any_of(
@@ -165,11 +168,12 @@ class Clients(Markers):
         )
 
     def is_done(s, k: Transaction, outcome: Outcome) -> Bool:
-        """True if the coordinator answers the client's EndTxn with success.
+        """True if the coordinator answers EndTxn with success.
 
-        The last decision must have this outcome and the transaction's producer id and epoch. If the
-        client itself asked for this outcome, the answer does not wait for the markers. Otherwise
-        all markers must be written.
+        EndTxn asks for an outcome: commit or abort. The coordinator's last decision must have this
+        outcome, and the transaction's producer id and epoch. If the client has asked for this
+        outcome before, the answer does not wait for the markers. If the coordinator decided without
+        a request, as in a fence, all markers must be written first.
         """
         m = s.metadata
         decides = (m.state == PREPARE) & (s.requested[k] == outcome)

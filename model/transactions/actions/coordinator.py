@@ -74,9 +74,11 @@ class Coordinator(Partitions):
         return s.is_appending() | (s.metadata.state == PREPARE)
 
     def appends_wait(s) -> bool:
-        """True if an append waits before it is committed, so it may be lost.
+        """True if an append to the coordinator's log waits before it is committed, and so may be
+        lost.
 
-        Otherwise an append is committed at once.
+        This depends only on a constant of the spec: if `coordinator_failures` is 0, every append is
+        committed at once.
         """
         return s.coordinator_failures > 0
 

@@ -56,10 +56,10 @@ class Markers(Coordinator):
     def write_late_marker(s, p: TopicPartition, k: Transaction, epoch: CoordinatorEpoch) -> None:
         """A partition appends a marker that is delivered again, or that a failed coordinator sent.
 
-        Kafka: WriteTxnMarkers has no deduplication of its own. Simplified: a partition appends at
-        most two markers of a transaction from one coordinator epoch. If partitions accept a marker
-        of an old transaction, it closes the next transaction: the variant `lax-markers` breaks the
-        claim `markers_close_their_own` in 14 steps (KAFKA-19446).
+        Kafka: WriteTxnMarkers has no deduplication of its own. Simplified: per coordinator epoch,
+        each partition appends at most two copies of a transaction's marker. If partitions accept a
+        marker of an old transaction, it closes the next transaction: the variant `lax-markers`
+        breaks the claim `markers_close_their_own` in 14 steps (KAFKA-19446).
         """
         when(true if s.markers_late else false)
         old = count(

@@ -1,13 +1,13 @@
 """The actions of partitions: their leaders append records and markers, and readers read.
 
 A leader computes its knowledge of a producer from its log, so every new leader has the same
-knowledge. Only the leader's memory has the list of verified transactions. A *guard* stands for one
-verification. The next record or marker of the producer removes the guard, and then the leader may
-append nothing under it.
+knowledge. Only the list of verified transactions is in the leader's memory alone. An entry of this
+list is a *guard*: it permits the leader to append records of one transaction. The next record or
+marker of the same producer removes the guard.
 
 A reader of committed data stops at the *last stable offset*. This is the first record whose
-transaction is open or whose marker is not committed. For the records below that offset, an index
-lists the aborted ones.
+transaction is open or whose marker is not committed. An index lists the aborted records below that
+offset.
 
 Source: KIP-98; KIP-890 part 1; KIP-1228; KAFKA-14884; KAFKA-18654; KAFKA-19999.
 Simplified: a transaction sends one record to a partition. A record in the log is not appended
@@ -108,12 +108,13 @@ class Partitions(State):
     def accepts_marker(s, p: TopicPartition, i: ProducerId, producer_epoch: ProducerEpoch) -> Bool:
         """True if the partition accepts a marker of this producer id and epoch.
 
-        The log must have no larger epoch. In addition, this epoch must be new to the log, or the
-        producer must have no open transaction in the partition. Otherwise the marker is a late one
-        of an earlier transaction. Without this rule (before Kafka 4.2), the variant `lax-markers`
-        breaks the claim `markers_close_their_own` in 14 steps. With a stricter rule, the partition
-        refuses a repeated marker too: the variant `refuses-repeated-markers` breaks the claim
-        `markers_are_accepted` in 10 steps.
+        The partition refuses a marker if its log has a larger epoch of the producer id. It also
+        refuses a late marker of an earlier transaction. A marker is late if the log already has its
+        epoch and the producer has an open transaction in the partition. If late markers are
+        accepted (before Kafka 4.2), the variant `lax-markers` breaks the claim
+        `markers_close_their_own` in 14 steps. If every marker whose epoch the log already has is
+        refused, the variant `refuses-repeated-markers` breaks the claim `markers_are_accepted` in
+        10 steps.
         """
         return all_of(
             ~s.fences(p, i, producer_epoch),
@@ -159,10 +160,10 @@ class Partitions(State):
             s.log[p].high_watermark = end + 1
 
     def is_in_flight(s, p: TopicPartition, k: Transaction) -> Bool:
-        """True if the client sent the record and the log does not have it.
+        """True if the client sent the record and the log does not have it yet.
 
-        With the constant `records_late`, the record may arrive after its client asked to end the
-        transaction.
+        With the constant `records_late`, this stays true after the client asked to end the
+        transaction. Without this constant, it then becomes false: the record never arrives.
         """
         sent = s.sent[k][p] & ~s.has_record(p, k)
         return sent if s.records_late else sent & s.is_waiting(k)
@@ -235,8 +236,9 @@ class Partitions(State):
         )
 
     def put_marker(s, p: TopicPartition, k: Transaction, epoch: CoordinatorEpoch) -> None:
-        """Appends the transaction's marker, sent by the coordinator of this epoch, if the partition
-        accepts the marker.
+        """Appends the transaction's marker, if the partition accepts it.
+
+        The marker comes from the coordinator with the coordinator epoch `epoch`.
         """
         stamp, outcome = s.marker_stamp[k], s.decided[k]
         when(
@@ -261,8 +263,9 @@ class Partitions(State):
     def has_marker(
         s, p: TopicPartition, k: Transaction, epoch: CoordinatorEpoch, end: Offset
     ) -> Bool:
-        """True if the log has, below `end`, a marker of the transaction from the coordinator of
-        this epoch.
+        """True if the log has a marker of the transaction below the offset `end`.
+
+        The marker must come from the coordinator with the coordinator epoch `epoch`.
         """
         return exists(
             all_of(
@@ -312,11 +315,13 @@ class Partitions(State):
     # ---- reading
 
     def last_stable_offset(s, p: TopicPartition) -> Offset:
-        """Returns the offset of the first committed record whose marker is not committed.
+        """Returns the offset of the first record whose transaction has no marker below the high
+        watermark.
 
-        Returns the high watermark if there is no such record. It is not enough that the marker is
-        in the log: the variant `stable-at-first-open` breaks the claim
-        `stable_offsets_do_not_go_back` in 10 steps (KAFKA-5121).
+        The record itself must be below the high watermark; without such a record, returns the high
+        watermark. A marker above the high watermark must not count, because a new leader may lack
+        it: the variant `stable-at-first-open` breaks the claim `stable_offsets_do_not_go_back` in
+        10 steps (KAFKA-5121).
         """
         end = s.log[p].high_watermark
         return first(

@@ -129,8 +129,8 @@ class Agreement(Clients):
 
     @invariant
     def markers_are_accepted(s) -> Bool:
-        """A partition accepts every marker that the coordinator has decided and the partition still
-        lacks.
+        """After a decision, every partition of the transaction that still lacks the marker accepts
+        it.
         """
         m = s.metadata
         return forall(
@@ -244,9 +244,9 @@ class Agreement(Clients):
 
     @invariant
     def epochs_stay_in_range(s) -> Bool:
-        """No producer epoch exceeds the largest one, and no client receives the largest one.
+        """No producer epoch exceeds the maximum of 32767, and no client receives this maximum.
 
-        Only markers may carry the largest epoch.
+        Only markers may carry the maximum. In the spec, the constant `max_epoch` stands for 32767.
         """
         return all_of(
             s.metadata.producer_epoch <= s.max_epoch,
