@@ -7,9 +7,9 @@ group, so another coordinator can read the group there. A *static* member has a 
 If a process joins with the group.instance.id of a member, the process replaces the member; a stable
 group then needs no rebalance.
 
-Next, as in TLA+: the table lists all actions. WF (weakly fair): taken eventually if it stays
-enabled. SF (strongly fair): taken eventually if it is enabled again and again. Actions without a
-mark are not fair.
+The table lists all actions (`Next` in TLA+). WF (weakly fair): the action is taken eventually if it
+stays enabled. SF (strongly fair): the action is taken eventually if it is enabled again and again.
+Actions without a mark are not fair.
 
     joining      start_static, WF join, WF replace
     rebalance    SF complete_join, assign, WF miss_assignment, SF hear_assignment, miss,

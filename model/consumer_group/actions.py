@@ -9,8 +9,8 @@ which means that the partition is free.
 If the answer to a heartbeat is lost, the member repeats the heartbeat with its previous epoch, and
 the coordinator accepts it. A fenced member drops its partition and joins again with epoch 0.
 
-Next, as in TLA+: the table lists all actions. WF (weakly fair): taken eventually if it stays
-enabled. Actions without a mark are not fair.
+The table lists all actions (`Next` in TLA+). WF (weakly fair): the action is taken eventually if it
+stays enabled. Actions without a mark are not fair.
 
     group        change_subscription, WF compute_target, expire, join
     heartbeats   WF heartbeat

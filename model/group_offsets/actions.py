@@ -13,9 +13,9 @@ pending. The consumer commits its output and its offset in one transaction. A co
 that the group has given its partition to another, and the group does not fence its producer. So a
 commit carries the generation in which the consumer read.
 
-Next, as in TLA+: the table lists all actions. WF (weakly fair): taken eventually if it stays
-enabled. SF (strongly fair): taken eventually if it is enabled again and again. Actions without a
-mark are not fair.
+The table lists all actions (`Next` in TLA+). WF (weakly fair): the action is taken eventually if it
+stays enabled. SF (strongly fair): the action is taken eventually if it is enabled again and again.
+Actions without a mark are not fair.
 
     coordinator  fail_over, WF load
     group        begin_rebalance, complete_rebalance, lose_all_members

@@ -10,8 +10,8 @@ A client numbers the batches of a partition, keeps a few in flight, and retries 
 is answered. If the lowest batch in flight is out of order, or a batch was given up, the client
 takes a larger epoch. Under this epoch, it numbers its batches in flight from 0.
 
-Next, as in TLA+: the table lists all actions. WF (weakly fair): taken eventually if it stays
-enabled. Actions without a mark are not fair.
+The table lists all actions (`Next` in TLA+). WF (weakly fair): the action is taken eventually if it
+stays enabled. Actions without a mark are not fair.
 
     replicas     WF append, WF copy, change_leader, delete
     client       send, WF acknowledge, give_up, WF refuse, WF resolve

@@ -5,7 +5,7 @@ knowledge. The leader appends only the record that continues the producer's reco
 retry of a record that is already in the log does not continue the log, so the leader does not
 append it.
 
-Next, as in TLA+: the table lists all actions. No action is fair, because only safety is proved.
+The table lists all actions (`Next` in TLA+). No action is fair, because only safety is proved.
 
     leader       append_first, append_next, advance_high_watermark, change_leader, acknowledge
 """

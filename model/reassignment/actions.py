@@ -4,7 +4,7 @@ At each change of the partition, the controller updates the ELR, elects a leader
 and begins a leader epoch if a replica was removed. When the leader changes the ISR, or the operator
 sends a request, the controller first tests whether the reassignment can complete.
 
-Next, as in TLA+: the table lists all actions by role. WF marks a weakly fair action, which is
+The table lists all actions (`Next` in TLA+) by role. WF marks a weakly fair action, which is
 eventually taken if it stays enabled. SF marks a strongly fair action, which is eventually taken if
 it is enabled infinitely often. An action without a mark may never happen.
 

@@ -1,6 +1,6 @@
 """The actions of replication, in the protocol before KIP-101; `versions.py` replaces some of them.
 
-Next, as in TLA+: the table lists all actions by role. WF marks a weakly fair action, which is
+The table lists all actions (`Next` in TLA+) by role. WF marks a weakly fair action, which is
 eventually taken if it stays enabled. SF marks a strongly fair action, which is eventually taken if
 it is enabled infinitely often. An action without a mark may never happen.
 

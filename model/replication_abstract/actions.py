@@ -6,7 +6,7 @@ newer epoch fetches nothing more from this leader. So the leader's high watermar
 offset up to which this member had fetched. The variable `departure` keeps the smallest such offset
 of each epoch. The proof in `proof.py` needs this bound.
 
-Next, as in TLA+: the table lists all actions. No action is fair, because only safety is proved.
+The table lists all actions (`Next` in TLA+). No action is fair, because only safety is proved.
 
     controller   elect, elect_nobody, shrink_isr, refuse, expand_isr
     replicas     become_leader, become_follower, restart

@@ -8,7 +8,7 @@ may touch only committed records, because other records may be truncated. If the
 the next record of a follower, the follower drops its whole log and starts at the leader's log
 start.
 
-Next, as in TLA+: the table lists all actions. No action is fair, because the spec claims no
+The table lists all actions (`Next` in TLA+). No action is fair, because the spec claims no
 liveness.
 
     leader       produce, advance_high_watermark, shrink_isr, expand_isr, elect

@@ -5,7 +5,7 @@ decision arrives. A request may arrive late, and may arrive twice. So an action 
 its guard forbids it, for example because of a larger epoch. A marker carries a producer and an
 epoch but no transaction, so only epochs distinguish the transactions of a producer.
 
-Next, as in TLA+: the table lists all actions. No action is fair, because only safety is proved.
+The table lists all actions (`Next` in TLA+). No action is fair, because only safety is proved.
 
     coordinator  begin, add_partition, end_commit, end_abort, fence, init_producer,
                  complete_transaction

@@ -17,7 +17,9 @@ def test_next_lists_every_action_with_its_fairness(spec: str) -> None:
     text = import_module(f"model.{spec.replace('-', '_')}.actions").__doc__ or ""
     names = {action.name for action in find(spec).make().actions}
     (block,) = re.findall(
-        r"^Next, as in TLA\+.*?\n\n((?:    .*\n)+)", text, re.MULTILINE | re.DOTALL
+        r"^The table lists .* \(`Next` in TLA\+\).*?\n\n((?:    .*\n)+)",
+        text,
+        re.MULTILINE | re.DOTALL,
     )
     listed = {
         name: MARKS[mark]
