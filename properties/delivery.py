@@ -150,9 +150,10 @@ class Delivery:
 def strongest(
     deliveries: Iterable[Delivery], contradicted: Collection[Promise] = ()
 ) -> Semantics | None:
-    """Returns the strongest semantics that all applications satisfy; None if there are none.
+    """Returns the strongest semantics that all applications satisfy; None without any application.
 
-    Semantics with a promise in `contradicted` are left out.
+    The result is `neither` if records were repeated and records were skipped. `contradicted` has
+    promises that count as broken, whatever the deliveries show.
     """
     some = tuple(deliveries)
     if not some:

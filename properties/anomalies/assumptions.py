@@ -59,7 +59,10 @@ class BackwardsOperation:
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class MixedOperation:
-    """An operation whose rows in a table repeat or contradict each other."""
+    """An operation whose rows repeat or contradict each other.
+
+    Only a table of a history has several rows for one operation: one row per micro-operation.
+    """
 
     op: int
     rows: int
@@ -85,7 +88,8 @@ def repeated_values(history: History) -> tuple[RepeatedValue, ...]:
 
 
 def overlapping_operations(history: History) -> tuple[OverlappingOperations, ...]:
-    """Returns one row per operation invoked while its process had an earlier operation open.
+    """Returns one row per operation that began while its process still had an earlier operation
+    open.
 
     If several earlier operations were open, the row names the last one to complete.
     """
@@ -124,8 +128,8 @@ def backwards_operations(history: History) -> tuple[BackwardsOperation, ...]:
 def mixed_operations(history: History) -> tuple[MixedOperation, ...]:
     """Returns no rows: a `History` cannot break this assumption.
 
-    Only a table with one row per micro-operation can: the rows of one operation may contradict each
-    other.
+    A history as a table can break it: there an operation has one row per micro-operation, and these
+    rows may contradict each other.
     """
     del history
     return ()

@@ -93,7 +93,11 @@ def aborted_values(history: History) -> frozenset[KeyValue]:
 
 
 def committed_sends(history: History) -> dict[KeyValue, int]:
-    """Maps each key and value to its first sender that must have taken effect."""
+    """Maps each key and value to the operation that sent it and must have taken effect.
+
+    If there are several such operations, the first to complete counts. A key and value without such
+    an operation is left out.
+    """
     read = committed_reads(history)
     writers: dict[KeyValue, int] = {}
     for number, operation in enumerate(history):

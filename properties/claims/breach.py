@@ -1,7 +1,8 @@
-"""The result of checking a claim on one run: its violations.
+"""The violations of claims: what the check of a claim on one run returns.
 
-A claim that must *always* hold is a function that returns the violations in what a run observed. A
-claim that something *can* happen is a set of goals; each goal must be reached by some run.
+A claim that must *always* hold is a function: it receives the observations of a run, and returns
+all violations of the claim. A claim that something *can* happen is a set of goals; each goal must
+be reached by some run.
 """
 
 from __future__ import annotations

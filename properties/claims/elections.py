@@ -6,8 +6,8 @@ and own view of the in-sync set. Two records are equal if offset, leader epoch a
 
 Source: D0, D3 of docs/sources.md; KIP-966; hachikuji/kafka-specification; Vanlightly's
 specifications of replication.
-Simplified: a broker that is down still counts with the log that it had before. If a power loss cost
-this broker records, they are missing only from its restart on.
+Simplified: while a broker is down, its replica has the log from before the crash. If a power loss
+cost the broker records, its replica lacks them only after the restart.
 """
 
 from __future__ import annotations
@@ -189,8 +189,9 @@ def survives_f_failures(watched: Watched) -> Iterator[str]:
 def clean_election(watched: Watched) -> Iterator[str]:
     """Always: while a member of the ISR or the ELR is up, no other broker is elected.
 
-    No send ends with an error, and no acknowledged record is lost. A broker that restarts after a
-    crash may have lost records, so it counts as down until it has registered again (KIP-966).
+    A broker that restarts after a crash may have lost records, so it counts as down until it has
+    registered again (KIP-966). In addition, in the whole run no send ends with an error, and no
+    acknowledged record is lost.
     """
     for before, after in pairwise(watched.moments):
         candidates = {*before.in_sync, *before.eligible}

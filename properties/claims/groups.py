@@ -54,8 +54,9 @@ class Grouped:
 def one_owner(run: Grouped) -> tuple[Breach, ...]:
     """Always: each partition has one owner in each epoch, and one at the end of the run.
 
-    Once a member has the partition in a newer epoch, no other member commits it in an older epoch.
-    A member that missed a rebalance may continue to process, but it cannot commit.
+    In addition, an old owner cannot commit: after a member has begun to process a partition, no
+    other member commits a position of this partition in an older epoch. A member that missed a
+    rebalance may continue to process.
     """
     return tuple(map(partial(Breach, "one_owner"), _owners(run)))
 
@@ -100,7 +101,10 @@ def _resumed(run: Grouped) -> Iterator[str]:
 
 
 def idle_members(run: Grouped) -> tuple[Breach, ...]:
-    """Always: at the end, the partition counts of two members differ by at most one."""
+    """Always: at the end, no member has two or more partitions more than another member.
+
+    So a group with more members than partitions has idle members.
+    """
     return tuple(map(partial(Breach, "idle_members"), _uneven(run)))
 
 

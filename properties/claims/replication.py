@@ -1,8 +1,9 @@
 """Executable definitions of the claims about publishing and replication.
 
 `Published` has the history of the clients, and the log as a reader reads it from its start after
-all faults have ended. Values are unique among all sends. `sessions` maps each process to its
-producer session, since several processes share one session when several requests are in flight.
+all faults have ended. Values are unique among all sends. A process of a history has only one
+request open at a time, so a producer with several requests in flight is several processes.
+`sessions` maps each process to its producer session, which all processes of a producer share.
 
 Source: D0, D1, D3 of docs/sources.md.
 """

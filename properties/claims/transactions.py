@@ -4,10 +4,10 @@
 levels, and the records that a reader reads from the start. The isolation level of readers is a
 setting of the run.
 
-Values are unique among all sends. The part of a value before the colon names the work: after an
-abort the application repeats the same work under another value. Each transaction that commits a
-group offset commits a different offset. A transaction is *void* if it failed, or if its end was
-never requested: none of its records may be visible.
+Values are unique among all sends. A value such as `work 3:2` has two parts: `work 3` names the
+work, and `2` the attempt. After an abort, the application repeats the same work in another attempt.
+Each transaction that commits a group offset commits a different offset. A transaction is *void* if
+it failed, or if its end was never requested: none of its records may be visible.
 
 Source: D2 of docs/sources.md; KIP-98, KIP-447, KIP-890.
 """
@@ -95,8 +95,9 @@ def is_void(transaction: Operation) -> bool:
 def atomic_commit(run: Transacted) -> tuple[Breach, ...]:
     """Always: each transaction is read whole or not at all, and its group offset with it.
 
-    At the end, readers receive all records of a committed transaction, no record of a void one, and
-    all or no records of any other. No fetched group offset is from an unread transaction.
+    At the end, readers receive all records of a committed transaction and no record of a void one.
+    If the outcome of a transaction is unknown, they receive all of its records or none. If readers
+    do not receive all records of a transaction, no fetch returns its group offset.
     """
     return tuple(Breach("atomic_commit", why) for why in _torn(run))
 
@@ -203,10 +204,11 @@ def _forgotten(run: Transacted) -> Iterator[str]:
 
 
 def offsets_in_transaction(run: Transacted) -> tuple[Breach, ...]:
-    """Always: a fetched group offset is from the newest committed transaction, or one in doubt.
+    """Always: a fetched group offset is from the newest committed transaction, or a possibly newer
+    one.
 
-    A transaction is in doubt if it is not void, its end was requested before the fetch, and no
-    other transaction committed after it.
+    The transaction of a fetched offset is not void, and its end was requested before the fetch
+    completed. At read_committed, no later transaction had been committed when the fetch began.
     """
     return tuple(Breach("offsets_in_transaction", why) for why in _misplaced(run))
 
@@ -326,7 +328,11 @@ def open_and_read(run: Transacted) -> bool:
 
 
 def written_again_and_read_once(run: Transacted) -> bool:
-    """Reachable: some work is in the logs several times, and a reader reads it only once."""
+    """Reachable: the same work is in the logs several times, but a reader reads it only once.
+
+    The part of a value before the colon names the work: after an abort, an application repeats its
+    work under another value.
+    """
     written = Counter(_work(entry.value) for log in run.logs.values() for entry in log)
     read = Counter(_work(value) for value in run.shown().elements())
     return any(work and written[work] > times == 1 for work, times in read.items())

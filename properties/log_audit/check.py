@@ -1,8 +1,8 @@
 """A check of the audit: what must be true of logs, and how faults are found and shown.
 
 A module has the checks of one concern, in five parts: the rows (the fields of one fault); the
-literal definitions, which find the rows; `observed`, the number of things that were checked;
-`explain`, the text of a row; the checks, which are entries of the catalogue.
+functions that find the rows; `observed`, which counts the things that were checked; `explain`,
+which returns the text of a row; and the checks themselves, which are entries of the catalogue.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from properties.log_audit.log import Batch, Logs, ReplicaLog
 class Location:
     """The location of a fault: replica, topic partition, segment, byte and offset.
 
-    `offset` is that of the first record at this byte; if there is no record, the offset that is
-    due.
+    The offset is that of the first record at this byte. If there is no record, it is the offset
+    that the next record would get.
     """
 
     partition: str
@@ -37,8 +37,8 @@ class Check:
     """A statement that must be true of logs, and how its violations are found.
 
     - `observes` describes what `observed` counts.
-    - `permits` maps a condition under which a row is no fault to the reason.
-    - `permitted` returns the condition that a row meets.
+    - `permits` has the conditions under which a row is no fault, each with the reason.
+    - `permitted` returns the one of these conditions that a row meets; None if it meets none.
     - `unread` is true if a row is no fault, but a part of the log that was not audited.
     """
 

@@ -65,7 +65,10 @@ class Batch:
 
     @property
     def sound(self) -> bool:
-        """True if the header can be trusted."""
+        """True if the header can be trusted.
+
+        The checksum is right, the records can be read, and the format is version 2.
+        """
         return not self.fault
 
     @property
@@ -144,7 +147,11 @@ class LogMetadata:
 
     @property
     def is_sequenced(self) -> bool:
-        """True if producers number the batches of this log; the group coordinator does not."""
+        """True if the batches of this log have sequence numbers.
+
+        Producers number their batches. Only the batches of the group coordinator, in the log
+        `__consumer_offsets`, have no sequence numbers.
+        """
         return not self.partition.startswith(CONSUMER_OFFSETS)
 
 

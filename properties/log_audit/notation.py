@@ -3,15 +3,21 @@
     A orders-0 hw=5 stopped         a replica of a topic partition; its batches follow
     0-2  e1                         a batch at offsets 0 to 2, of leader epoch 1
     3    e1 p7/0 s0 txn             producer 7, epoch 0, base sequence 0, of a transaction
-    4    e1 p7/0 abort c2           its abort marker, of coordinator epoch 2; or `commit`
+    4    e1 p7/0 abort c2           an abort marker, of coordinator epoch 2
+    4    e1 p7/0 commit c2          a commit marker
     5    e1 t60000                  its newest record has this timestamp, in ms
-    6-9  e1 has 6,9                 the records that compaction left, `has -` for none
+    6-9  e1 has 6,9                 compaction left only the records 6 and 9
+    6-9  e1 has -                   compaction left no record
     10   e1 =x                      records whose contents are x
     11   e1 bad checksum            why its content is unknown; or `bad records`, `bad old` (format)
-    ---                             the next segment; `--- 15` if not at the next offset
-    torn 17                         bytes at the end of the segment, the beginning of a batch
-    junk 17                         bytes at the end of the segment, no beginning of a batch
+    ---                             the next segment begins, at the next offset
+    --- 15                          the next segment begins, at offset 15
+    torn 17                         17 bytes at the end of the segment: the beginning of a batch
+    junk 17                         17 bytes at the end of the segment: no beginning of a batch
     coordinator one p7/0 Ongoing orders-0
+
+The last line is an entry in the log of a transaction coordinator. Its transactional id is `one`;
+producer 7 has epoch 0 and an ongoing transaction with the partition `orders-0`.
 
 The line of a replica may have `hw=5`, its high watermark; `cleaned=3`, the offset that its cleaner
 reached; `epochs=0@0,1@3`, leader epochs and their start offsets; `aborted=7:3-4`, aborted

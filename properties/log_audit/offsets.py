@@ -53,8 +53,10 @@ def offsets_back(logs: Logs) -> tuple[OffsetBack, ...]:
 def cleaned_to(replicas: list[ReplicaLog]) -> int:
     """Returns the offset below which compaction may have removed records from any replica.
 
-    This is the largest checkpoint of the replicas or, if larger, the start of the newest segment of
-    a replica with compacted batches: a newest segment is never compacted.
+    This is the highest of these offsets:
+    - the cleaner's checkpoint of each replica;
+    - the start of the newest segment, for each replica with compacted batches. Compaction removes
+      records only below the newest segment.
     """
     checkpointed = max(log.metadata.cleaned_to for log in replicas)
     compacted = [log for log in replicas if any(batch.compacted for batch in log.batches)]

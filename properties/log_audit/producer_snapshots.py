@@ -4,11 +4,13 @@ A broker that starts reads the newest producer snapshot and the log after it. If
 wrong, the broker may refuse a producer's next batch, append a batch twice, or wait for a
 transaction that has ended.
 
+A marker may begin a new producer epoch (KIP-890). Until the producer has written in this epoch, the
+snapshot must have no last sequence number and no last offset of the producer.
+
 Source: ProducerStateManager (`.snapshot`), KIP-98, KIP-360.
 Simplified: only the newest snapshot of each log is compared, and only if the log still has the
 batches before and after the snapshot's offset. A producer that the snapshot lacks is no fault: it
-may have expired, a day after its last write. A producer epoch that a marker began has no sequence
-number and no offset yet.
+may have expired, a day after its last write.
 """
 
 from __future__ import annotations

@@ -46,9 +46,10 @@ RecordsByOffset = dict[int, tuple[Batch, Record]]  # with their batches
 
 
 def _committed(log: ReplicaLog, below: int) -> RecordsByOffset:
-    """Returns the record at each offset of the batches that end below the offset `below`.
+    """Maps each offset to its record, with the batch of the record.
 
-    Each record comes with its batch. If several records have one offset, the first of them counts.
+    Only batches that end below the offset `below` are included. If several records have one offset,
+    the first of them counts.
     """
     records: RecordsByOffset = {}
     for batch in log.sound:

@@ -4,9 +4,10 @@ A marker is a control batch that the coordinator writes: commit or abort. It car
 coordinator's own epoch, and the producer's epoch (since KIP-890, the next producer epoch).
 
 Source: KIP-98, KIP-890; ProducerStateManager, TransactionMarkerChannelManager.
-Simplified: a transaction whose beginning or end was deleted is not checked. Partitions are compared
-only if the markers have a newer producer epoch than the records that they close. Then the epoch of
-the markers identifies the transaction; otherwise the next transaction may have the same epoch.
+Simplified: a transaction whose beginning or end was deleted is not checked. The outcomes of a
+transaction on several partitions are compared only if its markers have a newer producer epoch than
+its records: then only this transaction has markers of that epoch. If the epochs are equal, the
+producer's next transaction may have the same epoch.
 """
 
 from __future__ import annotations
@@ -75,7 +76,8 @@ def _successive(log: ReplicaLog) -> Iterator[tuple[Batch, Batch]]:
 
 
 def unclosed(logs: Logs) -> tuple[NotClosed, ...]:
-    """Returns one row per batch that follows an open transaction of its producer without a marker.
+    """Returns one row per batch that a producer wrote although its last transaction had no marker
+    yet.
 
     The batch is no part of that transaction: it is not transactional, or has a newer producer
     epoch.

@@ -4,8 +4,9 @@ A `Behaviour` keeps the spec's current state. Trace validation chooses each acti
 arguments; `model.language.stepping` evaluates the guards and makes the next state. The actions also
 set variables that no run shows, such as which leader committed a record first.
 
-Each sort has as many elements as the run needs. A sort that no variable is indexed by takes no
-space, so it may have any size (`ANY`).
+A *sort* is a type of the spec with numbered elements, such as its offsets. Each sort has as many
+elements as the run needs. Most sorts are keys of the spec's variables, and each element takes space
+in the state. A sort that is no key of a variable takes no space, so it may have any size (`ANY`).
 """
 
 from __future__ import annotations
@@ -62,9 +63,10 @@ class Behaviour:
     def initial(
         cls, spec: Spec, sorts: Mapping[str, int | range], chosen: Sequence[int] = ()
     ) -> Self:
-        """Returns a behaviour in an initial state, with sorts of these sizes.
+        """Returns a behaviour in an initial state.
 
-        `chosen` has the arguments of the spec's initial action.
+        `sorts` has the number of elements of each sort (type) of the spec. `chosen` has the
+        arguments of the spec's initial action.
         """
         ranges = {n: s if isinstance(s, range) else range(s) for n, s in sorts.items()}
         stepper = Stepper.of(spec, {"Bool": range(2), **ranges})

@@ -2,18 +2,19 @@
 
 The abstract spec is proved for any number of replicas, epochs and offsets. Its steps are as small
 as the broker's: a fetch and its response are two steps, with any time in between. (In the detailed
-specs `replication` and `election` they are one.) The spec's variables get their values from the
-broker:
+specs `replication` and `election`, a fetch and its response are one step.) The spec's variables get
+their values from the broker:
 
     replica[r]       the log, the high watermark and the role of a broker; after a restart, its disk
     led[e]           the log of the leader of an epoch, its ISR, and the fetches that it received
     isr[e]           the ISR *and* the ELR: while the ISR is too small nothing is committed, so the
                      members of the ELR have every committed record
-    a consumer       a replica that is never in sync (`consumer_reads`)
+
+A consumer is mapped to a replica that is never in sync (`consumer_reads`).
 
 The spec takes the action of a fetch when the follower sends the fetch, before the leader receives
-it. So the abstract leader may rely on more fetches than the broker's; `message_knowledge` checks
-that the broker's leader relies only on fetches that have arrived.
+it. So the abstract leader may know of fetches that the broker's leader has not received yet.
+`message_knowledge` checks that the broker's leader relies only on fetches that have arrived.
 
 Source: KIP-101, KIP-320, KIP-497, KIP-966; `model.replication_abstract.claims`.
 Simplified: records that are not in a log yet, or no longer, are not mapped. Power losses and
@@ -93,9 +94,10 @@ class BrokerReplication:
 
     @classmethod
     def of(cls, topic_partition: TopicPartition, events: Sequence[Traced]) -> BrokerReplication:
-        """Returns the mapping before the first event, with sorts large enough for all events.
+        """Returns the mapping before the first event of a run.
 
-        In this state the controller has created the partition, and consumers are out of sync.
+        The controller has already created the partition, and consumers are out of sync. The spec
+        has enough replicas, leader epochs and offsets for all events.
         """
         states = [s for e in events for s in [_decision(e.after, topic_partition)] if s is not None]
         held = [r for e in events for r in [_replica(e.after, topic_partition)] if r is not None]
@@ -278,8 +280,9 @@ class BrokerReplication:
     def _late_fetches(self, leader: Leader) -> Iterator[Call]:
         """Yields the spec's actions for fetches that were sent before the leader's epoch began.
 
-        Other fetches have their action when the follower sends them. These need a leader that has
-        begun, so their action comes after the broker's leader has received the fetch.
+        In the spec, a fetch needs a leader that has begun its epoch. So the action of such a fetch
+        comes later: after the broker's leader has received the fetch. Any other fetch has its
+        action when the follower sends it.
         """
         state, e = self.behaviour.state, leader.state.leader_epoch
         for broker, remote in leader.in_sync.remotes.items():

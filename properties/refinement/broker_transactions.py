@@ -2,8 +2,8 @@
 
 The spec's coordinator and partitions get their values from the cluster:
 
-    coordinator   a transactional id in the cache of its coordinator in the latest epoch: a change
-                  counts once its append to the coordinator's log was acknowledged
+    coordinator   the cache of the newest coordinator of each transactional id; a change of the
+                  cache counts once its append to the coordinator's log was acknowledged
     partitions    the committed part of each topic partition, in order: a record is appended, and a
                   marker written, when a leader's high watermark passes it
 
@@ -13,10 +13,10 @@ is open is a transaction that begins and ends at once. `transaction_knowledge` c
 knows the steps of other nodes only by messages.
 
 Source: KIP-98, KIP-890; `model.transactions_abstract.versions`.
-Simplified: only transaction version 2 is mapped, and no producer id whose epochs run out. Every
-topic partition has more than one replica, so that a decision takes effect only in a later step. The
-offsets of a group are records like others. The lists of aborted transactions that consumers get are
-not mapped.
+Simplified: only transaction version 2 is mapped. Runs in which the epochs of a producer id run out
+are not mapped. Every topic partition has more than one replica, so that a decision takes effect
+only in a later step. The offsets of a group are records like others. The lists of aborted
+transactions that consumers get are not mapped.
 """
 
 from __future__ import annotations

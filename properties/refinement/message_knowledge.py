@@ -2,13 +2,13 @@
 
 In the abstract specs a node reads the state of other nodes directly. So these specs alone would
 accept a leader that relies on a fetch before the fetch arrives. Six rules prevent this:
-
-    a partition state    is one that the controller has decided
-    a follower's end     is the offset of a fetch of that follower, once the fetch has arrived
-    a high watermark     moves only up to the fetch offsets of the replicas that the leader awaits
-    a record             that a leader appends was in a request, with the same content
-    a response           follows its request
-    a log                has no hole
+- A partition state of a broker is one that the controller has decided.
+- The end offset that a leader knows of a follower is the offset of a fetch that has arrived.
+- A leader moves its high watermark at most to the lowest fetch offset of its maximal ISR: the ISR
+  and the replicas that it has proposed as members.
+- Every record that a leader appends was in a request, with the same content.
+- A response arrives only after its request has arrived.
+- A log has no hole.
 
 Source: the happened-before relation of Lamport; docs/kafka-rules.md A1, A4, A5.
 Simplified: no message carries the records that a coordinator appends on its own broker, so these
@@ -48,8 +48,8 @@ class RequestsReceived:
     def violation(self, traced: Traced) -> str:
         """Returns why this event cannot happen yet; an empty text if it can.
 
-        Only a response is impossible, if its sender has not received the request. To check this,
-        each request that arrives is remembered.
+        The only such event is a response whose sender has not received the request. To find it,
+        every request that arrives is remembered.
         """
         match traced.event:
             case RequestReceived(sender, correlation):
@@ -107,8 +107,8 @@ class MessageKnowledge:
     def _counted(self, traced: Traced, before: Replica | None, after: Leader) -> Iterator[str]:
         """Yields a violation for each fetch that the leader counts although it has not arrived.
 
-        Another violation is a high watermark above the fetch offset of a replica that the leader
-        awaits.
+        Also yields a violation for each member of the maximal ISR whose fetch offset is below a new
+        high watermark.
         """
         before_step = _remote_ends(before, after)
         for broker, end in _ends(after).items():

@@ -2,14 +2,13 @@
 
 The abstract spec has no messages, so it would accept a node that acts on a fact too early. Five
 rules prevent this:
-
-    a response           follows its request, and states only what is true when it arrives: that a
-                         transaction is committed or aborted, that a topic partition was added, that
-                         a record or a marker is in the committed part of a log
-    WriteTxnMarker       carries a decision that was taken
-    a commit             was requested by a client; an abort that no client requested is a fence
-    a producer epoch     reaches one instance only, after a coordinator has assigned it
-    a coordinator        changes its cache only when its log is committed further
+- A response arrives after its request. It states only what is true when it arrives: that a
+  transaction is committed or aborted, that a topic partition was added, or that a record or a
+  marker is in the committed part of a log.
+- A WriteTxnMarker request carries a decision that a coordinator has made.
+- A client has requested every commit. An abort that no client requested is a fence.
+- A producer epoch reaches only one instance, after a coordinator has assigned it.
+- A coordinator changes its cache only in a step that also moves the high watermark of its log.
 
 Source: the happened-before relation of Lamport; KIP-98, KIP-890.
 """
@@ -98,7 +97,10 @@ class TransactionKnowledge:
     # ---- messages
 
     def violation(self, traced: Traced, state: State) -> str:
-        """Returns why the received message cannot be true yet; an empty text if it can."""
+        """Returns why a received message states something that is not true yet; else an empty text.
+
+        For example, a response confirms a commit that no coordinator has decided.
+        """
         match traced.event:
             case RequestReceived(sender, correlation, request):
                 self._requests[sender, traced.node, correlation] = request
@@ -191,7 +193,7 @@ class TransactionKnowledge:
     ) -> str:
         """Describes a change of the coordinator's cache that no newly committed record explains.
 
-        Returns an empty text if there is none.
+        Returns an empty text without such a change.
         """
         topic_partition = after.topic_partition
         was = self._high_watermarks.get((traced.node, topic_partition))

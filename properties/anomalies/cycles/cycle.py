@@ -7,20 +7,24 @@
     -process   and process            the same cycle, also using the order within each process
     -realtime  and process, realtime  the same cycle, also using the order in real time
 
-The module `dependencies` defines ww, wr, rw, process and realtime. The search reports one shortest
-cycle of each strongly connected component, in the strongest form that the component has: a G0 hides
-a G1c of its component, and both hide the -process and -realtime forms. A G-single is reported in
-addition to the forms without rw. A G2 is reported only if its component has no G-single and no
-cycle of ww and wr alone. The forms with rw have no -process or -realtime variant, since a lagging
-reader would cause such a cycle.
+The module `dependencies` defines ww, wr, rw, process and realtime. The *forms* of a cycle are G0,
+G1c, G-single, G2, and G0 and G1c with -process or -realtime. For each form, the search reports one
+shortest cycle of each strongly connected component, with these exceptions:
+- A cycle is hidden if its component has a cycle of a form that uses only some of its kinds. So a G0
+  hides a G1c, and hides all forms with -process or -realtime. A G1c hides G1c-process and
+  G1c-realtime.
+- A G-single is never hidden.
+- A G2 is hidden by a G-single, and by a cycle of ww and wr alone.
+- The forms with rw have no -process or -realtime form: a reader that only lags would cause such a
+  cycle.
 
 Jepsen's checker has no process dependencies, and calls a -process form -realtime. Its names
 `PL-..-cycle-exists` (`IMPRECISE`) report that a component has some cycle.
 
 Source: Adya, "Weak Consistency"; Elle's cycle search.
 Simplified: Elle's other forms (predicates, G-nonadjacent) have no meaning or no use for logs. In a
-component with more operations than the limit `SEARCHED`, a G-single is only searched for between
-two operations, and a G2 not at all: with rw, lagging readers connect almost all operations.
+component with more operations than the limit `SEARCHED`, only a G-single between two operations is
+searched for, and no G2. The reason: with rw, lagging readers connect almost all operations.
 """
 
 from __future__ import annotations
@@ -178,11 +182,11 @@ def _with_anti_dependencies(form: str, found: tuple[Dependency, ...]) -> Iterato
 def of_anti_dependencies(
     component: tuple[int, ...], flow: Graph, missed: Iterable[tuple[int, int]]
 ) -> tuple[str, tuple[int, ...]] | None:
-    """Returns the form G-single or G2 with a cycle of this form; None if there is no such cycle.
+    """Returns a cycle with rw dependencies: its form (G-single or G2) and its operations.
 
-    `missed` has the rw dependencies: pairs of a reader and the sender of the next record, which the
-    reader missed. `flow` is the graph of all other dependencies. A cycle of G-single begins with
-    the reader.
+    Returns None if the component has no such cycle. `missed` has the rw dependencies: pairs of a
+    reader and the sender of the record after the last one that was read. `flow` is the graph of all
+    other dependencies. A cycle of G-single begins with the reader.
     """
     members, small = set(component), len(component) <= SEARCHED
     inside = [(reader, sender) for reader, sender in missed if {reader, sender} <= members]

@@ -2,14 +2,14 @@
 
     ww        the first sent a value, the second sent the next value in the log of the key
     wr        the first sent a value that the second polled
-    rw        the first polled a value as its last of the key, the second sent the next value
+    rw        the second sent the next value after the last one that the first polled of the key
     process   the first ended ok, and the same process then ran the second
     realtime  the first ended ok before the second was invoked
 
-Dependencies through records do not depend on outcomes: a consumer receives only committed records.
-Dependencies through time start only at an operation that ended ok, since an operation with another
-outcome may still take effect later. They connect only operations that also have dependencies
-through records.
+Dependencies through records (ww, wr, rw) do not depend on outcomes: a consumer receives only
+committed records. Dependencies through time (process, realtime) start only at an operation that
+ended ok, since an operation with another outcome may still take effect later. Dependencies through
+time connect only operations that also have a ww or wr dependency.
 
 The next value is the value at the next offset at which the history shows a record. If a value has
 several offsets, the last one counts; several values at one offset are all next values. Only the
@@ -53,7 +53,11 @@ class Dependency:
 
 
 def sender_of(history: History) -> dict[KeyValue, int]:
-    """Maps each key and value to its last sender that did not fail, or else to its last sender."""
+    """Maps each key and value to the operation that counts as its sender.
+
+    If several operations sent the value, the last one that did not fail counts; if all failed, the
+    last one. Last means: with the highest operation number.
+    """
     return {
         key_value: max(ops, key=lambda op: (history[op].outcome != "fail", op))
         for key_value, ops in senders(history).items()

@@ -1,9 +1,11 @@
 """A fetch returned a group offset that no client had committed.
 
-A fetched offset may come from a commit that did not fail and was invoked before the fetch
-completed. It may also come from a commit before the history, unless a different offset was observed
-before the fetch began. An offset that only aborted transactions committed is an
-`aborted-offset-read`.
+There is no fault in two cases:
+- A commit of this offset did not fail, and was invoked before the fetch completed.
+- No different offset was observed before the fetch began. Then the offset may have been committed
+  before the history. (A different offset would show that it had been overwritten.)
+
+An offset that only aborted transactions committed is an `aborted-offset-read` instead.
 
 Simplified: a commit that the history does not record (an automatic one, or one of another client)
 counts as no commit.

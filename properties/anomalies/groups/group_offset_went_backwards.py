@@ -1,8 +1,8 @@
 """A fetch returned a lower group offset than was observed before, and no commit lowered it.
 
-So the group reads input again. An application may lower its offset itself: the fetch is no fault if
-a commit of its offset may have taken effect after the earlier observation. A fetch that returns no
-offset is below every offset.
+So the group reads input again. An application may lower its offset itself. So there is no fault if
+a commit of the lower offset may have taken effect after the higher offset was observed. A fetch
+that returns no offset counts as lower than every offset.
 
 Simplified: the history does not record whether the coordinator expired the offset
 (offsets.retention.minutes, for a group without members) or a client deleted it; for the group the
@@ -51,10 +51,9 @@ class GroupOffsetWentBackwards:
 
 
 def _unexplained(history: History, fetch: Fetch) -> Iterator[Commit | Fetch]:
-    """Yields the earlier commits and fetches of a higher offset that no commit explains.
+    """Yields the earlier commits and fetches that contradict this fetch: they have a higher offset.
 
-    A commit explains the fetch if it committed the lower offset that was fetched, and may have
-    taken effect after the higher offset.
+    One of them is left out if a commit of the fetched, lower offset may have taken effect after it.
     """
     back = [
         commit
@@ -70,7 +69,7 @@ def _unexplained(history: History, fetch: Fetch) -> Iterator[Commit | Fetch]:
 def went_backwards(history: History) -> tuple[GroupOffsetWentBackwards, ...]:
     """Returns one row per fetch of a lower offset than was observed before the fetch.
 
-    Fetches that a commit of the lower offset explains are left out.
+    A fetch is left out if a commit of the lower offset may have taken effect in between.
     """
     rows: list[GroupOffsetWentBackwards] = []
     for fetch in fetches(history):

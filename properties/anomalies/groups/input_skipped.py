@@ -76,10 +76,11 @@ def _begin(history: History, register: Register) -> int:
 
 
 def _first_commit_above(history: History, register: Register, offset: int) -> Step | None:
-    """Returns the first transaction that committed an offset above `offset`.
+    """Returns the first transaction, by operation number, that committed an offset above `offset`.
 
-    Returns None if the application committed a higher offset outside transactions, or if a
-    transaction without recorded polls may have consumed the record at `offset`.
+    Returns None if there is no such transaction, and in two cases without a fault: the application
+    committed a higher offset outside transactions, or a transaction without recorded polls may have
+    consumed the record at `offset`.
     """
     jumped = any(
         c.register == register and c.offset > offset

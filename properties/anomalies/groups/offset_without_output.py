@@ -55,9 +55,10 @@ class OffsetWithoutOutput:
 
 
 def _proofs(history: History) -> Iterator[tuple[Fetch, Commit]]:
-    """Yields pairs: a fetch that proves a transaction committed, and its commit of the offset.
+    """Yields pairs of a fetch and a commit; each pair proves that one transaction was committed.
 
-    Only transactions with output are included.
+    Only this transaction can have set the offset that the fetch returned. Transactions that sent no
+    records are left out.
     """
     for fetch in fetches(history):
         possible = [c for c in commits_of(history, fetch) if c.outcome != "fail"]

@@ -96,7 +96,7 @@ def facts(history: History) -> tuple[Commit | Fetch, ...]:
 
 
 def known_to(fetch: Fetch, fact: Commit | Fetch) -> bool:
-    """Returns True if the offset of `fact` had surely been set before the fetch.
+    """Returns True if the offset of `fact` had surely been set before the fetch began.
 
     `fact` is a commit or a fetch. A commit inside a transaction counts only if the fetch waits for
     undecided transactions (`stable`).
@@ -109,11 +109,13 @@ def known_to(fetch: Fetch, fact: Commit | Fetch) -> bool:
 
 
 def may_follow(commit: Commit, fact: Commit | Fetch) -> bool:
-    """Returns True if the commit may have taken effect after `fact`.
+    """Returns True if the commit may have taken effect after `fact`, a commit or fetch of an
+    offset.
 
-    `fact` is a commit or a fetch of the same group and key. If it is a fetch that does not wait for
-    undecided transactions, it may miss the offset of a transaction that has ended. So a commit
-    inside a transaction may follow this fetch, even if it completed before the fetch began.
+    Both must be of the same group and key, and the commit must not have failed. Then it may follow
+    if it completed after `fact` was invoked. There is one exception: a fetch at read_uncommitted
+    may miss the offset of a transaction that has already ended. So a commit inside a transaction
+    may always follow such a fetch.
     """
     if commit.outcome == "fail" or commit.register != fact.register:
         return False

@@ -5,8 +5,8 @@ transaction is undecided (KIP-447). So a fetch that began after a reader had rec
 return the transaction's offset or a later one. After a lower offset, the group consumes the input
 again and produces its output twice.
 
-A lower offset is no fault if another commit of it may have taken effect after the transaction
-began.
+There is no fault if a commit of the lower offset may have replaced the transaction's offset. This
+is possible if that commit completed after the transaction began.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _after(fetch: Fetch, commit: Commit) -> bool:
 def outputs_without_offset(history: History) -> tuple[OutputWithoutOffset, ...]:
     """Returns one row per fetch below the offset of a transaction whose output had been read.
 
-    Fetches that a commit of the lower offset explains are left out.
+    A fetch is left out if a commit of the lower offset may have replaced the transaction's offset.
     """
     rows: list[OutputWithoutOffset] = []
     everything, visible = commits(history), tuple(_shown(history))

@@ -1,8 +1,9 @@
 """Pipelines: transactions that consume input, send output and commit the offset they reached.
 
-A step of a pipeline is a transaction that commits an offset of a group and key. The step's input is
-the records of this key that the transaction polled below this offset. A step that ended `ok`
-consumed its input; a step that ended `fail` did not. After `info` this is unknown.
+A step of a pipeline is a transaction that commits an offset of a group in an input partition (a
+key). The step's input is the records that it polled from this partition, at offsets below the
+committed offset. A step that ended `ok` consumed its input; a step that ended `fail` did not. If it
+ended `info`, it is unknown whether it consumed its input.
 
 Source: KIP-98, KIP-447: sendOffsetsToTransaction; D2 consume, process, produce.
 """

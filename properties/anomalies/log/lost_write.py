@@ -1,9 +1,13 @@
 """A write that must have taken effect was never read, although a later record was read.
 
-The *bound* of a key is the highest offset that a reader surely reached, in a poll that ended `ok`.
-A value is lost if three things are true: its send must have taken effect, its offset is not above
-the bound, and no poll that ended `ok` returned the value. If a value has several offsets, the bound
-uses the lowest and the check the highest. Values without an observed offset, and values that may
+The *bound* of a key is an offset that readers surely reached: the highest offset of a value that a
+poll returned. Only polls that ended `ok` count. A value is lost if three things are true:
+- Its send must have taken effect.
+- Its offset is not above the bound.
+- No poll that ended `ok` returned the value.
+
+If a value was observed at several offsets, the bound is computed from its lowest offset, and its
+highest offset is compared with the bound. Values without an observed offset, and values that may
 legally be gone (`retention`), are not checked.
 
 Source: jepsen.tests.kafka lost-write-cases.
@@ -27,7 +31,10 @@ from properties.anomalies.retention import kept_from
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class LostWrite:
-    """A value that must have been read, but that no poll that ended `ok` returned."""
+    """A value that readers must have received, but did not.
+
+    No poll that ended `ok` returned the value.
+    """
 
     key: str
     value: str

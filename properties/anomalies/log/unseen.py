@@ -1,7 +1,7 @@
 """An acknowledged write that no poll ever returned, although the readers read every log to its end.
 
-This check finds more than `lost-write`: values above the highest read, and values without an
-observed offset. It shows a fault only if the readers read to the end.
+This check finds more than `lost-write`: also values above the highest offset that was read, and
+values without an observed offset. A row is a fault only if the readers read every log to its end.
 
 Source: jepsen.tests.kafka unseen.
 Simplified: Jepsen counts the unseen writes after every operation; here only the end of the history
@@ -28,7 +28,10 @@ SOMEWHERE: Final = 2**63 - 2  # stands for the offset of a value without an obse
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Unseen:
-    """A value whose send ended `ok` and that no poll that ended `ok` returned."""
+    """An acknowledged value that no poll returned.
+
+    The send of the value ended `ok`. Only polls that ended `ok` count.
+    """
 
     key: str
     value: str

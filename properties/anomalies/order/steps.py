@@ -3,11 +3,13 @@
 Within an operation, every two consecutive records that it polled from a key, or sent to a key, are
 a step. If a rebalance affected the key during the operation, its polls of the key are no steps.
 
-Between operations of a process, a step of polls goes from the last record of a key in an operation
-that ended `ok` to the first record of the key in the next operation that polls the key. Operations
-with another outcome do not move the position. A step of sends goes from one operation that did not
-fail to the next operation that did not fail. An `assign` or `subscribe` ends the steps of the keys
-that it does not name.
+Between two operations of a process, a step goes from the last record of a key in the first
+operation to the first record of this key in the second operation:
+- A step of polls begins in an operation that ended `ok`. It ends in the next operation that polls
+  the key. A poll that did not end `ok` ends a step, but does not begin one.
+- A step of sends begins and ends in operations that did not fail.
+- No step of a key passes an `assign` or `subscribe` that does not name the key. A rebalance does
+  not end a step between operations.
 
 The length of a step is the distance between the offsets of its two values. These are the offsets at
 which the process received or appended the values (`own_offsets`). With `jepsen` declared, a value

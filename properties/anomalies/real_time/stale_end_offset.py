@@ -5,8 +5,10 @@ At `read_uncommitted` the end is the high watermark, and every observation count
 observations at `read_committed` count, since an open transaction legally holds the offset back.
 
 A new leader's high watermark lags until its followers have reported. Brokers since 2.2 then refuse
-to return the end (OFFSET_NOT_AVAILABLE, KIP-207); older brokers returned the lagging value. With
-acks=1 an end below an acknowledged record is no fault, but the record may still be lost.
+to return the end (OFFSET_NOT_AVAILABLE, KIP-207); older brokers returned the lagging value.
+
+With acks=1, a leader acknowledges a record before the record is replicated. Then a lower end is no
+fault of Kafka. The row is still reported, because the acknowledged record may be lost.
 """
 
 from __future__ import annotations

@@ -78,11 +78,13 @@ def calls(some: Collection[Commit | Fetch]) -> list[Call[RegisterAction]]:
 
 
 def registers(history: History) -> dict[Register, list[Commit | Fetch]]:
-    """Maps each register to the commits and fetches that the search must order.
+    """Maps each register (a group and a key) to its commits and fetches that the search must order.
 
-    Commits that failed are left out, and so are commits of unknown outcome whose offset no fetch
-    returned, fetches that do not wait for the register's transactions, and registers without a
-    fetch.
+    These are left out:
+    - registers without a fetch;
+    - commits that failed;
+    - commits of unknown outcome whose offset no fetch returned;
+    - fetches at `read_uncommitted`, if a transaction commits an offset of the register.
     """
     found: dict[Register, list[Commit | Fetch]] = {}
     in_transactions = {one.register for one in commits(history) if one.in_transaction}

@@ -1,19 +1,18 @@
-"""The missing records of a committed transaction: no reader received them, but readers read beyond.
+"""The missing records of a committed transaction: no reader received them, but one read further.
 
 A record is missing if no reader received it, although a reader received a record at the same or a
-higher offset. The offset of the record is known exactly, or only from above:
+higher offset. The offset of a missing record is known exactly, or only an upper bound is known:
 
     at       the offset was observed: the record was acknowledged there, or an operation polled it
-    up to    no offset was observed. The record was in the log when its transaction committed. So
-             its offset is below the acknowledged offset of every later send, and below every high
-             watermark that a client read later
+    up to    the offset was not observed; later operations give an upper bound
 
-The last stable offset is no upper bound, since it waits for the marker. Records that the log may
-have dropped (`retention`) are not missing.
+The upper bound: the record was in the log when its transaction committed. So its offset is below
+the acknowledged offset of every later send. It is also below every high watermark that a client
+read later. The last stable offset is no upper bound, since it waits for the marker. Records that
+the log may have dropped (`retention`) are not missing.
 
-Simplified: readers have read beyond a record if any reader received that offset or a higher one, as
-for `lost-write`. So if no reader of a history reads from the beginning, this check reports false
-losses.
+Simplified: a reader counts even if it began to read above the missing record, as for `lost-write`.
+So if no reader of a history reads from the beginning, this check reports losses that are none.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ Lies = Literal["at", "up to"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
-    """A record of a transaction that no reader received although readers read beyond it."""
+    """A record of a transaction that no reader received, although a reader read further."""
 
     key: str
     value: str

@@ -1,10 +1,11 @@
 """A reader at read_committed received a record of a transaction that was still open.
 
-The records of a transaction are above the last stable offset until the client requests its end. So
-a poll that completed before this request received the records too early, whatever the outcome of
-the transaction. If the time of the request (`end_asked_ns`) is unknown, the invocation of the
-transaction counts instead. If an operation that did not fail sent the record again, that operation
-counts as the sender.
+A client ends its transaction by a request to commit or to abort. Until this request, the records of
+the transaction are above the last stable offset. So a poll that completed before this request
+received the records too early, whatever the outcome of the transaction. If the time of the request
+(`end_asked_ns`) is unknown, the time of the transaction's invocation is used.
+
+If several operations sent the same record, the first one that did not fail counts as its sender.
 """
 
 from __future__ import annotations

@@ -4,9 +4,11 @@
     swapped    two consecutive events of a run are exchanged
     altered    the state after an event, or a response that a client received, is changed
 
-An *equivalent* mutant need not be rejected: it is only another order of the same run. If a step is
-dropped or done in part, the next step of the same node may have the same effect. The mutant is then
-equivalent, unless a message from the first step arrives before the next step.
+An *equivalent* mutant need not be rejected: it is only another order of the same run.
+
+If a step of a node is dropped or done only in part, the next step of this node may have the effect
+of both steps. So the mutant is equivalent if no other node receives a message of the changed step
+before that next step.
 
 Two consecutive events of two nodes commute, unless the second receives a message of the first. Two
 consecutive events of one node commute if both orders lead to the same state. This is decided
@@ -82,7 +84,7 @@ def mutants(events: Events, mutations: Mutations, rng: Random, per_kind: int) ->
 def validate_mutants(
     mappings: Sequence[Refinement], events: Events, wrong: Iterable[Mutant]
 ) -> Iterator[tuple[Mutant, Unexplained | None]]:
-    """Yields each mutant with the event at which the specs reject it, or None.
+    """Yields each mutant with the event at which the specs reject it, or with None.
 
     Up to its mutation, a mutant equals the real run, whose events are validated only once.
     """

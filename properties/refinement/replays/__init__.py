@@ -5,14 +5,15 @@ carries these actions out on a part of the reference broker, the harness, once w
 once without it. Then the spec's own claim is evaluated on the broker's state: it must be false with
 the bug and true without it. So a real broker can have the bug, and the model's fix also fixes the
 broker. A harness is a whole simulated cluster, or only a controller, a group coordinator, or two
-replicas. An example (`elections`):
+replicas. An example (`elections`), in which replica 0 of the spec is broker 1, and replica 1 is
+broker 2:
 
     election, variant elects-the-dead            the controller of the reference broker
     -----------------------------------          ------------------------------------------------
     init                                   -->   registers brokers 1 and 2, elects broker 1
     kill(0)                                -->   nothing: the controller cannot know yet
     expire_session(1)                      -->   no heartbeat of broker 2 for a session: fences it
-    detect_crash(0)                        -->   the same for broker 1: nobody leads, ELR {1}
+    detect_crash(0)                        -->   no heartbeat of broker 1: nobody leads, ELR {1}
     register(0)                            -->   broker 1 registers after an unclean stop
                                                           |
                                                           |  cells(harness)
@@ -23,7 +24,8 @@ replicas. An example (`elections`):
     with Bug.DEAD_LEADER_RETURNS     false: the controller elects the fenced broker, as in the model
     without the bug                  true
 
-A message that arrives late in the counterexample is held by the simulated network until the action
-that receives it. A step that the broker takes without help (`Replay.by_itself`) has no entry in the
-table. Each module describes one harness and the replays on it; `replay` has their common shape.
+The function `cells` of a replay reads the harness as values of the spec's variables. A message that
+arrives late in the counterexample is held by the simulated network until the action that receives
+it. A step that the broker takes without help (`Replay.by_itself`) has no entry in the table. Each
+module describes one harness and the replays on it; `replay` has their common shape.
 """

@@ -6,14 +6,16 @@
     ... refuses-return                        rejoin-refused            converges
 
 The harness is one group of a group coordinator, and the consumers that send heartbeats to it. The
-whole state of the spec is read from them. The liveness property `converges` is evaluated some
-rounds after the last action. In a round each member sends a heartbeat, receives the response,
-revokes, and rejoins if the coordinator refuses it.
+whole state of the spec is read from the group and its consumers. The liveness property `converges`
+is evaluated some rounds after the last action. In a round each member sends a heartbeat, receives
+the response, revokes, and rejoins if the coordinator refuses it.
 
-The model chooses which member gets the partition. In the harness this partition is the second of
-two partitions of a topic to which the first member always subscribes. The uniform assignor gives it
-to the second member if the second member also subscribes to this topic, and otherwise to the first
-member.
+The model has one partition, and chooses which member gets it. In the harness, the uniform assignor
+of the broker chooses. The harness steers this choice with a topic of two partitions:
+- The first member always subscribes to the topic.
+- If the second member subscribes too, the assignor gives each member one partition, and the second
+  partition goes to the second member. Otherwise both go to the first member.
+- The second partition stands for the partition of the model.
 
 Simplified: a member joins and gets its assignment by one heartbeat, while the model takes three
 steps; epochs increase more often than in the model. If the counterexample fences a member, the
@@ -80,7 +82,7 @@ class ConsumerGroupHarness:
     consumers: tuple[Consumer, ...] = field(default_factory=_consumers)
 
     def send_heartbeat_if_joined(self, m: int) -> None:
-        """Sends the heartbeat of member `m`, unless its join is still unanswered."""
+        """Sends the heartbeat of member `m`, unless the response to its join is still unread."""
         consumer = self.consumers[m]
         if consumer.epoch > 0 or consumer.answer is None:
             self.send_heartbeat(m)
@@ -100,7 +102,11 @@ class ConsumerGroupHarness:
         self._write(after)
 
     def receive(self, m: int) -> None:
-        """Reads the member's response; raises ValueError if there is none with an assignment."""
+        """Makes member `m` read its response: the member takes over its new epoch and partitions.
+
+        Raises ValueError if the member has no unread response, or if the response has no
+        assignment.
+        """
         consumer = self.consumers[m]
         answer, consumer.answer = consumer.answer, None
         if answer is None or answer.assignment is None:

@@ -6,8 +6,8 @@
 The harness is the controller alone, with the heartbeats and registrations of two brokers. The claim
 depends only on the controller's part of the spec's state.
 
-Simplified: a broker that died registers with a new incarnation. Its last heartbeats still arrive
-until its session ends, in the action that detects the crash.
+Simplified: a broker that died registers with a new incarnation. A broker that is killed still sends
+heartbeats, until the action `detect_crash` ends its session.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class ControllerHarness:
         self.request(NodeId(BROKERS[r]), request)
 
     def send_heartbeat(self, r: int) -> None:
-        """Sends the heartbeat of broker `r`; it says that the broker has all metadata."""
+        """Sends a heartbeat of broker `r`; the broker has all metadata."""
         known = self.controller.brokers[BROKERS[r]]
         request = BrokerHeartbeat(
             broker_id=BROKERS[r],

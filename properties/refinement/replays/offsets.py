@@ -83,7 +83,9 @@ class OffsetHarness:
 
 
 def _with_copy(effect: Effect) -> Effect:
-    """Returns an effect that first stores a copy of the harness in `before`."""
+    """Returns an effect that stores a copy of the harness in `before`, and then runs the given
+    effect.
+    """
 
     def effect_with_copy(harness: OffsetHarness, *arguments: Any) -> None:
         harness.before = replace(harness, before=None)

@@ -97,7 +97,11 @@ class ReplicationHarness:
         self.cluster.run_until(lambda: broker not in self.cluster.in_sync(), WAIT_MS)
 
     def lose_isr(self) -> None:
-        """Crashes all brokers in the ISR; only the isolated broker is left."""
+        """Crashes all brokers in the ISR, and waits until the last broker leads.
+
+        This last broker is outside the ISR, because the effect `isolate_one` has cut it off from
+        the others. Now its links are restored.
+        """
         self.committed = self.log_in_memory(self.cluster.leader())
         for broker in self.cluster.in_sync():
             self.cluster.crash(broker)

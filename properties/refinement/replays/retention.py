@@ -12,9 +12,10 @@ so the deleted records look committed. Therefore the harness uses the high water
 deletion.
 
 Simplified: retention deletes all records that it may delete at once; the model deletes one at a
-time. A compacted log needs one more record, since its active segment is not compacted. In one
-replay, a follower that leaves the ISR in the model stays in the ISR of the harness and is one
-record behind, because a leader without followers commits at once.
+time. Before it compacts a log, the harness appends one more record, since a broker does not compact
+the active segment. In the counterexample of `cleans-past-hw`, the follower leaves the ISR, and one
+record stays uncommitted. A broker's leader without followers in the ISR would commit this record at
+once. So in the harness the follower stays in the ISR, and is one record behind.
 """
 
 from __future__ import annotations

@@ -12,9 +12,10 @@ The harness is `transaction_harness`. The simulated network holds each message t
 the counterexample. The action that receives the message waits until the message arrives.
 
 Source: KIP-890, KIP-1228; KAFKA-9666, KAFKA-14884, KAFKA-17754.
-Simplified: the late EndTxn is of transaction version 2. It carries an old producer epoch, so only
-the buggy broker accepts it. In version 1 the epoch does not change, so every broker accepts a late
-EndTxn.
+Simplified: the counterexample of `verification` is of transaction version 1. There the epoch does
+not change, so every broker accepts the late EndTxn, with and without the bug. So the replay uses
+transaction version 2: the late EndTxn carries an old producer epoch, and only the broker with the
+bug accepts it.
 """
 
 from __future__ import annotations

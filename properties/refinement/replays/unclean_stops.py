@@ -7,8 +7,9 @@ The harness is a cluster of two brokers that both have to be in sync. The leader
 and with it the acknowledged record; the other broker has the record, but is isolated. The claim
 depends only on the leader, the brokers that are up, the logs and the committed records.
 
-Simplified: the leader loses its power in the action in which the controller notices the crash, so
-that the two sessions end in the order of the counterexample.
+Simplified: in the counterexample, the controller first ends the session of the isolated broker, and
+then that of the leader. To keep this order, the harness cuts the leader's power late: in the action
+`detect_crash`, in which the controller ends the leader's session.
 """
 
 from __future__ import annotations

@@ -76,7 +76,11 @@ class Instance:
         )
 
     def step(self) -> Steps:
-        """Lets the rules kill or pause the process here, then sends a heartbeat."""
+        """Waits at a point where the suite may kill or pause the process; then sends a heartbeat.
+
+        A killed process does not come back from this call. A paused process waits here until the
+        pause ends.
+        """
         self.steps += 1
         yield Pause(STEP_MS)
         while self.is_held:
@@ -96,7 +100,10 @@ class Instance:
 
 
 def position_first(at: Instance) -> Program:
-    """Commits the position, then processes: a death in between loses the committed records."""
+    """Commits the position, then processes the records.
+
+    If the process dies in between, the records are never processed.
+    """
     while True:
         records = yield from at.consumer.poll()
         if records and (yield from at.consumer.commit()):
@@ -106,7 +113,10 @@ def position_first(at: Instance) -> Program:
 
 
 def processing_first(at: Instance) -> Program:
-    """Processes, then commits the position: a death in between repeats the records."""
+    """Processes the records, then commits the position.
+
+    If the process dies in between, the records are processed again.
+    """
     while True:
         for record in (yield from at.consumer.poll()):
             store.add_effect(at.database, record.value)
@@ -315,8 +325,8 @@ def kafka_then_database(at: Instance, *, repairs: bool = False) -> Program:
     """Commits the Kafka transaction, then the database transaction.
 
     After a death between the two commits, the database lacks records below the committed position.
-    If `repairs` is true, the application starts at the position stored in the database, skips the
-    messages that the database has, and sends all results again.
+    If `repairs` is true, the application starts again at the position that the database has. It
+    sends all results from there to Kafka again, but stores no effect that the database already has.
     """
     producer = at.producer()
     yield from producer.init_transactions()

@@ -3,9 +3,9 @@
 A producer sends to `orders-0`. An application from the module `applications` consumes in a group,
 and writes to a database that outlives its process. The rules send records, kill the application and
 start it again, or *replace* it: the first instance is paused, another takes over, and then the
-first one continues as a zombie. Brokers crash, and responses are lost, but links and leaders have
-no other faults. After all faults have ended, the database and the output are compared with the
-records sent.
+first one continues as a zombie. Brokers may crash, and requests and responses of clients may be
+lost; links between brokers are never cut. After all faults have ended, the database and the output
+are compared with the records sent.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ CATCH_UP_MS: Final = 20_000
 
 
 class DeliveryMachine(ClusterMachine):
-    """A producer, a cluster, and the instances of one application; the last one is current."""
+    """A producer, a cluster, and the instances of one application.
+
+    The rules act on the newest instance.
+    """
 
     ALWAYS = ALWAYS
     SOMETIMES = SOMETIMES
@@ -125,7 +128,8 @@ class DeliveryMachine(ClusterMachine):
     def send_and_replace(self, count: int, steps: int) -> None:
         """Sends values, and pauses the application until another instance has taken over.
 
-        The pause comes after `steps` steps of its work. Then it continues as a zombie.
+        The pause comes after `steps` steps of the application's work. After the pause, the paused
+        instance continues as a zombie.
         """
         self._send(count)
         self._work(steps)
@@ -154,7 +158,7 @@ class DeliveryMachine(ClusterMachine):
 
     @rule(count=st.integers(1, 3))
     def lose_responses(self, count: int) -> None:
-        """Drops the next responses to the application."""
+        """Drops the next `count` responses to the application."""
         self.cluster.drop_responses(self._current, count)
 
     def new_events(self) -> tuple[str, ...]:

@@ -1,4 +1,8 @@
-"""The expected verdicts of the suite `delivery`: where each claim must hold or break."""
+"""The expected verdicts of the suite `delivery`: the settings in which each claim holds or breaks.
+
+Each claim must hold *inside* its condition: in some settings of the suite. It must break *outside*:
+in other settings, or on a broker with a bug.
+"""
 
 from __future__ import annotations
 
