@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from checkers.cli.run import Run, command
+from checkers.cli.security_options import read_security, security_options
 from checkers.cli.system_options import bug_option
 from checkers.events import Ready
 from model.faults import InputFault
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     help="Folder for the logs and the metadata, in Kafka's formats; created if it is new. The"
     " cluster continues with what the folder contains. Default: data stays in memory.",
 )
+@security_options
 @command(decides=False, folder=False)
 def broker_command(
     run: Run,
@@ -64,6 +66,7 @@ def broker_command(
     bugs: Sequence[str],
     applied_log: Path | None,
     data_dir: Path | None,
+    security: Mapping[str, Any],
 ) -> None:
     """Serve the reference broker over TCP until Ctrl-C. Any Kafka client can connect.
 
@@ -72,6 +75,7 @@ def broker_command(
     urteil broker --port 9092 --data-dir data
     urteil broker --fault drop-response:every=7 --bug no-dedup
     urteil broker --control 8474
+    urteil broker --security-protocol SASL_PLAINTEXT --user alice=secret
     """
     from reference_impl.node.bugs import bugs_named
     from reference_impl.wire.faults.reading import parsed
@@ -90,6 +94,7 @@ def broker_command(
         applied_log=applied_log,
         data_dir=data_dir,
         control=control,
+        security=read_security(security),
     )
 
     def ready(cluster: Cluster) -> None:

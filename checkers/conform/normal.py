@@ -64,6 +64,7 @@ _IDENTITY: Final = (
     "group_id",
     "key",
     "resource_name",
+    "user",
     "transactional_id",
     "group_instance_id",
     "instance_id",

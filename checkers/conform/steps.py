@@ -53,6 +53,7 @@ READS: Final = frozenset(
         Api.DESCRIBE_LOG_DIRS,
         Api.DESCRIBE_QUORUM,
         Api.LIST_PARTITION_REASSIGNMENTS,
+        Api.DESCRIBE_USER_SCRAM_CREDENTIALS,
         Api.HEARTBEAT,  # of a classic member; it changes nothing
     }
 )

@@ -93,13 +93,19 @@ class Broker:
     """A cluster of the reference broker in a process of its own; brokers are numbered from 1.
 
     At the start, the cluster creates the `topics`, a mapping from names to numbers of partitions.
-    It also adds the `faults`: JSON objects of the control port, as dictionaries. `options` are
-    further options of the command `urteil broker`.
+    It also adds the `faults`: JSON objects of the control port, as dictionaries. `users` maps names
+    to passwords; the other settings of security are those of the command `urteil broker`, and
+    `options` are further options of this command.
     """
 
     brokers: int = 3
     topics: Mapping[str, int] = field(default_factory=dict[str, int])
     faults: Sequence[Mapping[str, Any]] = ()
+    security_protocol: str = "PLAINTEXT"
+    users: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    tls_cert: str | os.PathLike[str] | None = None
+    tls_key: str | os.PathLike[str] | None = None
+    tls_client_ca: str | os.PathLike[str] | None = None
     options: Sequence[str] = ()
     bootstrap_servers: str = field(default="", init=False)
     control_url: str = field(default="", init=False)
@@ -124,6 +130,7 @@ class Broker:
         Raises NotStarted if the brokers do not become ready.
         """
         words = ["broker", "--json", "--control", "0", "--brokers", str(self.brokers)]
+        words += self._security()
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed in `stop`
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-c", PROGRAM, ROOT, *words, *self.options],
@@ -143,6 +150,16 @@ class Broker:
         except BaseException:
             self.stop()
             raise
+
+    def _security(self) -> list[str]:
+        values = {
+            "--security-protocol": self.security_protocol,
+            "--tls-cert": self.tls_cert,
+            "--tls-key": self.tls_key,
+            "--tls-client-ca": self.tls_client_ca,
+        }
+        files = [f"{name}={os.fspath(value)}" for name, value in values.items() if value]
+        return [*files, *(f"--user={name}={word}" for name, word in self.users.items())]
 
     def _ready(self, process: subprocess.Popen[bytes]) -> dict[str, Any]:
         assert process.stdout is not None, "the process has a pipe"

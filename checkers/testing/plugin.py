@@ -14,13 +14,15 @@ until a test uses the fixture.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pytest
 
 if TYPE_CHECKING:
     from checkers.testing.broker import Broker
 
+# Settings of the process beside its brokers, which tests that share it have in common.
+SECURITY: Final = ("security_protocol", "users", "tls_cert", "tls_key", "tls_client_ca")
 Scope = Literal["function", "class", "module", "package", "session"]
 
 
@@ -34,7 +36,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        "urteil_broker(brokers=3, topics=(), partitions=1, faults=()): settings of the fixture "
+        "urteil_broker(brokers=3, topics=(), partitions=1, faults=(), security_protocol=..., "
+        "users=..., tls_cert=..., tls_key=..., tls_client_ca=...): settings of the fixture "
         "urteil_broker; topics are names, or a dictionary from names to numbers of partitions.",
     )
 
@@ -45,7 +48,7 @@ def _scope(fixture_name: str, config: pytest.Config) -> Scope:
 
 
 def _settings(node: Any) -> dict[str, Any]:
-    known = ("brokers", "topics", "partitions", "faults")
+    known = ("brokers", "topics", "partitions", "faults", *SECURITY)
     marker = node.get_closest_marker("urteil_broker")
     settings: dict[str, Any] = {} if marker is None else dict(marker.kwargs)
     if marker is not None and (marker.args or not settings.keys() <= set(known)):
@@ -58,8 +61,9 @@ def _urteil_process(request: pytest.FixtureRequest) -> Iterator[Broker]:
     from checkers.testing.broker import Broker
 
     default = request.config.getini("urteil_brokers") or "3"
-    brokers = _settings(request.node).get("brokers", int(default))
-    with Broker(brokers=brokers) as broker:
+    settings = _settings(request.node)
+    security = {name: settings[name] for name in SECURITY if name in settings}
+    with Broker(brokers=settings.get("brokers", int(default)), **security) as broker:
         yield broker
 
 
@@ -73,6 +77,12 @@ def urteil_broker(request: pytest.FixtureRequest, _urteil_process: Broker) -> It
             f"{request.node.nodeid} needs {wanted} brokers, but shares {broker.brokers} with other "
             "tests: set urteil_scope = function, or mark the module instead"
         )
+    for name in SECURITY:
+        if name in settings and settings[name] != getattr(broker, name):
+            raise pytest.UsageError(
+                f"{request.node.nodeid} needs another {name} than the tests that it shares a "
+                "broker with: set urteil_scope = function, or mark the module instead"
+            )
     topics: Any = settings.get("topics", ())
     partitions: int = settings.get("partitions", 1)
     each: dict[str, int] = dict.fromkeys(topics, partitions)

@@ -24,9 +24,20 @@ from reference_impl.wire.adapter import MalformedFrame
 from reference_impl.wire.in_flight import COUNTED_BYTES
 
 R = TypeVar("R")
+
+
+class LastResponse(Exception):
+    """The exception of a handler after whose response the connection is closed."""
+
+    def __init__(self, frame: bytes) -> None:
+        super().__init__("the connection is closed after its last response")
+        self.frame = frame
+
+
 Answer = Callable[[bytes], Coroutine[Any, Any, bytes | None]]
 _LENGTH: Final = struct.Struct(">i")
 _READ_AHEAD: Final = 1 << 17  # bytes that are read while a request waits
+_TLS: Final = b"\x16\x03"  # a record of type handshake
 
 
 class Connection(asyncio.Protocol):
@@ -34,7 +45,7 @@ class Connection(asyncio.Protocol):
 
     `answer` returns the frame of the response, or None if there is none. `use` is called for each
     frame. `hold` is called when the connection holds many bytes, with their number, and with 0 when
-    it holds few again.
+    it holds few again. `answer` and `max_frame_bytes` may be replaced between frames.
     """
 
     def __init__(
@@ -47,12 +58,12 @@ class Connection(asyncio.Protocol):
         use: Callable[[Connection], None] = lambda _connection: None,
         hold: Callable[[Connection, int], None] = lambda _connection, _count: None,
     ) -> None:
-        self._answer = answer
+        self.answer = answer
         self._begin = begin
         self._end = end
         self._use = use
         self._hold = hold
-        self._max_frame_bytes = max_frame_bytes
+        self.max_frame_bytes = max_frame_bytes
         self._buffer = bytearray()
         self._task: asyncio.Task[None] | None = None  # of the request that waits
         self._answering: Coroutine[Any, Any, bytes | None] | None = None
@@ -62,7 +73,7 @@ class Connection(asyncio.Protocol):
         self._reads_paused = False
         self._is_again = False  # the next frame comes in the next turn of the loop
         self._is_eof = False
-        self._has_ended = False
+        self.has_ended = False
         self.transport: asyncio.Transport | None = None
 
     @property
@@ -76,13 +87,20 @@ class Connection(asyncio.Protocol):
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
             self._answering.close()  # a task that is cancelled before its first step never runs
-        self._finish(None)
+        self.finish(None)
 
     def abort(self) -> None:
         """Ends the connection at once; the request that waits is cancelled."""
         if self._task is not None:
             self._task.cancel()
-        self._finish(asyncio.CancelledError())
+        self.finish(asyncio.CancelledError())
+
+    def continue_over(self, transport: asyncio.Transport, early: bytes, *, is_eof: bool) -> None:
+        """Continues over another transport, from which these bytes have arrived already."""
+        self.transport = transport
+        self._is_eof = is_eof
+        if early or is_eof:
+            self.data_received(early)
 
     # ------------------------------------------------------------ asyncio.Protocol
 
@@ -104,12 +122,12 @@ class Connection(asyncio.Protocol):
         self._is_eof = True
         if not self._is_again and self._task is None:
             self._next()
-        return True  # a request may still wait for its response
+        # A request may still wait for its response. Under TLS nothing more can be sent.
+        return self.transport is None or self.transport.get_extra_info("sslcontext") is None
 
     def connection_lost(self, exc: Exception | None) -> None:
-        del exc  # the client has disconnected
-        if self._task is None:
-            self._finish(None)
+        if self._task is None and not (exc is None and self._is_again):
+            self.finish(None)  # the client has disconnected, and no whole frame is left
 
     def pause_writing(self) -> None:
         self._writes_paused = True
@@ -128,25 +146,25 @@ class Connection(asyncio.Protocol):
         Does nothing if the frame is incomplete, or if the client does not read its responses.
         """
         self._is_again = False
-        if self._writes_paused or self._has_ended:
+        if self._writes_paused or self.has_ended:
             return
         try:
             frame = self._frame()
         except MalformedFrame as error:
-            self._finish(error)
+            self.finish(error)
             return
         if frame is None:
             self._resume_reading()
             return
         self._use(self)
         self._frame_bytes = len(frame)
-        answering = self._answer(frame)
+        answering = self.answer(frame)
         try:
             waits_for = answering.send(None)
         except StopIteration as done:
             self._answered(done.value)
         except (Exception, asyncio.CancelledError) as error:
-            self._finish(error)
+            self.finish(error)
         else:
             self._answering = answering
             self._task = asyncio.create_task(self._wait(answering, waits_for))
@@ -156,9 +174,8 @@ class Connection(asyncio.Protocol):
         buffer = self._buffer
         if len(buffer) >= _LENGTH.size:
             (length,) = _LENGTH.unpack_from(buffer)
-            if not 0 <= length <= self._max_frame_bytes:
-                limit = self._max_frame_bytes
-                raise MalformedFrame(f"a frame of {length} bytes; the limit is {limit}")
+            if not 0 <= length <= self.max_frame_bytes:
+                raise MalformedFrame(self._wrong_length(length))
             end = _LENGTH.size + length
             if len(buffer) >= end:
                 frame = bytes(memoryview(buffer)[_LENGTH.size : end])
@@ -168,25 +185,31 @@ class Connection(asyncio.Protocol):
             has = len(buffer) - _LENGTH.size if len(buffer) >= _LENGTH.size else len(buffer)
             raise MalformedFrame(f"the stream ends inside a frame, after {has} bytes")
         if self._is_eof:
-            self._finish(None)  # the client has all its responses
+            self.finish(None)  # the client has all its responses
         return None
+
+    def _wrong_length(self, length: int) -> str:
+        text = f"a frame of {length} bytes; the limit is {self.max_frame_bytes}"
+        is_tls = bytes(memoryview(self._buffer)[: len(_TLS)]) == _TLS
+        return f"{text}. It is the start of a TLS handshake" if is_tls else text
 
     async def _wait(self, answering: Coroutine[Any, Any, bytes | None], waits_for: Any) -> None:
         try:
             answer = await _continued(answering, waits_for)
         except (Exception, asyncio.CancelledError) as error:
             self._task = None
-            self._finish(error)
+            self.finish(error)
         else:
             self._task = None
             self._answered(answer)
 
     def _answered(self, answer: bytes | None) -> None:
-        if self.transport is None or self.transport.is_closing():
-            self._finish(None)
+        is_closing = self.transport is None or self.transport.is_closing()
+        if is_closing and not (self._is_eof and self._buffer):
+            self.finish(None)
             return
         self._frame_bytes = 0
-        if answer is not None:
+        if answer is not None and self.transport is not None and not is_closing:
             self.transport.write(answer)
         self._count()
         if self._buffer or self._is_eof:
@@ -210,14 +233,18 @@ class Connection(asyncio.Protocol):
             self._holds_many = False
             self._hold(self, 0)
 
-    def _finish(self, error: BaseException | None) -> None:
-        if self._has_ended:
+    def finish(self, error: BaseException | None) -> None:
+        """Ends the connection because of an error, or without one; a second call does nothing."""
+        if self.has_ended:
             return
-        self._has_ended = True
+        self.has_ended = True
         self._end(self, error)
         if self.transport is None:
             return
-        if error is None and self._is_eof:
+        if isinstance(error, LastResponse):
+            self.transport.write(error.frame)
+            self.transport.close()
+        elif error is None and self._is_eof:
             self.transport.close()  # what is written is still sent
         else:
             self.transport.abort()

@@ -51,11 +51,9 @@ FEATURES: Final = {"transaction.version": 2}  # KIP-890: clients may speak the s
 async def api_versions(_broker: ServedBroker, call: Call) -> bytes:
     """Handles ApiVersions; returns the response frame with the supported requests.
 
-    A client whose name or version is not written as KIP-511 requires gets INVALID_REQUEST. Kafka:
-    ApiVersionsRequest.isValid.
+    A client whose name or version is not written as KIP-511 requires gets INVALID_REQUEST.
     """
-    names = ("client_software_name", "client_software_version")
-    if not all(SOFTWARE.fullmatch(getattr(call.body, name, "unnamed")) for name in names):
+    if not has_valid_names(call):
         return call.respond(error_code=ErrorCode.INVALID_REQUEST, api_keys=())
     return call.respond(
         error_code=0,
@@ -74,6 +72,15 @@ async def api_versions(_broker: ServedBroker, call: Call) -> bytes:
             if call.version >= FEATURES_SINCE
         ),
     )
+
+
+def has_valid_names(call: Call) -> bool:
+    """Returns whether an ApiVersions request names its client as KIP-511 requires, or not at all.
+
+    Kafka: ApiVersionsRequest.isValid.
+    """
+    names = ("client_software_name", "client_software_version")
+    return all(SOFTWARE.fullmatch(getattr(call.body, name, "unnamed")) for name in names)
 
 
 def unsupported_api_versions(correlation_id: int) -> bytes:

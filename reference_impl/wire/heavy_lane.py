@@ -22,6 +22,7 @@ from typing import Any, Final, TypeVar
 from model.vocabulary import BrokerId, TopicPartition
 from reference_impl.protocol.messages import Produce, Produced
 from reference_impl.protocol.requests import Request, Response
+from reference_impl.wire.security.credentials import Credentials
 from reference_impl.wire.served_broker import ServedBroker
 
 R = TypeVar("R")
@@ -95,6 +96,10 @@ class BrokerFromLane:
     @property
     def auto_creates_topics(self) -> bool:
         return self.broker.auto_creates_topics
+
+    @property
+    def credentials(self) -> Credentials:
+        return self.broker.credentials
 
     async def call(self, request: Request) -> Response:
         async with self._calls:

@@ -49,6 +49,8 @@ from reference_impl.wire.in_flight import (
     allow_open_files,
 )
 from reference_impl.wire.request_log import RequestLog
+from reference_impl.wire.security.gate import Gate
+from reference_impl.wire.security.settings import NO_SECURITY, Security
 from reference_impl.wire.server import Listener
 
 if TYPE_CHECKING:
@@ -86,6 +88,7 @@ class ServeOptions:
     link_ms: int = 0  # delay of each message between brokers
     in_flight: InFlightLimits = IN_FLIGHT
     data_dir: Path | None = None  # None: the data is in memory only
+    security: Security = NO_SECURITY
 
     def __post_init__(self) -> None:
         if not 1 <= self.brokers <= MOST_BROKERS:
@@ -155,12 +158,14 @@ class Cluster:
     _moving: set[asyncio.Task[None]] = field(default_factory=set)
     _in_flight: InFlight[Connection] = field(init=False)  # of the connections to all brokers
     _lane: HeavyLane = field(default_factory=HeavyLane)
+    _gate: Gate = field(init=False)
 
     def __post_init__(self) -> None:
         ids = tuple(BrokerId(number) for number in range(1, self.options.brokers + 1))
         options = self.options
         self.host = Host(ids, self.note, options.bugs, options.timeouts, options.link_ms)
         self._in_flight = InFlight(options.in_flight)
+        self._gate = Gate.of(options.security)
         self.around = AroundRequests(
             RulesInForce(options.seed),
             self._happen,
@@ -194,6 +199,7 @@ class Cluster:
                 self._in_flight,
                 self._lane,
                 self.options.auto_creates_topics,
+                self._gate,
             )
             self._listeners[broker_id] = listener
             port = self.options.port + number if self.options.port else 0

@@ -14,6 +14,7 @@ from model.vocabulary import BrokerId, TopicPartition
 from reference_impl.protocol.controller import DescribedMetadata, Metadata, MetadataImage
 from reference_impl.protocol.messages import ErrorCode, Produce, Produced
 from reference_impl.protocol.requests import Request, Response
+from reference_impl.wire.security.credentials import Credentials
 
 R = TypeVar("R")
 
@@ -34,6 +35,11 @@ class ServedBroker(Protocol):
     @property
     def auto_creates_topics(self) -> bool:
         """True if a Metadata request may create a topic. Kafka: auto.create.topics.enable."""
+        ...
+
+    @property
+    def credentials(self) -> Credentials:
+        """The users of the cluster."""
         ...
 
     async def call(self, request: Request) -> Response:

@@ -49,7 +49,7 @@ from reference_impl.wire.adapter import (
 )
 from reference_impl.wire.apis import Api
 from reference_impl.wire.applied_log import AppliedLog
-from reference_impl.wire.connection import Connection
+from reference_impl.wire.connection import Connection, LastResponse
 from reference_impl.wire.faults.around_requests import AroundRequests
 from reference_impl.wire.frame_limits import INLINE, LIMITS
 from reference_impl.wire.handled import Handled
@@ -57,6 +57,11 @@ from reference_impl.wire.heavy_lane import BrokerFromLane, HeavyLane
 from reference_impl.wire.host import Host
 from reference_impl.wire.in_flight import InFlight
 from reference_impl.wire.listening import close_listener
+from reference_impl.wire.security import requests as security
+from reference_impl.wire.security.authentication import Refused
+from reference_impl.wire.security.credentials import Credentials
+from reference_impl.wire.security.gate import Gate, Handler, open_gate
+from reference_impl.wire.security.tls import NotEncrypted
 from reference_impl.wire.served_broker import ServedBroker
 
 R = TypeVar("R")
@@ -107,11 +112,22 @@ ANSWERS: Final[Mapping[Api, Callable[[ServedBroker, Call], Coroutine[Any, Any, b
     Api.EXPIRE_DELEGATION_TOKEN: switched_off.renew_or_expire_token,
     Api.DESCRIBE_DELEGATION_TOKEN: switched_off.describe_tokens,
     Api.DESCRIBE_CLIENT_QUOTAS: switched_off.describe_client_quotas,
+    Api.SASL_HANDSHAKE: security.sasl_handshake,
+    Api.SASL_AUTHENTICATE: security.sasl_authenticate,
+    Api.DESCRIBE_USER_SCRAM_CREDENTIALS: security.describe_scram,
+    Api.ALTER_USER_SCRAM_CREDENTIALS: security.alter_scram,
     Api.OFFSET_DELETE: group_administration.offset_delete,
     Api.DELETE_RECORDS: delete_records.delete_records,
     Api.INIT_PRODUCER_ID: control_plane.init_producer_id,
     Api.OFFSET_FOR_LEADER_EPOCH: data_plane.offset_for_leader_epoch,
 }
+
+
+async def _of_api(broker: ServedBroker, call: Call) -> bytes | Handled:
+    if call.api is not Api.PRODUCE:
+        return await ANSWERS[call.api](broker, call)
+    result = await produce.produce(broker, call)
+    return Handled(result.frame, result.appended, result.frame is None and result.fails)
 
 
 class Dropped(Exception):
@@ -133,6 +149,7 @@ class Listener:
     in_flight: InFlight[Connection] = field(default_factory=InFlight[Connection])
     lane: HeavyLane = field(default_factory=HeavyLane)
     auto_creates_topics: bool = False
+    gate: Gate = field(default_factory=open_gate)
     _server: asyncio.Server | None = None
     _open: set[Connection] = field(default_factory=set)
 
@@ -173,16 +190,23 @@ class Listener:
 
         return await self.lane.run(worked)
 
+    @property
+    def credentials(self) -> Credentials:
+        return self.gate.credentials
+
     # ------------------------------------------------------------ connections
 
-    def _connection(self) -> Connection:
-        return Connection(
+    def _connection(self) -> asyncio.Protocol:
+        connection = Connection(
             self._answer,
             begin=self._begin,
             end=self._end,
             use=self.in_flight.use,
             hold=self._hold,
             max_frame_bytes=LIMITS.frame_bytes,
+        )
+        return self.gate.guard(
+            connection, self._answer, now_ms=lambda: self.host.now_ms, note=self._note_refusal
         )
 
     def _begin(self, connection: Connection) -> None:
@@ -208,10 +232,10 @@ class Listener:
         match error:
             case None | Dropped() | ConnectionError() | asyncio.CancelledError():
                 pass  # the client has disconnected, or the broker is down
-            case MalformedFrame():
-                self.host.note(
-                    f"broker {self.broker_id} closes the connection of {connection.peer}: {error}"
-                )
+            case LastResponse() | Refused():
+                pass  # noted, where the reason is known
+            case MalformedFrame() | NotEncrypted():
+                self._note_refusal(connection, str(error))
             case Exception():
                 self.host.failures.append(error)
                 text = "".join(traceback.format_exception(error))
@@ -219,9 +243,13 @@ class Listener:
             case _:
                 raise error
 
-    async def _answer(self, frame: bytes) -> bytes | None:
+    def _note_refusal(self, connection: Connection, why: str) -> None:
+        peer = connection.peer
+        self.host.note(f"broker {self.broker_id} closes the connection of {peer}: {why}")
+
+    async def _answer(self, frame: bytes, handler: Handler = _of_api) -> bytes | None:
         await self._running()
-        answer = await self._handle(frame)
+        answer = await self._handle(frame, handler)
         await self._running()
         return answer
 
@@ -231,10 +259,10 @@ class Listener:
         if self.host.interruptions.is_paused(node_id):
             await self.host.interruptions.running(node_id)
 
-    async def _handle(self, frame: bytes) -> bytes | None:
+    async def _handle(self, frame: bytes, handler: Handler) -> bytes | None:
         try:
-            with_faults = self.around.is_needed
-            handled = await (self._with_faults(frame) if with_faults else self._handled(frame))
+            handle = self._with_faults if self.around.is_needed else self._handled
+            handled = await handle(frame, handler)
         except UnsupportedApiVersions as unsupported:
             return control_plane.unsupported_api_versions(unsupported.correlation_id)
         if isinstance(handled, bytes):
@@ -245,22 +273,22 @@ class Listener:
         if handled.silence is not None:
             await handled.silence()
         if handled.closes:
-            raise Dropped
+            raise Dropped if handled.frame is None else LastResponse(handled.frame)
         return handled.frame
 
-    async def _handled(self, frame: bytes) -> bytes | Handled:
+    async def _handled(self, frame: bytes, handler: Handler) -> bytes | Handled:
         try:
             call = decode(frame, INLINE)
         except LargeFrame:
             outside = BrokerFromLane(self, asyncio.get_running_loop())
 
             async def in_lane() -> bytes | Handled:
-                return await _of_api(outside, decode(frame))
+                return await handler(outside, decode(frame))
 
             return await self.lane.run(in_lane)
-        return await _of_api(self, call)
+        return await handler(self, call)
 
-    async def _with_faults(self, frame: bytes) -> Handled:
+    async def _with_faults(self, frame: bytes, handler: Handler) -> Handled:
         """Handles a request with the faults of the rules in force, and logs it."""
 
         async def decoded() -> Call:
@@ -268,9 +296,9 @@ class Listener:
 
         async def handle(call: Call) -> Handled:
             if not is_large:
-                return _as_handled(await _of_api(self, call))
+                return _as_handled(await handler(self, call))
             outside = BrokerFromLane(self, asyncio.get_running_loop())
-            return _as_handled(await self.lane.run(lambda: _of_api(outside, call)))
+            return _as_handled(await self.lane.run(lambda: handler(outside, call)))
 
         is_large = False
         try:
@@ -279,13 +307,6 @@ class Listener:
             is_large = True
             call = await self.lane.run(decoded)
         return await self.around.carry_out(self, call, handle)
-
-
-async def _of_api(broker: ServedBroker, call: Call) -> bytes | Handled:
-    if call.api is not Api.PRODUCE:
-        return await ANSWERS[call.api](broker, call)
-    result = await produce.produce(broker, call)
-    return Handled(result.frame, result.appended, result.frame is None and result.fails)
 
 
 def _as_handled(answer: bytes | Handled) -> Handled:

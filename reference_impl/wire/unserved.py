@@ -13,18 +13,14 @@ from typing import Final
 
 from reference_impl.wire.apis import Api
 
-_SECURITY: Final = "Connections are neither encrypted nor authenticated yet."
+_TOKENS: Final = "There are no delegation tokens."
 _TELEMETRY: Final = "Kafka does not list it either without a plug-in that receives metrics."
 _SHARE: Final = "Share groups (KIP-932) are switched off."
 _STREAMS: Final = "Streams groups (KIP-1071) are switched off."
 _VOTERS: Final = "There is one controller, and no quorum to change."
 
 UNSERVED: Final[Mapping[Api, str]] = {
-    Api.SASL_HANDSHAKE: _SECURITY,
-    Api.SASL_AUTHENTICATE: _SECURITY,
-    Api.CREATE_DELEGATION_TOKEN: _SECURITY,
-    Api.DESCRIBE_USER_SCRAM_CREDENTIALS: _SECURITY,
-    Api.ALTER_USER_SCRAM_CREDENTIALS: _SECURITY,
+    Api.CREATE_DELEGATION_TOKEN: _TOKENS,
     Api.ALTER_REPLICA_LOG_DIRS: "A broker has one log directory.",
     Api.ALTER_CLIENT_QUOTAS: "There are no quotas.",
     Api.UPDATE_FEATURES: "The features of the cluster never change.",

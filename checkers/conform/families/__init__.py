@@ -16,6 +16,7 @@ from checkers.conform.families.inspection import inspection
 from checkers.conform.families.metadata import metadata
 from checkers.conform.families.reads import deletions, fetches, offsets
 from checkers.conform.families.reassignments import reassignments
+from checkers.conform.families.security import security
 from checkers.conform.families.switched_off import switched_off
 from checkers.conform.families.topics import topics
 from checkers.conform.families.transactions import transactions
@@ -49,6 +50,7 @@ FAMILIES: Final[Mapping[str, Family]] = {
         1, "groups: descriptions, lists, deletion of groups and offsets", group_administration
     ),
     "switched-off": Family(1, "access control, tokens and quotas", switched_off),
+    "security": Family(1, "SASL where it is off, SCRAM credentials", security),
     "inspection": Family(
         1, "producers, markers, transactions, log sizes, the quorum, elections", inspection
     ),

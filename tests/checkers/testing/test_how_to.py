@@ -1,4 +1,4 @@
-"""The examples of the documentation page on faults work: the test passes, each fault is valid."""
+"""The examples of the pages on faults and on security work, and each fault is valid."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ import pytest
 from reference_impl.wire.control.routes import ROUTES
 from reference_impl.wire.faults.reading import rule_of
 from reference_impl.wire.faults.rule import FAULTS, When, field_names
+from reference_impl.wire.security.settings import MAKE_CERTIFICATE, Mechanism, SecurityProtocol
 
 pytest_plugins = ["pytester"]
-PAGE: Final = (Path(__file__).parents[3] / "docs/how-to/faults-in-your-tests.md").read_text()
+HOW_TO: Final = Path(__file__).parents[3] / "docs" / "how-to"
+PAGE: Final = (HOW_TO / "faults-in-your-tests.md").read_text()
+SECURITY: Final = (HOW_TO / "security-in-your-tests.md").read_text()
 FAULT: Final = re.compile(r'\{"do": "[a-z-]+"(?:[^{}]|\{[^{}]*\}|\{(?:[^{}]|\{[^{}]*\})*\})*\}')
 
 
@@ -35,11 +38,19 @@ def test_the_page_lists_every_field_and_every_request() -> None:
         assert f"`{method} /{path}" in PAGE, (method, path)
 
 
-def test_the_python_example_passes(
+def test_the_python_examples_pass(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
-    example, *_ = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    pytester.makepyfile(example)
-    pytester.runpytest_subprocess("-p", "checkers.testing.plugin").assert_outcomes(passed=1)
+    for page, count in ((PAGE, 1), (SECURITY, 2)):
+        example, *_ = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+        pytester.makepyfile(example)
+        ran = pytester.runpytest_subprocess("-p", "checkers.testing.plugin")
+        ran.assert_outcomes(passed=count)
+
+
+def test_the_page_on_security_has_the_command_that_a_refusal_shows() -> None:
+    assert f"\n{MAKE_CERTIFICATE}\n" in SECURITY
+    assert all(f"`{protocol}`" in SECURITY for protocol in SecurityProtocol)
+    assert all(mechanism in SECURITY for mechanism in Mechanism)

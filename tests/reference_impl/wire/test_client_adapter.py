@@ -51,6 +51,7 @@ from reference_impl.wire.clients.frames import NoCommonVersion, api_versions_req
 from reference_impl.wire.clients.frames import offered_versions as offered_in
 from reference_impl.wire.clients.groups import fetched_offsets
 from reference_impl.wire.clients.topics import described_metadata
+from reference_impl.wire.security.credentials import Credentials
 from reference_impl.wire.server import ANSWERS
 from reference_impl.wire.versions import VERSIONS
 from tests.reference_impl.wire.exchanges import ALL, EXCHANGES, IMAGE, OF_TOPIC, PLACE
@@ -69,6 +70,7 @@ class OneAnswer:
     )
     asked: list[Request] = field(default_factory=list[Request])
     auto_creates_topics: bool = False
+    credentials: Credentials = field(default_factory=Credentials)
 
     async def call(self, request: Request) -> Response:
         if isinstance(request, Metadata):

@@ -1,0 +1,55 @@
+"""The users of a served cluster, as its brokers know them.
+
+PLAIN compares with the passwords of the settings, which never change. SCRAM compares with
+credentials, which AlterUserScramCredentials changes for all brokers at once.
+
+Source: ScramImage.describe, ScramControlManager; PlainServerCallbackHandler.
+Simplified: credentials are not part of the metadata, so a data directory does not keep changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from reference_impl.wire.security.exchange import Exchange
+from reference_impl.wire.security.plain import PlainExchange
+from reference_impl.wire.security.scram import ScramCredential, ScramExchange, ScramMechanism
+from reference_impl.wire.security.settings import Mechanism, Security
+
+SCRAM: Final[Mapping[Mechanism, ScramMechanism]] = {
+    Mechanism.SCRAM_SHA_256: ScramMechanism.SHA_256,
+    Mechanism.SCRAM_SHA_512: ScramMechanism.SHA_512,
+}
+
+
+def _none() -> dict[ScramMechanism, dict[str, ScramCredential]]:
+    return {mechanism: {} for mechanism in ScramMechanism}
+
+
+@dataclass(slots=True)
+class Credentials:
+    """The passwords of PLAIN and the credentials of SCRAM, by name; at first there are none."""
+
+    passwords: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    scram: dict[ScramMechanism, dict[str, ScramCredential]] = field(
+        default_factory=_none, repr=False
+    )
+
+    @classmethod
+    def of(cls, security: Security) -> Credentials:
+        """Returns the credentials of the users for every mechanism of the settings."""
+        known = cls(security.users)
+        for mechanism in security.mechanisms if security.users else ():
+            if mechanism in SCRAM:
+                of = SCRAM[mechanism]
+                for name, password in security.users.items():
+                    known.scram[of][name] = ScramCredential.of_password(of, password)
+        return known
+
+    def exchange(self, mechanism: Mechanism) -> Exchange:
+        if mechanism is Mechanism.PLAIN:
+            return PlainExchange(self.passwords)
+        scram = SCRAM[mechanism]
+        return ScramExchange(scram, self.scram[scram])

@@ -1,0 +1,40 @@
+"""The interface of one run of a SASL mechanism on the broker's side.
+
+exchange.answer(token of the client) -> challenge; exchange.user is set at the end
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class AuthenticationFailed(Exception):
+    """The error if a client is not authenticated; its text is for the log of the broker.
+
+    `shown` is the text for the client. Without it the client gets the same text for every mistake:
+    else it could find out which users exist.
+    """
+
+    def __init__(self, why: str, shown: str | None = None) -> None:
+        super().__init__(why)
+        self.shown = shown
+
+
+class BrokenExchange(ValueError):
+    """The error for a message to which Kafka sends no response: it closes the connection."""
+
+
+class Exchange(Protocol):
+    """One run of a SASL mechanism."""
+
+    @property
+    def user(self) -> str | None:
+        """The authenticated user; None until the exchange has succeeded."""
+        ...
+
+    def answer(self, token: bytes) -> bytes:
+        """Returns the challenge to the client's token; empty if none is needed.
+
+        Raises AuthenticationFailed or BrokenExchange; the exchange is then over.
+        """
+        ...
