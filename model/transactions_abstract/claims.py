@@ -94,8 +94,8 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @lemma
     def epochs_grow(s) -> Bool:
-        """A transaction's records have at most the epoch of its markers, which is at most its
-        producer's epoch.
+        """For each transaction: epoch of its records <= epoch of its markers <= epoch of its
+        producer.
 
         True because a transaction takes its producer's epoch, which only grows. Its markers take
         the epoch to which the decision moves the producer.

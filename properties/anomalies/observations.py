@@ -54,7 +54,10 @@ def read_values(history: History) -> dict[KeyValue, tuple[int, ...]]:
 
 
 def committed_reads(history: History) -> frozenset[KeyValue]:
-    """Returns the keys and values that polls at read_committed returned, in operations ended ok."""
+    """Returns the keys and values that polls at read_committed returned.
+
+    Only operations that ended `ok` count.
+    """
     return frozenset(
         (micro.key, micro.value)
         for operation in history

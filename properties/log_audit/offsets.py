@@ -38,7 +38,8 @@ class OffsetGap(Location):
 def offsets_back(logs: Logs) -> tuple[OffsetBack, ...]:
     """Returns one row per batch that begins below the lowest offset at which it may begin.
 
-    This is the end of the previous batch or the base offset of the segment, whichever is higher.
+    The lowest offset is the end of the previous batch or the base offset of the segment, whichever
+    is higher.
     """
     rows: list[OffsetBack] = []
     for log in logs.replicas:

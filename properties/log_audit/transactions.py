@@ -35,7 +35,9 @@ class NotClosed(Location):
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class RepeatedMarker(Location):
-    """A marker that directly follows a marker of the same producer."""
+    """A marker that follows a marker of the same producer, with no record of the producer in
+    between.
+    """
 
     producer_id: int
     producer_epoch: int
@@ -100,7 +102,10 @@ def unclosed(logs: Logs) -> tuple[NotClosed, ...]:
 
 
 def repeated_markers(logs: Logs) -> tuple[RepeatedMarker, ...]:
-    """Returns one row per marker that directly follows another marker of the same producer."""
+    """Returns one row per marker that follows a marker of the same producer.
+
+    There is no record of the producer in between.
+    """
     return tuple(
         sorted(
             RepeatedMarker(
@@ -119,7 +124,9 @@ def repeated_markers(logs: Logs) -> tuple[RepeatedMarker, ...]:
 
 
 def coordinator_epochs_back(logs: Logs) -> tuple[CoordinatorEpochBack, ...]:
-    """Returns one row per marker whose coordinator epoch is below its producer's previous one."""
+    """Returns one row per marker with a lower coordinator epoch than the producer's marker before
+    it.
+    """
     return tuple(
         sorted(
             CoordinatorEpochBack(

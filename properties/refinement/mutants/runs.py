@@ -4,16 +4,15 @@
     swapped    two consecutive events of a run are exchanged
     altered    the state after an event, or a response that a client received, is changed
 
-An *equivalent* mutant need not be rejected: it is only another order of the same run.
+An *equivalent* mutant need not be rejected, because it is a possible run too. There are two cases.
 
-If a step of a node is dropped or done only in part, the next step of this node may have the effect
-of both steps. So the mutant is equivalent if no other node receives a message of the changed step
-before that next step.
+A step of a node is dropped or done only in part, and no other node receives a message of this step
+before the node's next step. Then the next step may have the effect of both steps.
 
-Two consecutive events of two nodes commute, unless the second receives a message of the first. Two
-consecutive events of one node commute if both orders lead to the same state. This is decided
-without a spec: brokers and the controller are values, so their steps are run again in the other
-order.
+Two consecutive events are swapped, and they commute. Events of two nodes commute, unless the second
+event receives a message of the first. Events of one node commute if both orders lead to the same
+state. This is decided without a spec: brokers and the controller are values, so their steps are run
+again in the other order.
 """
 
 from __future__ import annotations
