@@ -1,8 +1,8 @@
-"""Trace validation of broker runs: its coverage, its speed, and the defects that it detects.
+"""Measures the trace validation of broker runs: its speed, its coverage, and what it rejects.
 
-The timing compares two tasks: to make runs and validate them, and only to make the same runs. The
-coverage is the share of events that change nothing in the spec, and how often each action was
-taken. The defects are seeded bugs and mutated runs that were rejected.
+The speed is measured by two tasks: to make runs and validate them, and only to make the same runs.
+The coverage has, for each spec, how often the runs take each action, and the share of events that
+change nothing in the spec. A table shows which seeded bugs and mutated runs are rejected.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def run() -> list[Pairing]:
 
 
 def events_of(*, validated: bool) -> int:
-    """Makes broker runs, validates them if `validated`, and counts their events."""
+    """Makes broker runs and counts their events; if `validated` is true, validates the runs too."""
     events = 0
     for scenario in TIMED:
         found = SCENARIOS[scenario].make(0)

@@ -35,7 +35,10 @@ def steps(name: str) -> Pairing:
 
 
 def cores() -> Pairing:
-    """Compares the time for the same seeds in two processes and in one process."""
+    """Compares the time of one sweep with its analysis, in two processes and in one process.
+
+    Both times are for the same seeds.
+    """
 
     def sweep(processes: int) -> int:
         return len([*judged_in_processes(Swept(sweep="publish"), SWEPT, processes=processes)])

@@ -1,7 +1,8 @@
-"""A trial: records a history while the cluster is killed and started with its data directory.
+"""A trial: records a history while the cluster is killed and started again many times.
 
-The clients are those of `urteil record`: unmodified confluent-kafka, acks=all, idempotent or
-transactional. The times of the kills are drawn from the seed.
+Each start uses the data directory of the killed cluster. The clients are those of `urteil record`:
+unmodified confluent-kafka, acks=all, idempotent or transactional. The times of the kills are drawn
+from the seed.
 """
 
 from __future__ import annotations

@@ -63,7 +63,9 @@ class BeforeElr(Election):
     """
 
     def remaining_isr(s, r: Replica) -> Set[Replica]:
-        """Returns the ISR without the broker, unless it is the last member."""
+        """Returns the ISR without the broker; if the broker is the only member, the ISR stays as it
+        is.
+        """
         alone = s.partition_registration.isr == {r}
         return ite(alone, s.partition_registration.isr, s.partition_registration.isr - {r})
 

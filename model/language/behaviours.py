@@ -1,8 +1,8 @@
 """Defines when a liveness property is true of a lasso, and when a lasso is fair.
 
-A *lasso* is an infinite behaviour: its states in order, then from the last state back to an earlier
-one, for ever. If a finite graph has a fair behaviour that violates a claim, it has a fair lasso
-that does.
+A *lasso* is an infinite behaviour with finitely many states. It runs through the states in order,
+returns from the last state to one of them, and repeats the states from there for ever: the *cycle*.
+If a finite graph has a fair behaviour that violates a claim, it also has a fair lasso that does.
 
 A *step* of an action changes the state, as in TLA+. A transition to the same state is stuttering,
 which every behaviour may do. A lasso is *fair* to an action with its parameters if its cycle takes
