@@ -1,12 +1,12 @@
-"""The versions of abstract transactions: version 2, version 2 with the lax markers of Kafka 4.0,
-and version 1.
+"""The versions of abstract transactions: version 2, version 2 with the lax markers of Kafka 4.0 or
+the skipped markers of Kafka 4.3, and version 1.
 
 Source: KIP-98; KIP-890; KIP-1228.
 """
 
 from __future__ import annotations
 
-from model.language import Bool
+from model.language import Bool, true
 from model.transactions_abstract.claims import AbstractTransactionsClaims
 from model.transactions_abstract.state import ProducerEpoch, TopicPartition, Transaction
 from model.variants import LATEST, bug, kafka, version
@@ -28,6 +28,21 @@ class LaxMarkers(Transactions):
 
     def accepts_marker(s, t: TopicPartition, x: Transaction) -> Bool:
         return s.seen_epoch[t][s.producer[x]] <= s.marker_epoch[x]
+
+
+@bug("skips-marker", breaks="faithful", steps=9, issue="KAFKA-20734", in_force=kafka("4.3", LATEST))
+class SkipsMarker(Transactions):
+    """The coordinator completes a transaction although a partition has no marker of it
+    (KAFKA-20734).
+
+    Kafka 4.3.0 takes a partition without a leader for a deleted one. The transaction stays pending
+    in this partition, and the marker of the producer's next transaction ends both. This bug breaks
+    the claim `no_hanging_transaction` in 5 steps at the action `append`, and the claim `faithful`
+    at the action `write_marker`.
+    """
+
+    def may_complete(s, x: Transaction) -> Bool:
+        return true
 
 
 @version("v1", breaks="no_hanging_transaction", steps=6, in_force=kafka("0.11", "3.5"))

@@ -1,0 +1,39 @@
+"""KAFKA-20734: a committed record is lost, because its partition had no leader at the commit.
+
+The coordinator sends no marker to a partition without a leader, so the transaction stays open in
+the partition's log. If the producer's next transaction aborts, its marker ends both transactions:
+the record that was committed first is skipped by every reader at read_committed.
+
+Source: KAFKA-20734.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from checkers.reproduce.actions import abort, all_of, begin, begin_commit, pause_for, read
+from checkers.reproduce.checks import committed, done, is_ended, was_read
+from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
+from checkers.reproduce.schedules.skipped_marker import LAYOUT, without_leader
+
+STEPS: Final = (
+    *without_leader(Step("the transaction commits", begin_commit, committed)),
+    Step("the next transaction appends b", all_of(pause_for(3), begin("b")), done),
+    Step("the next transaction aborts", abort, is_ended),
+    Step("a third transaction appends c", all_of(pause_for(2), begin("c")), done),
+    Step("the third transaction commits", begin_commit, committed),
+    Step("a consumer reads the partition", all_of(pause_for(2), read), was_read),
+)
+REPRODUCTION: Final = Reproduction(
+    name="committed-record-lost",
+    promise="Always: a reader at read_committed receives every record of a committed transaction.",
+    because=(
+        "The coordinator takes a partition without a leader for a deleted one, and sends no marker."
+    ),
+    case=Case(about="since 4.3.0", layout=LAYOUT, steps=STEPS),
+    control=Case(about="before 4.3.0", layout=LAYOUT, steps=STEPS, version="4.2.0"),
+    anomalies=("lost-write",),
+    model=(Instance(spec="transactions-abstract", variant="skips-marker", claim="faithful"),),
+    since=(4, 3),
+    page="skipped-marker",
+)

@@ -1,0 +1,79 @@
+"""KAFKA-20734: a transaction that ends while a partition has no leader stays open there.
+
+Since 4.3.0, the broker's metadata returns the same for a partition without a leader as for a
+deleted one. So the coordinator sends no marker, and completes the transaction. When the leader
+returns, the transaction is still open in its log. The producer's next transaction continues it, and
+the marker of the next transaction ends both. If it commits, readers at read_committed receive the
+aborted records too.
+
+Source: KAFKA-20734; KRaftMetadataCache.getPartitionLeaderEndpoint;
+TransactionMarkerChannelManager.addTxnMarkersToBrokerQueue.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from checkers.reproduce.actions import (
+    abort,
+    all_of,
+    begin,
+    begin_commit,
+    coordinate_at,
+    create_topic,
+    pause_for,
+    read,
+    to,
+)
+from checkers.reproduce.checks import committed, done, is_ended, log_has, partition, was_read
+from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
+from checkers.systems.system import Ability, Layout
+
+LAYOUT: Final = Layout(
+    brokers=2,
+    settings={
+        "transaction.state.log.replication.factor": "1",
+        "transaction.state.log.min.isr": "1",
+    },
+)
+
+
+def without_leader(end: Step) -> tuple[Step, ...]:
+    """Returns steps in which a transaction with record a ends while its partition has no leader."""
+    return (
+        Step("broker 1 leads", create_topic(1), partition(leader=1, isr=(1,))),
+        Step("broker 2 coordinates the transactions", coordinate_at(2), done),
+        Step("a transaction appends a", all_of(begin("a"), pause_for(1)), log_has(1, 1)),
+        Step(
+            "broker 1 is killed, and the partition has no leader",
+            to(Ability.KILL, 1),
+            partition(leader=-1, at=2),
+        ),
+        end,
+        Step(
+            "broker 1 starts again, and leads",
+            to(Ability.START, 1),
+            partition(leader=1, at=1),
+        ),
+    )
+
+
+STEPS: Final = (
+    *without_leader(Step("the transaction aborts", abort, is_ended)),
+    Step("the next transaction appends b", all_of(pause_for(3), begin("b")), done),
+    Step("the next transaction commits", begin_commit, committed),
+    Step("a consumer reads the partition", all_of(pause_for(2), read), was_read),
+)
+REPRODUCTION: Final = Reproduction(
+    name="skipped-marker",
+    promise="Always: a reader at read_committed receives no record of an aborted transaction.",
+    because=(
+        "The coordinator takes a partition without a leader for a deleted one, and sends no marker."
+    ),
+    case=Case(about="since 4.3.0", layout=LAYOUT, steps=STEPS),
+    control=Case(about="before 4.3.0", layout=LAYOUT, steps=STEPS, version="4.2.0"),
+    anomalies=("G1a",),
+    model=(Instance(spec="transactions-abstract", variant="skips-marker", claim="faithful"),),
+    since=(4, 3),
+    page="skipped-marker",
+)
