@@ -1,13 +1,16 @@
-"""The table of suites. To add a suite, write two modules, a folder of three files, and a row here.
+"""The table of suites, and how to add one.
 
-1. `properties/claims/NAME.py` defines the claims, with the standard library and `model` alone: a
-   frozen dataclass of what a run observes, and each claim as a literal function of it. `ALWAYS`
-   maps a claim to a function that returns its breaches (`properties.claims.breach.Breach`; none if
-   the claim holds). `SOMETIMES` maps a claim to its goals: functions that return True if the run
-   shows the goal.
-2. `properties/claims/catalogue/` lists each claim with its statement and its condition, and names
-   the suite as a decider: `Decider("suite", NAME)`.
-3. `properties/suites/NAME/settings.py` lists the conditions that runs can be under, by name.
+A suite is a set of claims, and a Hypothesis machine whose runs can break them. A new suite needs
+these files, and an entry in `SUITES` below.
+
+1. `properties/claims/NAME.py` defines the claims, with the standard library and `model` alone. It
+   has a frozen dataclass of what a run observes, and the claims as functions of such an
+   observation. `ALWAYS` maps a claim to a function that returns its breaches
+   (`properties.claims.breach.Breach`; none if the claim holds). `SOMETIMES` maps a claim to its
+   goals: functions that return True if the run reaches the goal.
+2. `properties/claims/catalogue/` lists each claim with its statement and its condition. Its entry
+   `Decider("suite", NAME)` says that this suite decides the claim.
+3. `properties/suites/NAME/settings.py` lists the settings by name: the conditions of a run.
 4. `properties/suites/NAME/rules.py` has the machine, whose rules Hypothesis calls:
 
        class GroupsMachine(ClusterMachine):  # inherits the crashes and restarts of brokers
@@ -28,7 +31,9 @@
 
    A cluster whose leaders crash and lose links inherits from `machines.leader_faults`. A machine
    without a cluster inherits from `machines.judged` and defines `steps`.
-5. `properties/suites/NAME/sides.py` lists what is decided, and exports `SUITE`:
+5. `properties/suites/NAME/sides.py` exports `SUITE`. Its rows (*sides*) name a claim and a setting.
+   The claim must hold in each row of `inside`, where its condition is satisfied. Some run must
+   break the claim in each row of `outside`, where the setting or a seeded bug violates it:
 
        SUITE = Suite(
            name="groups",
@@ -38,10 +43,14 @@
            outside=(outside("one_owner", "cooperative", "why it breaks", Bug.SOME_BUG),),
        )
 
-Laws. The setting, the bugs and the calls determine a run: no clock, no randomness, no state that
-outlives the machine. Rule arguments are integers, listed in `SIMPLER`. The machine can be imported
-by name from its module, because a failing run is printed as a program. Each claim of the suite has
-a side inside and a side outside its condition. Tests check these laws for each row of the table.
+Each suite must satisfy these laws, and tests check them:
+
+- The setting, the bugs and the calls determine a run. The machine has no clock and no randomness,
+  and no state outlives it.
+- Rule arguments are integers. `SIMPLER` lists the values of each argument, the simplest first.
+- The machine can be imported by name from its module, because a failing run is printed as a
+  program.
+- Each claim of the suite has a row in `inside` and a row in `outside`.
 """
 
 from __future__ import annotations

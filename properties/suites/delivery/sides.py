@@ -1,7 +1,7 @@
-"""The expected verdicts of the suite `delivery`: the settings in which each claim holds or breaks.
+"""The verdict that the suite `delivery` must reach on each claim, in each setting.
 
-Each claim must hold *inside* its condition: in some settings of the suite. It must break *outside*:
-in other settings, or on a broker with a bug.
+A claim must hold in its rows of `inside`, and must break in its rows of `outside`. A row names a
+setting (the conditions of a run), and may add seeded bugs of the broker.
 """
 
 from __future__ import annotations

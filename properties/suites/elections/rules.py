@@ -67,9 +67,9 @@ class ElectionsMachine(ReplicationMachine):
     @precondition(lambda self: self.leads_well())
     @rule(count=st.integers(1, 2))
     def take_turns(self, count: int) -> None:
-        """Crashes a lone leader before it responds, and restarts another broker alone.
+        """Crashes the last live broker before it acknowledges a send; restarts another one alone.
 
-        The producer then sends the same values to that broker.
+        The producer got no response, so it sends the same values again, to the restarted broker.
         """
         self.send_and_await(1)
         leader = self.cluster.leader()
@@ -88,13 +88,13 @@ class ElectionsMachine(ReplicationMachine):
     @precondition(lambda self: self.loses_power)
     @rule(broker=st.integers(0, 2))
     def lose_power(self, broker: int) -> None:
-        """Cuts the power of a machine: its unflushed records are lost."""
+        """Cuts the power of a broker's host: the broker loses its unflushed records."""
         self.fail(PowerLoss(self.broker(broker)))
 
     @precondition(lambda self: self.loses_power)
     @rule(count=st.integers(1, 2))
     def send_and_lose_power(self, count: int) -> None:
-        """Sends values; after the acknowledgement all machines lose power, the leader's first."""
+        """Sends values; once they are acknowledged, all hosts lose power, the leader's first."""
         self.send_and_await(count)
         leader = self.cluster.leader()
         for broker in sorted(self.cluster.broker_ids, key=lambda broker: broker != leader):

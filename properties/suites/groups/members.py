@@ -24,7 +24,11 @@ Positions = dict[TopicPartition, Offset]
 
 @dataclass(slots=True, kw_only=True)
 class Worker:
-    """A group member: the partitions that it began to process, its commits, and flags of rules."""
+    """A member of the group: the partitions that it began to process, and its commits.
+
+    Rules of the suite can pause a member between work and commit, or make the member leave the
+    group.
+    """
 
     app: Application
     began: list[Began] = field(default_factory=list[Began])
@@ -40,7 +44,11 @@ class Worker:
         return f"m{self.app.process}"
 
     def new_events(self) -> list[str]:
-        """Returns sentences on the partitions begun and positions committed since the last call."""
+        """Returns one sentence per partition begun and per position committed since the last call.
+
+        Counterexamples print these sentences. Of several commits of one partition in one epoch,
+        only the last is returned.
+        """
         began, committed = self._printed
         self._printed = len(self.began), len(self.committed)
         last = {(it.epoch, it.partition): it.position for it in self.committed[committed:]}
@@ -139,7 +147,10 @@ def consumer(worker: Worker) -> Program:
 
 
 def by_hand(worker: Worker) -> Program:
-    """Runs a consumer outside the group, which assigns itself all partitions and commits."""
+    """Runs a consumer that never joins the group, but commits the group's offsets.
+
+    The consumer processes all partitions. No coordinator assigns them.
+    """
     brokers = BrokerClient(app=worker.app)
     outsider = classic_member.Member(app=worker.app, brokers=brokers, group=GROUP, topic=TOPIC)
     outsider.owned = PARTITIONS

@@ -79,7 +79,10 @@ class GroupsMachine(ClusterMachine):
     @precondition(lambda self: 0 < len(self.living()) < _MEMBERS)
     @rule(number=st.integers(0, _MEMBERS - 1))
     def come_and_go(self, number: int) -> None:
-        """Starts a member that leaves before another has revoked the partitions meant for it."""
+        """Starts a member; it leaves again before another member has revoked any partition for it.
+
+        The other member must revoke partitions. It is paused until the new member has left.
+        """
         self._start()
         newcomer = [*self._workers.values()][-1]
         for at in self._living_member(number):
@@ -142,7 +145,7 @@ class GroupsMachine(ClusterMachine):
         self.cluster.run_for(pause_ms)
 
     def new_events(self) -> tuple[str, ...]:
-        """Returns sentences on the events since the last call, including those in the members."""
+        """Returns sentences on what the cluster and the members did since the last call."""
         events = [*super().new_events()]
         for worker in self._workers.values():
             events += worker.new_events()
@@ -180,7 +183,10 @@ class GroupsMachine(ClusterMachine):
         return owned == {*PARTITIONS} and not any(worker.is_leaving for worker in living)
 
     def _living_member(self, number: int) -> list[NodeId]:
-        """Returns a list of one living member, selected by the number; empty if no member lives."""
+        """Returns a list with one living member; an empty list if no member lives.
+
+        Living members are numbered from 0. A number that is too high wraps around.
+        """
         living = self.living()
         return [living[number % len(living)]] if living else []
 

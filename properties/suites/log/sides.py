@@ -1,4 +1,8 @@
-"""The expected verdicts of the suite `log`: where each claim must hold or break."""
+"""The verdict that the suite `log` must reach on each claim, in each setting.
+
+A claim must hold in its rows of `inside`, and must break in its rows of `outside`. A row names a
+setting (the conditions of a run), and may add seeded bugs of the broker.
+"""
 
 from __future__ import annotations
 

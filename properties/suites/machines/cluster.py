@@ -77,7 +77,7 @@ class ClusterMachine(JudgedMachine):
             self.cluster.rejoin_one_way(client, NodeId(broker))
 
     def broker(self, number: int) -> BrokerId:
-        """Returns the broker that a rule argument stands for: 0 is broker 1."""
+        """Returns a broker id from the argument of a rule: 0 stands for broker 1."""
         return self.cluster.broker_ids[number]
 
     def some_down(self) -> bool:

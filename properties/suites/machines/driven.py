@@ -1,10 +1,11 @@
 """The cluster that a machine drives: simulated, or in real time with the same methods.
 
 A machine starts clients, lets time pass, injects faults, and reads what the clients observed. All
-times are virtual: on a cluster in real time, a virtual second takes longer than a second.
+times are virtual. On a cluster in real time, one virtual second lasts longer than one second.
 
-Some rules need an ability that not every cluster has (`Power`). Without this ability the rule is
-never drawn, and a claim that needs it is undecided.
+Clusters differ in their abilities (`Power`): not every cluster can cut the power of a host, for
+example. A rule is never called on a cluster that lacks the rule's ability. A claim stays undecided
+if a run can break it only with an ability that the cluster lacks.
 """
 
 from __future__ import annotations
@@ -94,7 +95,10 @@ class DrivenCluster(Protocol):
 
 @runtime_checkable
 class PausesBrokers(Protocol):
-    """A cluster in real time that pauses processes: a paused broker does not notice it."""
+    """A cluster in real time that can pause the process of a broker, and resume it.
+
+    The paused process does not notice the pause.
+    """
 
     def pause(self, broker: BrokerId) -> None: ...
     def resume(self, broker: BrokerId) -> None: ...
@@ -102,7 +106,11 @@ class PausesBrokers(Protocol):
 
 @runtime_checkable
 class Administers(Protocol):
-    """A cluster in real time whose topics an administrator changes; internal topics stay."""
+    """A cluster in real time on which a rule can do the work of an administrator.
+
+    A rule can move replicas, elect preferred leaders and configure topics. Internal topics, such as
+    `__consumer_offsets`, are never changed.
+    """
 
     def move_away(self, broker: BrokerId) -> None: ...
     def move_back(self, broker: BrokerId) -> None: ...

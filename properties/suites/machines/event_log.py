@@ -169,9 +169,10 @@ def _effects(operations: list[Operation]) -> Iterator[str]:
 
 
 def _records(operation: Operation) -> Iterator[tuple[str, str, str, str]]:
-    """Yields (sentence, topic partition, value, offset) for each record or group offset.
+    """Yields a row of four texts for each record and each group offset of an operation.
 
-    The sentence has the gaps `{key}`, `{values}` and `{offsets}` for the other three texts.
+    The first text is a format string, such as `reads {values} at offset {offsets} of {key}`. The
+    other three fill its gaps: the topic partition (`key`), the value and the offset.
     """
     is_transaction = operation.f == "txn"
     for did in operation.did:

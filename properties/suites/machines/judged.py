@@ -1,9 +1,15 @@
 """The base of all suite machines: Hypothesis calls rules, and claims are checked when the run ends.
 
-A machine gets a setting (the conditions of its run), the seeded bugs of the broker, and the names
-of what it must check: claims that always hold, goals (`claim: goal`) and anomalies of the recorded
-history. After the last rule all faults end and the cluster recovers. Then the machine raises
-`Shown` for the first name whose claim the run breaks, or whose goal or anomaly it reaches.
+A machine gets a setting (the conditions of its run), the seeded bugs of the broker, and a list of
+names to check. A name is one of these:
+
+    retry_resumes                            a claim: every run must satisfy it
+    isr_shrinks: the leader commits alone    CLAIM: GOAL, where a goal must be reached by some run
+    zombie-write                             an anomaly of the recorded history
+
+After the last rule all faults end and the cluster recovers. Then the machine checks the names in
+order. It raises `Shown` for the first claim that the run breaks, and for the first goal or anomaly
+that the run reaches.
 """
 
 from __future__ import annotations
@@ -37,7 +43,10 @@ class Shown(Exception):
 
 @dataclass(slots=True)
 class Tally:
-    """The cost of a search so far; the callback `progress` is called after each finished run."""
+    """The cost of a search so far: its runs, and the steps of brokers and controller in these runs.
+
+    The callback `progress` is called after each run.
+    """
 
     runs: int = 0  # including the runs of shrinking
     broker_steps: int = 0
@@ -111,7 +120,11 @@ class JudgedMachine(RuleBasedStateMachine):
         return None
 
     def teardown(self) -> None:
-        """Ends the run and checks it; raises Shown for the first searched name that it shows."""
+        """Ends the run and checks it; raises `Shown` if the run breaks a claim or reaches a goal.
+
+        Only the claims, goals and anomalies of the search are checked; the first one found is
+        raised.
+        """
         try:
             self.observed = self.end()
         except NoProgress as stuck:
@@ -128,17 +141,16 @@ class JudgedMachine(RuleBasedStateMachine):
 
     @property
     def _judges_progress(self) -> bool:
-        """True if a run without progress is a result; False if such a run is ignored.
+        """True if a run without progress counts as a violation; False if such a run is ignored.
 
-        It is ignored only on a broker with seeded bugs, in a search for a single name.
+        Such a run is ignored on a broker with seeded bugs, if the search has only one name to
+        check. The bugs may stop the clients, and the search would end before it finds a run for
+        this name.
         """
         return not (self.bugs and len(self._judge) == 1)
 
     def shows(self, name: str) -> str | None:
-        """Returns the evidence that the run breaks or reaches `name`; None if it does neither.
-
-        The name is a claim that always holds, a goal or an anomaly.
-        """
+        """Returns how the run breaks a claim, or reaches a goal or anomaly; None if it does not."""
         if name in self.ALWAYS:
             return next((breach.why for breach in self.ALWAYS[name](self.observed)), None)
         if name in ANOMALIES:

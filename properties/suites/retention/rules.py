@@ -1,8 +1,9 @@
 """The rules of the suite `retention`: a reader leaves and returns while old records are deleted.
 
-The reader leaves when it has read to the end of the log. If it returns within the limit, it finds
-every record that was sent meanwhile, even after a leader has crashed; later it may miss records.
-Whole segments are deleted, so only the end of a run shows which records are lost.
+The reader leaves when it has read to the end of the log. If it returns within the retention time,
+it finds every record that was sent meanwhile, even after a leader has crashed. If it returns later,
+it may miss records. Only whole segments are deleted, so an expired record may still be there. So
+the claims are checked at the end of a run, when it is clear which records the reader missed.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ class RetentionMachine(LeaderFaultsMachine):
 
     @rule(away_ms=st.sampled_from(AWAY_MS))
     def leave(self, away_ms: int) -> None:
-        """Sends the reader away for this time, as soon as it has read to the end."""
+        """Makes the reader leave when it has read to the log end; it returns after `away_ms`."""
         self._leaves.append(away_ms)
         self.cluster.run_for(IDLE_MS)
 
@@ -141,7 +142,10 @@ class RetentionMachine(LeaderFaultsMachine):
 
 
 def _catches_up(reader: Reader) -> Generator[Call | Pause, Response | None, int]:
-    """Lists the end offset and reads up to it; returns the time at which it requested the end."""
+    """Reads up to the end offset; returns the time (in ns) at which this offset was requested.
+
+    A failed request is sent again; the result is the time of the request that succeeded.
+    """
     requested_ns = reader.app.now_ns
     while (end := (yield from reader.end_offset())) < 0:
         yield Pause(IDLE_MS)

@@ -1,4 +1,4 @@
-"""Prints a run that a search found as a program that repeats the run, with comments.
+"""Prints the run that a search found, as a commented program; the program repeats the run.
 
     state = ReplicationMachine("idempotent", bugs=bugs_named("no-dedup"), judge=("...",))
     # 38 ms  broker 1 leads orders-0 in leader epoch 0
@@ -112,7 +112,10 @@ def _comment(text: str, indent: int = 2) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Printed:
-    """A printed program in parts: machine, setting, bugs, the name that it shows, and the calls."""
+    """The parts of a printed program: machine, setting, seeded bugs, searched name and calls.
+
+    The searched name is a claim that the program breaks, or a goal or anomaly that it reaches.
+    """
 
     machine: type[JudgedMachine]
     setting: str

@@ -1,4 +1,4 @@
-"""Decides the claims of a suite by search, and prints the runs found as programs.
+"""Searches for runs that decide the claims of a suite, and prints each run found as a program.
 
 "Holds" means only that the search found no counterexample in its runs; a search is not a proof.
 """
@@ -62,17 +62,20 @@ class Search:
 
     @property
     def rules_of_each(self) -> int:
-        """The number of rules in each run of this suite: `rules` times `share_of_rules`."""
+        """The number of rule calls per run: the requested number times the suite's share.
+
+        A suite whose rules take long has a share below 1.
+        """
         return max(1, round(self.rules * self.suite.share_of_rules))
 
     def machine(self, setting: str, bugs: Bugs) -> Callable[..., JudgedMachine]:
         return partial(self.suite.machine, setting, bugs=bugs, tally=self.tally)
 
     def found(self, setting: str, bugs: Bugs, judge: Sequence[str]) -> Found | None:
-        """Searches for a run that shows one of the names in `judge`; returns None without one.
+        """Searches for a run that breaks one of the claims in `judge`; returns None without one.
 
-        A name is a claim that always holds (shown by a violation), a goal or an anomaly. The search
-        also ends at a run in which the clients make no progress.
+        `judge` may also name goals and anomalies, which the run must reach. The search also ends at
+        a run in which the clients make no progress.
         """
         return search(
             partial(self.machine(setting, bugs), judge=tuple(judge)),
@@ -100,8 +103,10 @@ def run(
     """Returns the verdicts on the suite's claims inside their conditions, on a broker with `bugs`.
 
     The claims that must *always* hold are checked on the same runs. The search ends at the first
-    run that breaks one of them; all claims that this run does not break are then undecided. Claims
-    that something *can* happen are left out if there are bugs.
+    run that breaks one of them. Claims that this run does not break are then undecided.
+
+    The claims of the kind "X *can* happen" have their own searches. They are left out if the broker
+    has seeded bugs.
     """
     started = time.process_time()
     tally = Tally(progress=progress)
@@ -143,8 +148,9 @@ def decide(
     shrinks: bool = True,
     progress: Callable[[Tally], None] | None = None,
 ) -> ClaimVerdict:
-    """Returns the verdict on the claim of `side`: one claim, inside or outside its condition.
+    """Returns the verdict on one claim, in the setting and with the seeded bugs of its side.
 
+    A `Side` is one row of a suite's table: a claim, a setting, perhaps bugs, the expected verdict.
     The run found is shrunk only if `shrinks` is true.
     """
     tally = Tally(progress=progress)
@@ -187,10 +193,11 @@ def _verdict(claim: str, ended: JudgedMachine, found: Found) -> ClaimVerdict:
 
 
 def _decide_goals(where: Search, side: Side) -> ClaimVerdict:
-    """Returns the verdict on a claim that something can happen.
+    """Returns the verdict on a claim of the kind "X can happen": every goal of it must be reached.
 
-    The search tries to reach each goal of the claim. If it does not reach one, the claim is
-    undecided in a setting that satisfies its condition, and violated in any other setting.
+    Each goal has its own search. If all goals are reached, the claim holds. If any goal is not
+    reached, the claim is undecided in a setting that satisfies its condition, and violated in any
+    other setting. If a search ends without progress of the clients, the claim is undecided.
     """
     is_inside = side.expected == "holds"
     if is_inside:

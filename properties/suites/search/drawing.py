@@ -1,8 +1,8 @@
 """Draws the calls of a run one by one, from a seed, while the machine runs.
 
-Hypothesis needs machines that always behave alike; on a cluster in real time they do not. So each
-call is drawn here, from the rules that are possible at the moment. Some rules are drawn
-here alone: the simulation does not have their faults (`TRIAL_RULES`).
+Hypothesis needs machines that behave the same in every run; a cluster in real time does not. So
+this module draws each call, among the rules that are possible at the moment. It also draws the
+rules in `TRIAL_RULES`, which Hypothesis never calls: the simulation does not have their faults.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from properties.suites.search.programs import Call
 def drawn(machine: JudgedMachine, coins: Random, powers: Collection[Power]) -> Call | None:
     """Draws a call of a rule that is possible now; None if no rule is possible.
 
-    The rule's preconditions must hold, and the cluster must have the abilities (`powers`) that it
+    A rule is possible if its preconditions hold and the cluster has the ability that the rule
     needs.
     """
     possible = [

@@ -1,7 +1,7 @@
 """Search budgets of the suites, from minutes to days.
 
-A search ends at the first run that shows a searched name. If there is none, it takes all its runs
-on each of its seeds.
+A search looks for a run that breaks a claim or reaches a goal, and ends when it has found one. A
+search that finds nothing makes all runs of its profile, with each seed of the profile.
 """
 
 from __future__ import annotations

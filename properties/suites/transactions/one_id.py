@@ -172,7 +172,7 @@ class OneIdMachine(LeaderFaultsMachine):
 
     @rule(count=st.integers(1, 2))
     def zombie_commits(self, count: int) -> None:
-        """Lets a replaced instance send and commit; first replaces the newest one if needed."""
+        """Lets a replaced instance send and commit; if none is alive, replaces the newest first."""
         if self._zombie() is None:
             self._newest()
             self.replace()

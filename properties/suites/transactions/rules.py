@@ -47,7 +47,7 @@ class TransactionsMachine(OneIdMachine):
     @precondition(lambda self: "records" in self.setting.late)
     @rule()
     def send_late(self) -> None:
-        """Sends a record that times out, aborts, and delays the record past the marker."""
+        """Sends a record and aborts; the record reaches its leader only after the abort marker."""
         self.calm_down()
         self._delay(_requests("Produce", count=SEND_ATTEMPTS), 400)
         self.send(1)
@@ -69,7 +69,10 @@ class TransactionsMachine(OneIdMachine):
     @precondition(lambda self: "ends" in self.setting.late)
     @rule(commits=st.integers(0, 1))
     def end_late(self, commits: int) -> None:
-        """Delays an EndTxn until the next transaction is open; its retry ends the first."""
+        """Delays an EndTxn: it arrives when its transaction has ended and the next one is open.
+
+        The producer's retry of the EndTxn has ended the first transaction.
+        """
         self.calm_down()
         self.send(1)
         self._delay(_requests("EndTxn", topic=None), 300)
@@ -112,7 +115,7 @@ class TransactionsMachine(OneIdMachine):
 
     @rule(count=st.integers(1, 2))
     def lose_marker_answers(self, count: int) -> None:
-        """Loses the responses to the next markers: the coordinator does not learn of them."""
+        """Loses responses to WriteTxnMarkers: markers are written, unknown to the coordinator."""
         self.cluster.apply(On(api="WriteTxnMarker", count=count, does=Lose()))
 
     @precondition(lambda self: self.newest.in_transaction)
