@@ -2,11 +2,15 @@
 
     start -> RegisterBroker, repeated -> a broker epoch -> BrokerHeartbeat, repeated
 
-The broker epoch belongs to this incarnation; a second response to a registration is ignored.
+The response to the registration has the broker epoch. The broker keeps this epoch until it stops,
+and ignores later responses to registrations.
+
+A broker forwards the requests of administrators to the controller, and sends the controller's
+response to the client.
 
 Source: KIP-590 (forwarding), KIP-631 (registration, heartbeats).
-Simplified: the channel remembers the newest thousand forwarded requests; after a lost response the
-client must retry.
+Simplified: a forwarded request is sent once. If it or its response is lost, the client gets no
+response, and must send its request again. Only the newest 1,000 forwarded requests are remembered.
 """
 
 from __future__ import annotations
@@ -69,10 +73,10 @@ class ControllerChannel:
         return Send(CONTROLLER, correlation, heartbeat)
 
     def with_registration(self, answer: RegisteredBroker) -> ControllerChannel:
-        """Returns the channel after a registration response, with the response's broker epoch.
+        """Returns the channel after a registration response, with the broker epoch of the response.
 
-        The channel does not change if the response has an error or the broker is already
-        registered; the heartbeat timer repeats the registration.
+        If the response has an error, the channel does not change: the heartbeat timer repeats the
+        registration. The channel does not change either if the broker is already registered.
         """
         if answer.error is not ErrorCode.NONE or self.is_registered:
             return self

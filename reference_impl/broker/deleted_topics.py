@@ -1,11 +1,12 @@
 """Deletes a broker's replicas and logs of deleted topics, and those that moved to other brokers.
 
 A topic may be deleted and created again while a broker is down. So each log stores the incarnation
-of its topic, and a log of an earlier incarnation is deleted too.
+of its topic: how often a topic of this name was deleted before. A log of an earlier incarnation is
+deleted too.
 
 Source: KIP-455, KIP-516; ReplicaManager.applyDelta, LogManager.isStrayReplica of Apache Kafka.
-Simplified: Kafka renames the directory of a deleted log, and removes it after
-file.delete.delay.ms; here the log is gone at once.
+Simplified: Kafka renames the directory of a deleted log, and removes it after file.delete.delay.ms;
+here the log is gone at once.
 """
 
 from __future__ import annotations
@@ -22,9 +23,11 @@ from reference_impl.protocol.controller import MetadataImage
 
 
 class Remaining(NamedTuple):
-    """What a broker keeps after deletions and moves: replicas, and logs without a replica.
+    """The result when a broker applies a metadata image: what is left of its replicas and logs.
 
-    `stopped` has the error responses to requests that waited at deleted partitions.
+    `replicas` has the partitions that the broker leads or follows. `unassigned` has the logs found
+    on disk at the start of the broker, as long as no metadata image has made them replicas.
+    `stopped` has error responses to the requests that waited at a deleted partition.
     """
 
     replicas: Mapping[TopicPartition, Replica]
@@ -38,7 +41,7 @@ def remaining(
     image: MetadataImage,
     broker_id: BrokerId,
 ) -> Remaining:
-    """Returns what is left when the broker applies a metadata image."""
+    """Returns the replicas and logs that a broker keeps when it applies a metadata image."""
     existing = {
         place: state.incarnation
         for place, state in image.topic_partitions
@@ -63,7 +66,7 @@ def remaining(
 def deleted(before: MetadataImage, after: MetadataImage) -> frozenset[TopicPartition]:
     """Returns the topic partitions that were deleted between two metadata images.
 
-    They may exist in both images, if their topic was created again.
+    A deleted partition may be in both images, if its topic was created again.
     """
     existing = _incarnations(after)
     return frozenset(

@@ -1,4 +1,4 @@
-"""The descriptions that a broker gives administrators: producers, log sizes and transactions.
+"""The descriptions that a broker returns to administrators: producers, log sizes and transactions.
 
 Source: KIP-113, KIP-664; Partition.activeProducerState, ReplicaManager.describeLogDirs,
 TransactionCoordinator.handleDescribeTransactions and handleListTransactions of Apache Kafka.
@@ -40,7 +40,10 @@ def answer(
     replicas: Replicas,
     coordinators: LocalCoordinators,
 ) -> InspectionResponse:
-    """Returns the response to an inspection, which changes nothing."""
+    """Returns the response to a request for producers, log sizes or transactions.
+
+    The broker does not change.
+    """
     match request:
         case DescribeProducers(topic_partition=place):
             return _producers(place, context, replicas)

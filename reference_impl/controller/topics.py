@@ -1,14 +1,16 @@
-"""The topic requests of the controller: creation, more partitions, and configuration.
+"""The topic requests of the controller: creation, deletion, more partitions, and configuration.
 
     CreateTopic        adds all partitions of a new topic
     DeleteTopic        removes all partitions of a topic
     CreatePartitions   adds partitions up to the new count; none is ever removed
     AlterConfigs       changes the given settings in each partition registration of the topic
-    HoldElection        makes the first replica leader; if unclean, any live one
+    HoldElection       makes the first replica leader; if unclean, any live one
 
-Each function returns the changed partition registrations, none if the request is rejected or only
-validated. A registration that is None is removed. A
-changed configuration alone does not change the epochs. Setting `min.insync.replicas` clears the
+Each function returns the partition registrations that change, and the response. The value None
+stands for a partition that is removed. No registration is returned if the request is rejected or
+has `validate_only`.
+
+A changed configuration alone does not change the epochs. Setting `min.insync.replicas` clears the
 ELR, which was computed for the old minimum. Allowing unclean election elects a leader for each
 partition without one.
 
@@ -16,10 +18,14 @@ Source: ReplicationControlManager.createTopics; KIP-195, KIP-339, KIP-966, KAFKA
 docs/kafka-rules.md B4, B10.
 Simplified: brokers receive a configuration with the whole image, so it changes for all topic
 partitions at the same moment; the unclean election happens at once, not within
-unclean.leader.election.interval.ms; the controller places replicas round-robin. Deviates: internal
-topics cannot get more partitions, because a group or a transactional id would change its
-coordinator and lose its state; a request adds at most 1,000 partitions to a topic, in Kafka 10,000
-in total.
+unclean.leader.election.interval.ms; the controller places replicas round-robin.
+
+Deviates from Kafka in two limits:
+
+- Internal topics cannot get more partitions. A group or a transactional id would change its
+  coordinator and lose its state.
+- A request may add at most 1,000 partitions to a topic. Kafka allows 10,000 per request, over all
+  its topics.
 """
 
 from __future__ import annotations

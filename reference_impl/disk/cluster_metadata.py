@@ -8,9 +8,10 @@ and is written before any broker receives this version. When the cluster starts,
 replaced by one line with the whole image. A line that a killed process left incomplete is removed:
 no broker has received its version.
 
-Source: KIP-631, whose log of records this file stands for.
+Source: KIP-631; this file replaces Kafka's log of metadata records.
 Simplified: JSON, not Kafka's `__cluster_metadata-0`, so Kafka's tools do not read it. The file is
-not flushed, so it survives the end of the process, and perhaps not that of the machine.
+not flushed: every line survives a crash of the process, but the last lines may be lost when the
+host crashes.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class ClusterMetadata:
         return metadata
 
     def keep(self, image: MetadataImage, starts: int) -> None:
-        """Writes the image, if it is not the last one."""
+        """Appends a new image to the file; does nothing if this image was the last one written."""
         if image is self.image:
             return
         self.starts = starts

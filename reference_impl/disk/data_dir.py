@@ -46,7 +46,7 @@ _DIRECTORY_IDS: Final = UUID("6f0a0f3e-0c0e-4d4e-8d57-75727465696c")
 
 @dataclass(slots=True)
 class LogDirectory:
-    """The log directory of one broker, and what its files contain now."""
+    """The log directory of one broker, with the logs and offsets that its files contain now."""
 
     folder: Path
     topic_id: Callable[[str, int], UUID]
@@ -80,9 +80,9 @@ class LogDirectory:
         self._checkpoint()
 
     def _incarnation(self, place: TopicPartition) -> int:
-        """Returns the incarnation of the topic whose log is in the folder.
+        """Returns the incarnation of the topic to which the log in the folder belongs.
 
-        Returns -1 if this topic was deleted.
+        Returns -1 if this topic was deleted, even if a new topic has its name.
         """
         file = self.folder / str(place) / checkpoints.PARTITION_METADATA
         now = self.incarnations.get(place.topic, 0)
@@ -90,9 +90,10 @@ class LogDirectory:
         return now if kept in {None, self.topic_id(place.topic, now)} else DELETED
 
     def keep(self, broker: Broker) -> Broker:
-        """Writes the logs that have changed since the last call.
+        """Writes the logs that have changed since the last call, and returns the broker.
 
-        Returns the broker, whose closed segments may have left the memory.
+        If a log has many closed segments in memory, the returned broker has them only in the files,
+        and reads their batches when it needs them.
         """
         if broker.replicas is self._seen:
             return broker
@@ -123,7 +124,7 @@ class LogDirectory:
         return broker
 
     def keep_logs(self, logs: Disk) -> None:
-        """Writes these logs, for example as a power loss has left them."""
+        """Writes the logs of a stopped broker, without the records that a power loss removed."""
         for place, log in logs.items():
             self._write(place, log)
         self._checkpoint()
@@ -246,9 +247,9 @@ class DataDir:
         return dict(kept.logs), epoch
 
     def keep_broker(self, broker_id: BrokerId, broker: Broker) -> Broker:
-        """Writes the changes of the broker's logs; raises OSError if the disk fails.
+        """Writes the changes of the broker's logs; returns the broker, perhaps with less in memory.
 
-        Returns the broker, whose closed segments may have left the memory.
+        Raises OSError if the disk fails.
         """
         return self._brokers[broker_id].keep(broker)
 
@@ -267,9 +268,9 @@ class DataDir:
 
 
 def _partitions(folder: Path) -> Iterator[TopicPartition]:
-    """Yields each partition with a folder.
+    """Yields each topic partition that has a folder in the log directory.
 
-    Deletes what interrupted deletions of partitions have left.
+    Also deletes the folders that an interrupted deletion of a partition has left.
     """
     for one in sorted(folder.iterdir()):
         topic, _, index = one.name.rpartition("-")

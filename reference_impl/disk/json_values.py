@@ -1,10 +1,10 @@
-"""Frozen dataclasses as JSON and back, by their annotations.
+"""Converts frozen dataclasses to JSON and back, by their type annotations.
 
     written(BrokerState(...))            {"broker_id": 1, "broker_epoch": 7, "fenced": false}
     read(BrokerState, {...})             the same value
 
-A dataclass is an object, a tuple or frozenset an array, an Enum its value. A field that the object
-lacks gets its default. So metadata that an older version has written stays readable.
+A dataclass is an object, a tuple or frozenset an array, an Enum its value. If the JSON object lacks
+a field, the field gets its default. So metadata that an older version has written stays readable.
 """
 
 from __future__ import annotations
@@ -34,7 +34,11 @@ def written(value: Any) -> Any:
 
 
 def read(of: Any, value: Any) -> Any:
-    """Returns the value of the annotated type; raises ValueError, TypeError or KeyError."""
+    """Returns a value of the given type from parsed JSON: the reverse of `written`.
+
+    If the JSON does not fit the type, raises ValueError (for example for an unknown Enum value),
+    TypeError (a field without default is missing) or KeyError (an unknown field).
+    """
     while hasattr(of, "__supertype__"):  # a NewType
         of = of.__supertype__
     origin, args = get_origin(of), get_args(of)

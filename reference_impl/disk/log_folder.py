@@ -6,10 +6,10 @@
       leader-epoch-checkpoint
       partition.metadata
 
-A log is an immutable value, so a change is written as the difference of two values. The common
-difference is an append to the last segment: one write(). A process that is killed while it writes
-any other difference leaves a readable folder: truncated segments are deleted from the end, and a
-compacted segment replaces the old file as a whole.
+A log is an immutable value. To write a change, the old and the new version of the log are compared.
+Most changes append to the last segment, which takes one write(). A process may be killed while it
+writes any other change; the folder then stays readable. Truncated segments are deleted from the
+end, and a compacted segment replaces the old file as a whole.
 
 Source: LogSegment, UnifiedLog, LogFileUtils of Kafka.
 Simplified: no `.index`, `.timeindex` and `.txnindex`. Kafka rebuilds all three for each segment
@@ -50,9 +50,9 @@ def create(folder: Path, log: PartitionLog) -> None:
 
 
 def write(folder: Path, before: PartitionLog, after: PartitionLog) -> None:
-    """Writes the difference between two versions of the log.
+    """Writes the difference between two versions of the log to its folder.
 
-    The folder contains the version `before`.
+    The folder must contain the older version.
     """
     if after.snapshots is not before.snapshots:
         _write_snapshots(folder, before, after)
@@ -77,11 +77,7 @@ def files_from(folder: Path, log: PartitionLog, start: Offset) -> list[Path]:
 
 
 def _only_grew(before: PartitionLog, after: PartitionLog) -> bool:
-    """Returns True if `after` is `before` with more batches at its end.
-
-    Compares only the last batch of `before`, by identity. This suffices: a truncation removes this
-    batch, and a compaction changes `cleaned`.
-    """
+    """Returns True if the new version of a log is the old one with more batches at its end."""
     if not before.segments or before.first_offset != after.first_offset:
         return False
     if before.cleaned != after.cleaned or len(after.segments) < len(before.segments):
@@ -91,6 +87,8 @@ def _only_grew(before: PartitionLog, after: PartitionLog) -> bool:
 
 
 def _continues(old: Segment, new: Segment) -> bool:
+    # It is enough to compare one batch, by identity: a truncation would have removed it, and a
+    # compaction would have changed `cleaned`.
     count = len(old.batches)
     return 0 < count <= len(new.batches) and new.batches[count - 1] is old.batches[-1]
 
@@ -112,11 +110,11 @@ def _files(log: PartitionLog) -> Mapping[int, Segment]:
 
 
 def _write_segments(folder: Path, old: Mapping[int, Segment], new: Mapping[int, Segment]) -> None:
-    """Writes the changed segments and deletes those that have gone.
+    """Writes the changed segments, and deletes the files of segments that are gone.
 
     A truncation deletes the last segments before it shortens another one. A compaction writes later
-    segments first, and deletes the old ones at the end. So records may be in two files for a
-    moment, but there is never a gap.
+    segments first, and deletes the old ones at the end. So a record may be in two files for a
+    moment, but the files never have a gap.
     """
     last = max(new)
     gone = sorted(old.keys() - new.keys(), reverse=True)

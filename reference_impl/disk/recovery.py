@@ -7,8 +7,10 @@
 
 Batches below the recovery point were flushed, so their checksums are not computed again. Batches
 may be newer than the last checkpoint, so the leader-epoch cache and the producer state are
-completed from them. A segment whose records are all in the segment before it was left by an
-interrupted compaction, and is deleted.
+completed from them.
+
+An interrupted compaction leaves a segment whose records are also in the segment before it. Such a
+segment is deleted.
 
 Source: LogLoader.recoverLog, LogSegment.recover, ProducerStateManager.truncateAndReload.
 Simplified: the aborted-transaction index is computed from all batches.
@@ -48,7 +50,11 @@ NOTHING = Checkpointed()
 
 
 def recovered(folder: Path, known: Checkpointed, note: Note) -> PartitionLog:
-    """Returns the log in the folder; notes each repair of its files."""
+    """Repairs the files of a log folder, and returns the log.
+
+    Calls `note` with a sentence for each file that is truncated, and for each duplicate segment
+    that is deleted.
+    """
     files = sorted(folder.glob("*.log"))
     segments: list[Segment] = []
     replay = _Replay.of(folder)
@@ -121,7 +127,7 @@ def _end(found: list[Batch], end: Offset) -> Offset:
 
 @dataclass(slots=True)
 class _Replay:
-    """The leader epochs and the snapshots of a log, completed from its batches in their order."""
+    """The leader epochs and producer snapshots of a log, while its batches are read in order."""
 
     pending: list[tuple[Offset, ProducerStates]]  # from the files
     epochs: list[EpochStart]
@@ -130,7 +136,10 @@ class _Replay:
 
     @classmethod
     def of(cls, folder: Path) -> _Replay:
-        """Returns the start of a replay; deletes the torn snapshots."""
+        """Returns the state before the first batch: leader epochs and snapshots from the folder.
+
+        Deletes a snapshot file that a killed process left incomplete.
+        """
         pending = list[tuple[Offset, ProducerStates]]()
         for file in sorted(folder.glob("*.snapshot")):
             states = producer_snapshot.decoded(file.read_bytes())
@@ -152,7 +161,10 @@ class _Replay:
             found = found[len(below) :]
 
     def take_up_to(self, offset: Offset) -> None:
-        """Adds the snapshots up to the offset, with the aborted transactions of the batches."""
+        """Adds the producer snapshots up to the offset to the log.
+
+        A snapshot file has no aborted transactions, so they come from the batches read so far.
+        """
         while self.pending and self.pending[0][0] <= offset:
             at, kept = self.pending.pop(0)
             transactions = replace(self.states.transactions, open=kept.transactions.open)

@@ -1,9 +1,8 @@
 """The batches of a closed segment, which leave the memory and are read again from their file.
 
-A log has its closed segments as values. On disk a closed segment never changes in place, so its
-batches can be read when somebody needs them: a consumer that is far behind, a compaction, a
-truncation. The segment itself keeps its offsets and its size in memory, so a search and retention
-read no file.
+A closed segment never changes in place on disk. So its batches can be read from the file when they
+are needed: by a consumer that is far behind, a compaction or a truncation. The offsets and the size
+of the segment stay in memory, so a search and retention read no file.
 
 Source: LogSegment, FileRecords of Kafka.
 Simplified: a segment is read as a whole. The segments that were read last stay in memory.
@@ -56,7 +55,10 @@ class StoredBatches(Sequence[Batch]):
 
 
 def stored(segment: Segment, folder: Path) -> Segment:
-    """Returns the segment, whose file must be complete, without its batches in memory."""
+    """Returns the segment without its batches in memory; they are read from its file when needed.
+
+    The file must already contain the whole segment.
+    """
     if isinstance(segment.batches, StoredBatches):
         return segment
     path = segment_path(folder, segment.base_offset)
@@ -64,7 +66,11 @@ def stored(segment: Segment, folder: Path) -> Segment:
 
 
 def with_stored_segments(log: PartitionLog, folder: Path) -> PartitionLog:
-    """Returns the log without the batches of its closed segments, if these are many in memory."""
+    """Returns the log with fewer batches in memory, if its closed segments need much memory.
+
+    This happens when 8 closed segments, or 4 MiB of them, are in memory. The batches of all closed
+    segments are then only in their files. The last segment is not closed, and stays in memory.
+    """
     closed = len(log.segments) - 1
     in_memory = [
         *takewhile(

@@ -9,8 +9,9 @@ not depend on the order of the members.
   one, and each member keeps as many of its partitions as this balance allows.
 
 Source: KIP-848; RangeAssignor and UniformAssignor of Apache Kafka.
-Simplified: no racks; range does not align topics with the same number of partitions and different
-subscribers; uniform moves one partition at a time and is quadratic in the members.
+Simplified: no racks. Kafka's range assignor tries to give one member the same partition numbers of
+all topics with equally many partitions; here only topics with the same subscribers are assigned so.
+Uniform moves one partition at a time and is quadratic in the members.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ the log. So a new coordinator gets the same groups, and an append that fails cha
 Kafka, the replay includes records that are not yet replicated. A response that depends on these
 records waits for their replication.
 
-Source: KIP-848 (its records, by the same names in lower case); Apache Kafka, CoordinatorRuntime;
-KAFKA-16147 (partition epochs).
+Source: KIP-848 (the types of the records); Apache Kafka, CoordinatorRuntime; KAFKA-16147 (partition
+epochs).
 Simplified: keys and values are JSON, as in `coordinator_log`.
 """
 
@@ -29,6 +29,7 @@ from reference_impl.log.coordinator_log import Entry, Json
 from reference_impl.log.partition_log import FIRST_OFFSET, PartitionLog
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
 
+# The types of the records have the names of KIP-848, in lower case.
 GROUP: Final = "consumer-group-metadata"
 MEMBER: Final = "consumer-group-member-metadata"
 TARGET_EPOCH: Final = "consumer-group-target-assignment-metadata"

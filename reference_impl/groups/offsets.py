@@ -134,9 +134,9 @@ class GroupOffsets:
         return replace(self, groups=self.groups - {group})
 
     def with_groups_of_offsets(self) -> GroupOffsets:
-        """Returns the state without groups that have neither committed nor pending offsets.
+        """Returns the state without the groups that have no offset, neither committed nor pending.
 
-        No offset is removed.
+        Such a group is left when its only commit was aborted, or when all its offsets were deleted.
         """
         places = (*self.committed, *(place for known in self.pending.values() for place in known))
         return replace(self, groups=frozenset(place.group for place in places))

@@ -1,15 +1,11 @@
 """Reconciliation: heartbeats move a member to its target assignment, by a table of states.
 
-                must revoke partitions           has revoked them
-    stable --------------------------> unrevoked ---------------------+
-      ^  |                                 ^                          |
-      |  | some have other owners          | must revoke partitions   |
-      |  v                                 |                          v
-      |  unreleased -----------------------+        (as a stable one of an older epoch)
-      |      |  all are free
-      +------+
+    the heartbeat finds                                       next state of the member
+    the member must revoke partitions                         unrevoked
+    some partitions of its target still have other owners     unreleased
+    all partitions of its target are free, or are its own     stable
 
-Once a member has nothing left to revoke, its member epoch becomes the epoch of the target
+When a member has nothing left to revoke, its member epoch becomes the epoch of the target
 assignment. It then gets each partition of its target as soon as the earlier owner has released the
 partition.
 
@@ -28,9 +24,10 @@ from reference_impl.groups.consumer_group import NOTHING, ConsumerGroup, Consume
 
 
 class Finding(Enum):
-    """The condition of a member when its heartbeat arrives.
+    """What the coordinator finds about a member when the member's heartbeat arrives.
 
-    Several conditions may be true. `reconciled` uses the first true one in this order.
+    Several findings may be true. The first true one, in the order of this Enum, decides the
+    member's next state.
     """
 
     SETTLED = "the member has its target assignment"
@@ -41,9 +38,9 @@ class Finding(Enum):
 
 
 class Next(NamedTuple):
-    """The result of a member's reconciliation: its next state.
+    """The result of a member's reconciliation: its next state, and whether its epoch advances.
 
-    If `advances` is true, the member epoch becomes the epoch of the target assignment.
+    If the epoch advances, it becomes the epoch of the target assignment.
     """
 
     state: MemberState

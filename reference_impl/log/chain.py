@@ -4,10 +4,10 @@ A log is an immutable value, and a tuple of its segments would be copied with ev
 versions of a chain share one list instead: each version has the first items of the list, and a last
 item of its own.
 
-    shared list      [a][b][c]
-    version of 3         2 items of it, then c
-    version of 4         3 items of it, then d
-    the same, d changed  3 items of it, then e
+    shared list              [a][b][c]
+    the version a b c        first 2 items of the list, and its own c
+    the version a b c d      first 3 items of the list, and its own d
+    the version a b c e      first 3 items of the list, and its own e (replaced d)
 
 Only the newest version appends to the list. Any other version copies its items first, so no version
 ever changes.

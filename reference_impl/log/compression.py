@@ -2,8 +2,8 @@
 
 Snappy data is either raw or framed by xerial's Java library; both are read, raw data is written.
 
-A few bytes may decompress to gigabytes, so `decompress` has a limit. The output buffer has a fixed
-size, and a larger result is an error before it is complete.
+A few bytes may decompress to gigabytes, so `decompress` has a limit. It stops with an error at this
+limit, so a larger result is never in memory.
 
 Source: Kafka documentation, "Message Format"; CompressionType.
 """

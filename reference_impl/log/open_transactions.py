@@ -72,11 +72,11 @@ class PartitionTransactions:
     def last_stable_offset(
         self, high_watermark: Offset, *, counts_unreplicated: bool = True
     ) -> Offset:
-        """Returns the last stable offset, below which every transaction has ended.
+        """Returns the last stable offset: every transaction that begins below it has ended.
 
-        A transaction ends when its marker is replicated. If the parameter `counts_unreplicated` is
-        false, the transaction ends when its marker is appended: the seeded bug
-        UNREPLICATED_MARKER_COUNTS.
+        A transaction with an appended marker counts as open until the marker is replicated. With
+        the seeded bug UNREPLICATED_MARKER_COUNTS (`counts_unreplicated` is False) an appended
+        marker ends the transaction at once.
         """
         held = [*self.open.values()][:1]
         if counts_unreplicated:

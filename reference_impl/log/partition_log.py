@@ -272,9 +272,9 @@ class PartitionLog:
         return b"".join(found)
 
     def with_high_watermark(self, high_watermark: Offset) -> PartitionLog:
-        """Returns the log with a new high watermark, which is between log start and log end.
+        """Returns the log with a new high watermark.
 
-        A value below the log start becomes the log start; a value above the log end, the log end.
+        The new value is moved into the range from log start to log end, if it is outside.
         """
         within = max(self.log_start, min(high_watermark, self.end_offset))
         return replace(self, high_watermark=within)

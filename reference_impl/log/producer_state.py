@@ -54,10 +54,12 @@ class Producer(NamedTuple):
 
 
 class Verification(NamedTuple):
-    """What the sequence check needs about a transaction that waits for its verification.
+    """The sequence numbers at which a transaction may begin, once the transaction is verified.
 
-    The transaction coordinator verifies that the transaction contains this partition. Until then
-    the first batches of the transaction wait. Kafka: VerificationStateEntry.
+    The leader appends the first batches of a transaction only after the transaction coordinator has
+    verified that the transaction contains this partition. Several batches may wait for this. The
+    sequence check then needs the lowest sequence number of these batches, and whether the
+    transaction is of V2. Kafka: VerificationStateEntry.
     """
 
     lowest_sequence: Sequence  # of all batches that wait: a later one must not go first
@@ -124,9 +126,10 @@ class ProducerStates:
         return self if len(left) == len(self.producers) else ProducerStates(left, self.transactions)
 
     def with_records_from(self, offset: Offset) -> ProducerStates:
-        """Returns the state with only the producers whose newest batch ends after the offset.
+        """Returns the state without the producers whose records are all below the offset.
 
-        Before KIP-360 Kafka deleted the state of a producer together with the producer's records.
+        Only the seeded bug PRODUCERS_GO_WITH_RECORDS uses this: a producer's state is deleted
+        together with its records, as in Kafka before KIP-360.
         """
         left = {
             id_: known
@@ -148,10 +151,9 @@ class ProducerStates:
         return ProducerStates(self.producers, transactions)
 
     def is_open(self, head: Header) -> bool:
-        """Returns True if the batch continues an open transaction of its producer on this
-        partition.
+        """Returns True if the batch continues a transaction that is open on this partition.
 
-        The producer epoch of the batch must be that of the open transaction.
+        The open transaction must have the producer id and the producer epoch of the batch.
         """
         known = self.producers.get(head.producer_id)
         return (
@@ -165,9 +167,9 @@ class ProducerStates:
     ) -> SequenceCheck:
         """Returns `InSequence` if the leader may append the batch, else `Duplicate` or `Rejected`.
 
-        The parameter `verification` is set only for the first batches of a transaction, which the
-        transaction coordinator verifies. Kafka: UnifiedLog.analyzeAndValidateProducerState, then
-        ProducerAppendInfo.appendDataBatch.
+        `verification` is only needed for the first batches of a transaction, which the transaction
+        coordinator has verified; None for all others. Kafka:
+        UnifiedLog.analyzeAndValidateProducerState, then ProducerAppendInfo.appendDataBatch.
         """
         if head.producer_id == NO_PRODUCER_ID:
             return InSequence()
@@ -189,10 +191,13 @@ class ProducerStates:
     def marker_error(self, request: WriteTxnMarker, *, strict: bool = True) -> ErrorCode:
         """Returns the error that rejects a transaction marker, or NONE.
 
-        If the parameter `strict` is true, the rule of KIP-1228 applies: a V2 marker that ends an
-        open transaction must raise the producer epoch. Otherwise a late marker of an earlier
-        transaction could end the next one. If no transaction is open, the producer epoch may stay
-        equal: such a marker is a retry.
+        A marker is rejected if its producer epoch is older than the producer's newest one, or if
+        its coordinator epoch is older than that of the producer's last marker.
+
+        By default (`strict`) the rule of KIP-1228 applies too: a V2 marker that ends an open
+        transaction must raise the producer epoch. Without this rule, a late marker of one
+        transaction could end the next transaction. If no transaction is open, the marker may be a
+        retry, so its producer epoch may stay equal.
         """
         known = self.producers.get(request.producer_id)
         if known is None:

@@ -171,9 +171,9 @@ def verified(batch: bytes) -> Header:
 
 
 def batches(data: bytes) -> Iterator[bytes]:
-    """Yields the bytes of each of several consecutive batches.
+    """Yields the bytes of each batch in a row of batches.
 
-    Raises CorruptBatch if a batch is truncated.
+    Raises CorruptBatch if the last batch is cut off.
     """
     at = 0
     while at < len(data):
@@ -188,9 +188,9 @@ def batches(data: bytes) -> Iterator[bytes]:
 
 
 def whole_batches(data: bytes) -> Iterator[bytes]:
-    """Yields the bytes of each whole batch, up to the first truncated one.
+    """Yields the bytes of each complete batch; a batch that is cut off at the end is ignored.
 
-    A broker ignores the truncated rest. Raises CorruptBatch if a batch is shorter than a header.
+    Raises CorruptBatch if the length field of a batch is smaller than a header.
 
     Kafka: ByteBufferLogInputStream.nextBatch.
     """

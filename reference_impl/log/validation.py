@@ -1,9 +1,10 @@
-"""What the records of a producer's batch declare, read without building the records.
+"""Checks the records of a producer's batch, and returns what the leader needs to know about them.
 
-A leader needs the timestamp of each record, and whether it has a key. The leader must also know
-that the records are as the batch declares them. `scan` checks this and returns these facts, without
-reading keys, values and headers. It depends on the bytes alone, so a caller may scan a large batch
-before the leader handles it.
+`scan` returns three facts: the timestamp of each record, which records have no key, and whether the
+offset deltas of the records are 0, 1, 2 and so on. It checks that the batch has as many records as
+its header declares, and that each record has the length that it declares. It does not read the
+contents of keys, values and headers. It depends on the bytes alone, so a caller may scan a large
+batch before the leader handles it.
 
     decompress, up to a limit -> each record within the batch? -> as many as declared? -> facts
 
@@ -37,11 +38,11 @@ class TooManyBytes(CorruptBatch):
 
 
 def scan(batch: bytes, head: Header, most_bytes: int = DECOMPRESSED_BYTES) -> RecordFacts:
-    """Returns the facts of the batch's records; the caller has parsed the header.
+    """Checks the records of a batch; returns their timestamps, missing keys and offset order.
 
-    Raises CorruptBatch if a record is malformed, or if the batch declares another number of records
-    than it has. Raises Undecompressable if decompression fails, and TooManyBytes if the records
-    exceed `most_bytes`.
+    Raises CorruptBatch if a record is malformed, or if the batch does not have as many records as
+    its header declares. Raises Undecompressable if decompression fails, and TooManyBytes if the
+    decompressed records exceed `most_bytes`.
     """
     data = batch[HEADER_SIZE:]
     if len(data) > most_bytes:
@@ -97,9 +98,10 @@ def _facts(body: bytes, head: Header) -> RecordFacts:
 def _varint(
     body: bytes, at: int, longer: Callable[[bytes, int], tuple[int, int]] = read_varint
 ) -> tuple[int, int]:
-    """Returns the number at position `at`, and the position after it.
+    """Returns the number at a position of the bytes, and the position after the number.
 
-    Reads numbers of one or two bytes, which nearly all are; `longer` reads longer ones.
+    Nearly all numbers have one or two bytes, and are decoded here. A longer number is decoded by
+    the function `longer`.
     """
     low = body[at]
     if low < 0x80:
