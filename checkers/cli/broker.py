@@ -55,6 +55,11 @@ if TYPE_CHECKING:
     " cluster continues with what the folder contains. Default: data stays in memory.",
 )
 @security_options
+@click.option(
+    "--auto-create-topics",
+    is_flag=True,
+    help="Let a Metadata request create the topics that it names (auto.create.topics.enable).",
+)
 @command(decides=False, folder=False)
 def broker_command(
     run: Run,
@@ -67,6 +72,7 @@ def broker_command(
     applied_log: Path | None,
     data_dir: Path | None,
     security: Mapping[str, Any],
+    auto_create_topics: bool,
 ) -> None:
     """Serve the reference broker over TCP until Ctrl-C. Any Kafka client can connect.
 
@@ -95,6 +101,7 @@ def broker_command(
         data_dir=data_dir,
         control=control,
         security=read_security(security),
+        auto_creates_topics=auto_create_topics,
     )
 
     def ready(cluster: Cluster) -> None:

@@ -7,6 +7,7 @@ TransactionCoordinator.handleDescribeTransactions and handleListTransactions of 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 
 from model.vocabulary import TopicPartition
 from reference_impl.broker.coordinators import LocalCoordinators
@@ -16,9 +17,11 @@ from reference_impl.protocol.coordinators import TRANSACTION_STATE
 from reference_impl.protocol.inspection import (
     DescribedLogs,
     DescribedProducers,
+    DescribedSettings,
     DescribedTransaction,
     DescribeLogs,
     DescribeProducers,
+    DescribeSettings,
     DescribeTransaction,
     InspectionRequest,
     InspectionResponse,
@@ -54,6 +57,11 @@ def answer(
         case ListTransactions():
             found = (_described(one) for one in _transactions(coordinators))
             return ListedTransactions(now_ms=context.now_ms, transactions=tuple(found))
+        case DescribeSettings():
+            times_ms = asdict(context.timeouts).items()
+            return DescribedSettings(
+                times_ms=tuple(times_ms), verifies_transactions=context.verifies_transactions
+            )
 
 
 def _producers(place: TopicPartition, context: Context, replicas: Replicas) -> DescribedProducers:

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from model.vocabulary import BrokerEpoch, BrokerId, TopicPartition
-from reference_impl.controller import elections, reassignments, topics
+from reference_impl.controller import elections, reassignments, topic_defaults, topics
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
 from reference_impl.node.step import (
     Effects,
@@ -56,9 +56,10 @@ from reference_impl.protocol.controller import (
 )
 from reference_impl.protocol.messages import NO_BROKER, UNKNOWN_BROKER_EPOCH, ErrorCode, NodeId
 from reference_impl.protocol.requests import Response
+from reference_impl.protocol.topic_defaults import NO_DEFAULTS, AlterDefaults, TopicDefaults
 
 _SESSIONS: Final = Timer(TimerKind.SESSIONS)
-_HANDLERS: Final = {**topics.HANDLERS, **reassignments.HANDLERS}
+_HANDLERS: Final = {**topics.HANDLERS, **reassignments.HANDLERS, **topic_defaults.HANDLERS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +84,7 @@ class Controller:
         default_factory=dict[TopicPartition, PartitionState]
     )
     deletions: Mapping[str, int] = field(default_factory=dict[str, int])  # by topic
+    defaults: TopicDefaults = NO_DEFAULTS
     image: MetadataImage = NO_METADATA
 
     @classmethod
@@ -110,6 +112,7 @@ class Controller:
             sessions=dict.fromkeys(known, Session(incarnation=0, last_heartbeat_ms=expired_ms)),
             topic_partitions=dict(image.topic_partitions),
             deletions=dict(image.deletions),
+            defaults=image.defaults,
             image=image,
         )
         return controller, (controller._session_timer(now_ms),)
@@ -311,12 +314,16 @@ class Controller:
             states=self.topic_partitions,
             registered=frozenset(self.brokers),
             deletions=self.deletions,
+            defaults=self.defaults,
             alive=[broker for broker in sorted(self.brokers) if self._may_lead(broker)],
             elr=self.elr,
             bugs=self.bugs,
         )
         changes, answer = _HANDLERS[type(request)](cluster, request)
-        if not changes:
+        defaults = self.defaults
+        if isinstance(request, AlterDefaults):
+            defaults = request.applied_to(defaults)
+        if not changes and defaults == self.defaults:
             return self, answer
         changed = {**self.topic_partitions, **changes}
         states = {place: state for place, state in changed.items() if state is not None}
@@ -324,7 +331,11 @@ class Controller:
         if isinstance(request, DeleteTopic):
             deletions = {**deletions, request.topic: deletions.get(request.topic, 0) + 1}
         after = replace(
-            self, version=self.version + 1, topic_partitions=states, deletions=deletions
+            self,
+            version=self.version + 1,
+            topic_partitions=states,
+            deletions=deletions,
+            defaults=defaults,
         )
         return after, answer
 
@@ -355,6 +366,7 @@ class Controller:
             brokers=tuple(self.brokers[broker] for broker in sorted(self.brokers)),
             topic_partitions=tuple(sorted(self.topic_partitions.items(), key=lambda row: row[0])),
             deletions=tuple(sorted(self.deletions.items())),
+            defaults=self.defaults,
         )
         update = UpdateMetadata(image=image)
         return replace(self, image=image), tuple(

@@ -36,6 +36,7 @@ from typing import Any, Final
 
 from model.vocabulary import BrokerId, LeaderEpoch, PartitionEpoch, TopicPartition
 from reference_impl.controller import elections
+from reference_impl.controller.new_topics import with_defaults
 from reference_impl.node.bugs import NO_BUGS, Bugs
 from reference_impl.protocol.controller import (
     AlterConfigs,
@@ -53,6 +54,7 @@ from reference_impl.protocol.controller import (
 from reference_impl.protocol.coordinators import INTERNAL_TOPICS
 from reference_impl.protocol.messages import NO_BROKER, ErrorCode
 from reference_impl.protocol.topic_config import LogConfig
+from reference_impl.protocol.topic_defaults import NO_DEFAULTS, TopicDefaults
 from reference_impl.protocol.topic_names import collide, invalid_name
 
 _OF_LOG: Final = {field.name for field in fields(LogConfig)}
@@ -79,6 +81,7 @@ class ClusterState:
     alive: Sequence[BrokerId]  # in order; replicas are placed on them
     registered: frozenset[BrokerId] = frozenset()  # also those that are fenced
     deletions: Mapping[str, int] = field(default_factory=dict[str, int])  # by topic
+    defaults: TopicDefaults = NO_DEFAULTS
     elr: bool = True
     bugs: Bugs = NO_BUGS
 
@@ -123,6 +126,7 @@ def create_topic(cluster: ClusterState, request: CreateTopic) -> tuple[States, C
     created = CreatedTopic(incarnation=incarnation)
     if request.validate_only:
         return {}, created
+    request = with_defaults(request, cluster.defaults)
     like = PartitionState(
         replicas=(),
         isr=(),
@@ -209,9 +213,18 @@ def alter_configs(cluster: ClusterState, request: AlterConfigs) -> tuple[States,
     if refused is not None:
         return {}, AlteredConfigs(error=refused[0], message=refused[1])
     settings = {name: value for name in _SETTINGS if (value := getattr(request, name)) is not None}
+    settings |= {
+        name: value for name, value in cluster.defaults.set_values() if name in request.deleted
+    }
     return {
-        place: _reconfigured(cluster, place, settings, request.deleted)
-        for place in known
+        place: reconfigured(
+            cluster,
+            place,
+            settings,
+            frozenset((state.configured | settings.keys()) - request.deleted),
+            clears_elr="min_insync_replicas" in settings,
+        )
+        for place, state in known.items()
         if settings and not request.validate_only
     }, AlteredConfigs()
 
@@ -264,20 +277,29 @@ HANDLERS: Final[Mapping[type, Callable[[ClusterState, Any], tuple[Changes, Any]]
 }
 
 
-def _reconfigured(
+def reconfigured(
     cluster: ClusterState,
     place: TopicPartition,
     settings: Mapping[str, Any],
-    deleted: frozenset[str],
+    configured: frozenset[str] | None = None,
+    *,
+    clears_elr: bool,
 ) -> PartitionState:
+    """Returns the partition's registration with these settings, and a new leader if needed.
+
+    `configured` names the settings that the topic has itself afterwards; by default the same ones.
+    """
     state = cluster.states[place]
     log = {name: value for name, value in settings.items() if name in _OF_LOG}
     rest = {name: value for name, value in settings.items() if name not in _OF_LOG}
-    configured = (state.configured | settings.keys()) - deleted
-    log_config = replace(state.log_config, **log)
-    after = replace(state, log_config=log_config, configured=configured, **rest)
+    after = replace(
+        state,
+        log_config=replace(state.log_config, **log),
+        configured=state.configured if configured is None else configured,
+        **rest,
+    )
     has_elr = state.elr or state.last_known_leader != NO_BROKER
-    if "min_insync_replicas" in settings and has_elr:
+    if clears_elr and has_elr:
         next_epoch = PartitionEpoch(state.partition_epoch + 1)
         after = replace(after, elr=(), last_known_leader=NO_BROKER, partition_epoch=next_epoch)
     if after.leader != NO_BROKER or not settings.get("unclean_leader_election"):

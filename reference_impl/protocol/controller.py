@@ -4,7 +4,8 @@
     leader -> controller            AlterPartition
     control port -> controller      ElectLeader
     client -> broker -> controller  CreateTopic, DeleteTopic, CreatePartitions, AlterConfigs,
-                                    HoldElection; and those of `reassignment`
+                                    HoldElection; and those of `reassignment` and
+                                    `topic_defaults`
     controller -> brokers           UpdateMetadata: the whole image, after each change
     client -> broker                Metadata: the image that the broker has applied
 
@@ -33,6 +34,12 @@ from reference_impl.protocol.reassignment import (
     ListReassignments,
 )
 from reference_impl.protocol.topic_config import DEFAULT_LOG_CONFIG, CleanupPolicy, LogConfig
+from reference_impl.protocol.topic_defaults import (
+    NO_DEFAULTS,
+    AlterDefaults,
+    AlteredDefaults,
+    TopicDefaults,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +92,7 @@ class MetadataImage:
     brokers: tuple[BrokerState, ...] = ()
     topic_partitions: tuple[tuple[TopicPartition, PartitionState], ...] = ()
     deletions: tuple[tuple[str, int], ...] = ()  # how often topics of each name were deleted
+    defaults: TopicDefaults = NO_DEFAULTS
 
 
 NO_METADATA: Final = MetadataImage()
@@ -314,6 +322,7 @@ AdministrationRequest = (
     | DeleteTopic
     | CreatePartitions
     | AlterConfigs
+    | AlterDefaults
     | HoldElection
     | AlterReassignment
     | ListReassignments
@@ -323,6 +332,7 @@ AdministrationResponse = (
     | DeletedTopic
     | CreatedPartitions
     | AlteredConfigs
+    | AlteredDefaults
     | HeldElection
     | AlteredReassignment
     | ListedReassignments

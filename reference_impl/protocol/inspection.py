@@ -97,9 +97,23 @@ class ListedTransactions:
     transactions: tuple[TransactionDescription, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeSettings:
+    """Request: return the settings with which this broker was started."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribedSettings:
+    """Response: the settings of this broker, which never change."""
+
+    times_ms: tuple[tuple[str, int], ...]  # the timeouts and intervals, by name
+    verifies_transactions: bool
+
+
 InspectionRequest = (
-    DescribeProducers | DescribeLogs | DescribeTransaction | ListTransactions
-)  # fmt: skip
+    DescribeProducers | DescribeLogs | DescribeTransaction | ListTransactions | DescribeSettings
+)
 InspectionResponse = (
     DescribedProducers | DescribedLogs | DescribedTransaction | ListedTransactions
+    | DescribedSettings
 )  # fmt: skip

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from reference_impl.protocol.controller import CreateTopic, PartitionState
 from reference_impl.protocol.topic_config import CleanupPolicy, LogConfig
+from reference_impl.protocol.topic_defaults import NO_DEFAULTS, TopicDefaults
 
 
 class ConfigType(IntEnum):
@@ -35,7 +36,9 @@ class Config(NamedTuple):
     read: Callable[[str], Any]
 
 
-def _at_least(least: int) -> Callable[[str], int]:
+def at_least(least: int) -> Callable[[str], int]:
+    """Returns a parser of whole numbers from `least` on."""
+
     def read(value: str) -> int:
         if not value.removeprefix("-").isdecimal() or int(value) < least:
             raise ValueError(f"must be a number of at least {least}")
@@ -54,7 +57,7 @@ def _one_of(**meanings: Any) -> Callable[[str], Any]:
 
 
 CONFIGS: Final = {
-    "min.insync.replicas": Config("min_insync_replicas", ConfigType.INT, _at_least(1)),
+    "min.insync.replicas": Config("min_insync_replicas", ConfigType.INT, at_least(1)),
     "unclean.leader.election.enable": Config(
         "unclean_leader_election", ConfigType.BOOLEAN, _one_of(true=True, false=False)
     ),
@@ -63,30 +66,34 @@ CONFIGS: Final = {
         ConfigType.LIST,
         _one_of(delete=CleanupPolicy.DELETE, compact=CleanupPolicy.COMPACT),
     ),
-    "retention.ms": Config("retention_ms", ConfigType.LONG, _at_least(-1)),
-    "retention.bytes": Config("retention_bytes", ConfigType.LONG, _at_least(-1)),
-    "segment.bytes": Config("segment_bytes", ConfigType.INT, _at_least(14)),
-    "delete.retention.ms": Config("delete_retention_ms", ConfigType.LONG, _at_least(0)),
-    "flush.messages": Config("flush_messages", ConfigType.LONG, _at_least(1)),
-    "max.message.bytes": Config("max_message_bytes", ConfigType.INT, _at_least(0)),
+    "retention.ms": Config("retention_ms", ConfigType.LONG, at_least(-1)),
+    "retention.bytes": Config("retention_bytes", ConfigType.LONG, at_least(-1)),
+    "segment.bytes": Config("segment_bytes", ConfigType.INT, at_least(14)),
+    "delete.retention.ms": Config("delete_retention_ms", ConfigType.LONG, at_least(0)),
+    "flush.messages": Config("flush_messages", ConfigType.LONG, at_least(1)),
+    "max.message.bytes": Config("max_message_bytes", ConfigType.INT, at_least(0)),
 }
-_OF_LOG: Final = {field.name: field.default for field in fields(LogConfig)}
+OF_LOG: Final = {field.name: field.default for field in fields(LogConfig)}
 _DEFAULTS: Final = {
-    **_OF_LOG,
-    **{field.name: field.default for field in fields(CreateTopic) if field.name not in _OF_LOG},
+    **OF_LOG,
+    **{field.name: field.default for field in fields(CreateTopic) if field.name not in OF_LOG},
 }
 SET_HERE: Final = 1  # config source: the topic's own configuration
-DEFAULT: Final = 5
+FOR_ALL_BROKERS, STATIC, DEFAULT = 3, 4, 5  # other config sources
 SET, DELETE = 0, 1  # the supported operations; APPEND and SUBTRACT are for lists
 
 
 class Described(NamedTuple):
-    """One setting of a topic in a DescribeConfigs response."""
+    """One setting of a topic or broker in a DescribeConfigs response."""
 
     name: str
-    value: str
-    is_default: bool
+    value: str | None
+    source: int
     type: ConfigType
+
+    @property
+    def is_default(self) -> bool:
+        return self.source != SET_HERE
 
 
 def create_topic_fields(configs: Iterable[Any]) -> dict[str, Any]:
@@ -95,8 +102,8 @@ def create_topic_fields(configs: Iterable[Any]) -> dict[str, Any]:
     Raises ValueError, which names the invalid setting.
     """
     found = dict(_read(setting.name, setting.value) for setting in configs)
-    of_log = {name: value for name, value in found.items() if name in _OF_LOG}
-    of_topic = {name: value for name, value in found.items() if name not in _OF_LOG}
+    of_log = {name: value for name, value in found.items() if name in OF_LOG}
+    of_topic = {name: value for name, value in found.items() if name not in OF_LOG}
     return {**of_topic, "log_config": LogConfig(**of_log), "configured": frozenset(found)}
 
 
@@ -139,16 +146,21 @@ def replace_configs_fields(configs: Iterable[Any]) -> dict[str, Any]:
     return {**{field: _DEFAULTS[field] for field in rest}, **found, "deleted": frozenset(rest)}
 
 
-def describe(state: PartitionState | CreateTopic) -> list[Described]:
+def describe(
+    state: PartitionState | CreateTopic, defaults: TopicDefaults = NO_DEFAULTS
+) -> list[Described]:
     """Returns all supported settings of a topic.
 
     The argument is the registration of one of its partitions, or the request that creates it.
     """
     found: list[Described] = []
     for name, (field, kind, _) in CONFIGS.items():
-        value = getattr(state.log_config if field in _OF_LOG else state, field)
-        is_default = field not in state.configured and value == _DEFAULTS[field]
-        found.append(Described(name, _text(value), is_default, kind))
+        value = getattr(state.log_config if field in OF_LOG else state, field)
+        default = getattr(defaults, field)
+        source = DEFAULT if default is None else FOR_ALL_BROKERS
+        if field in state.configured or value != (_DEFAULTS[field] if default is None else default):
+            source = SET_HERE
+        found.append(Described(name, text(value), source, kind))
     return found
 
 
@@ -158,12 +170,13 @@ def written_configs(request: CreateTopic) -> Iterable[tuple[str, str]]:
     A CreateTopics request must contain these settings.
     """
     for name, (field, _, _) in CONFIGS.items():
-        value = getattr(request.log_config if field in _OF_LOG else request, field)
+        value = getattr(request.log_config if field in OF_LOG else request, field)
         if value != _DEFAULTS[field] or field in request.configured:
-            yield name, _text(value)
+            yield name, text(value)
 
 
-def _text(value: Any) -> str:
+def text(value: Any) -> str:
+    """Returns the value as a setting of Kafka is written, such as `true` or `compact`."""
     return value.value if isinstance(value, CleanupPolicy) else str(value).lower()
 
 

@@ -17,6 +17,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from model.vocabulary import BrokerId
+from reference_impl.controller.new_topics import with_defaults
 from reference_impl.protocol.controller import (
     CreatedPartitions,
     CreatedTopic,
@@ -26,10 +27,11 @@ from reference_impl.protocol.controller import (
     DeleteTopic,
 )
 from reference_impl.protocol.messages import ErrorCode
+from reference_impl.protocol.topic_defaults import NO_DEFAULTS, TopicDefaults
 from reference_impl.wire.adapter import Call, topic_id
 from reference_impl.wire.control_plane import DEFAULT_REPLICATION_FACTOR
-from reference_impl.wire.served_broker import ServedBroker, request_core
-from reference_impl.wire.topic_configs import DEFAULT, SET_HERE, create_topic_fields, describe
+from reference_impl.wire.served_broker import ServedBroker, image, request_core
+from reference_impl.wire.topic_configs import create_topic_fields, describe
 from reference_impl.wire.topic_ids import TopicIds, topic_ids
 
 CONFIGS_SINCE: Final = 5  # CreateTopics: the settings of the new topic (KIP-525)
@@ -59,8 +61,9 @@ async def create_topics(broker: ServedBroker, call: Call) -> bytes:
             answer = await _name_error(broker, topic.name)
             if not answer.error:
                 answer = CreatedTopic(error=error, message=str(fault))
-        return _created(call, topic.name, request, answer)
+        return _created(call, topic.name, request, answer, defaults)
 
+    defaults = (await image(broker)).defaults
     once, duplicates = _once(call.body.topics)
     results = await asyncio.gather(*map(created, once))
     duplicate = CreatedTopic(error=ErrorCode.INVALID_REQUEST, message=DUPLICATE)
@@ -117,7 +120,13 @@ def _assignments(topic: Any) -> tuple[tuple[BrokerId, ...], ...]:
     return tuple(by_index[index] for index in sorted(by_index))
 
 
-def _created(call: Call, name: str, request: CreateTopic | None, answer: CreatedTopic) -> Any:
+def _created(
+    call: Call,
+    name: str,
+    request: CreateTopic | None,
+    answer: CreatedTopic,
+    defaults: TopicDefaults = NO_DEFAULTS,
+) -> Any:
     made = None if answer.error else request
     partitions, replicas = -1, -1
     if made is not None:
@@ -138,10 +147,10 @@ def _created(call: Call, name: str, request: CreateTopic | None, answer: Created
                 name=one.name,
                 value=one.value,
                 read_only=False,
-                config_source=DEFAULT if one.is_default else SET_HERE,
+                config_source=one.source,
                 is_sensitive=False,
             )
-            for one in (() if made is None else describe(made))
+            for one in (() if made is None else describe(with_defaults(made, defaults), defaults))
             if call.version >= CONFIGS_SINCE
         ),
     )

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 from checkers.demo import __file__ as demo
+from checkers.systems.requests import call as call_broker
+from reference_impl.wire.apis import Api
 
 DEMO = str(Path(demo).with_name("three-anomalies.edn"))
 KAFKA = "apache-kafka:4.3.0"
@@ -41,6 +43,23 @@ def test_the_first_line_is_ready_and_a_signal_ends_it_with_the_last(tmp_path: Pa
     assert [json.loads(line) for line in out.splitlines()] == [
         {"v": 2, "event": "run_finished", "exit_code": 0}
     ]
+
+
+def test_a_topic_is_created_by_a_metadata_request_only_with_the_option(tmp_path: Path) -> None:
+    for words, error in (
+        ((), "UNKNOWN_TOPIC_OR_PARTITION"),
+        (("--auto-create-topics",), "NONE"),
+    ):
+        with broker("--brokers", "1", *words, cwd=tmp_path) as (servers, _):
+            host, _, port = servers.rpartition(":")
+            body = {"topics": [{"name": "wanted"}], "allow_auto_topic_creation": True}
+            found = "none"
+            for _ in range(100):
+                answer = call_broker((host, int(port)), Api.METADATA, 12, body)
+                found = answer["topics"][0]["error_code"]
+                if found == "NONE" or not words:
+                    break
+            assert found == error
 
 
 def test_a_workload_on_a_served_cluster_has_no_anomaly(call: Any, tmp_path: Path) -> None:

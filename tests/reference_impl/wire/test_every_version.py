@@ -135,7 +135,7 @@ def test_a_configuration_is_described(version: int, broker: Callable[[str], Conn
     assert described(2, "described-configs", ["retention.ms"]) == (0, {"retention.ms": "604800000"})
     assert described(2, "described-configs", None)[1].keys() == CONFIGS.keys()
     assert described(2, "nope", None) == (3, {})
-    assert described(4, "1", None) == (42, {})
+    assert described(32, "1", None) == (42, {})
 
 
 @versions(Api.DELETE_RECORDS)

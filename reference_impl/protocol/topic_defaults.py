@@ -1,0 +1,68 @@
+"""The dynamic defaults of all topics, and the request that changes them.
+
+A topic that does not have a setting itself takes the default. A default that is None is the one of
+Kafka's configuration (`CreateTopic`, `LogConfig`).
+
+Source: KIP-226, KIP-966.
+Simplified: the defaults are those of all brokers; a single broker has none of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final
+
+from reference_impl.protocol.messages import ErrorCode
+from reference_impl.protocol.topic_config import CleanupPolicy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicDefaults:
+    """The dynamic defaults of all topics. Kafka sets that of min.insync.replicas at the start."""
+
+    min_insync_replicas: int = 1
+    unclean_leader_election: bool | None = None
+    cleanup_policy: CleanupPolicy | None = None
+    retention_ms: int | None = None
+    retention_bytes: int | None = None
+    segment_bytes: int | None = None
+    delete_retention_ms: int | None = None
+    max_message_bytes: int | None = None
+    flush_messages: int | None = None
+
+    def set_values(self) -> Iterator[tuple[str, Any]]:
+        """Yields the field and the value of each default that is set."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value is not None:
+                yield field.name, value
+
+
+NO_DEFAULTS: Final = TopicDefaults()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterDefaults:
+    """Request: change the named defaults of all topics; a broker forwards it to the controller.
+
+    Topics that do not have a setting themselves get its new default.
+    """
+
+    defaults: TopicDefaults  # None for a default that is removed
+    names: frozenset[str]  # the fields that change
+    validate_only: bool = False
+
+    def applied_to(self, before: TopicDefaults) -> TopicDefaults:
+        """Returns the defaults after the request."""
+        if self.validate_only:
+            return before
+        return replace(before, **{name: getattr(self.defaults, name) for name in self.names})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlteredDefaults:
+    """Response: the controller has changed the defaults; brokers apply the change later."""
+
+    error: ErrorCode = ErrorCode.NONE
+    message: str = ""
