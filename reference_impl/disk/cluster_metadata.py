@@ -8,7 +8,7 @@ and is written before any broker receives this version. When the cluster starts,
 replaced by one line with the whole image. A line that a killed process left incomplete is removed:
 no broker has received its version.
 
-Source: KIP-631; this file replaces Kafka's log of metadata records.
+Source: KIP-631. This file replaces Kafka's log of metadata records.
 Simplified: JSON, not Kafka's `__cluster_metadata-0`, so Kafka's tools do not read it. The file is
 not flushed: every line survives a crash of the process, but the last lines may be lost when the
 host crashes.

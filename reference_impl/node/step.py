@@ -13,15 +13,16 @@ The contract between a node and its runtime:
 - A `Send` arrives at the other node as `RequestReceived`. A `Reply` arrives as `ResponseReceived`,
   with the correlation id of its request. Either message may be lost, late, repeated or reordered,
   so a node trusts only the content of a message. Messages to and from the controller may be lost or
-  late, but are neither repeated nor reordered. A leader relies on this order: if the controller
-  rejects a request, no earlier request of the leader was applied.
+  late, but are neither repeated nor reordered. A leader relies on this order. It repeats an ISR
+  proposal until it gets a response; if the controller rejects the newest copy, it has applied no
+  earlier copy.
 - Every request gets a response, unless the node crashes first. There are two exceptions.
   UpdateMetadata never has a response. Produce with acks=0 has one only if it is rejected; the TCP
   server does not send this response, but closes the connection, as Kafka does. A response may come
   in a later step: Produce with acks=all waits for replication, Fetch for up to `max_wait_ms`.
 - `Readable` announces new data for a consumer of a topic partition: more records, a higher end
-  offset, or another leader. With `Readable`, a runtime that implements long polls itself needs no
-  polling in between.
+  offset, or another leader. A runtime may implement long polls itself: it then waits for `Readable`
+  and does not poll the node.
 """
 
 from __future__ import annotations

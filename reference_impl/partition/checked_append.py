@@ -66,9 +66,10 @@ def check_and_append(
     batch: Batch,
     verification: Verification | None = None,
 ) -> StepResult[Leader]:
-    """Checks and appends a batch whose transaction, if any, needs no further verification.
+    """Checks a producer's batch, and appends it if it is valid and next in sequence.
 
-    A duplicate is acknowledged with its first offset; an invalid batch is rejected.
+    The transaction of the batch, if any, must be verified already. A duplicate is acknowledged with
+    the offset of the first append. An invalid batch is rejected.
     """
     facts = _facts(leader, request, batch)
     error, records = _error(leader, context, request, batch, facts)
@@ -91,9 +92,10 @@ def check_and_append(
 
 
 def _facts(leader: Leader, request: Produce, batch: Batch) -> RecordFacts | ErrorCode:
-    """Returns the facts of a client's records (`scan`), or the error if they are invalid.
+    """Returns facts about a client's records (`RecordFacts`), or the error that rejects the batch.
 
-    Does not read a batch that is too large. A coordinator's batch is valid and gets NONE.
+    A batch that is larger than max.message.bytes is not read, and gets MESSAGE_TOO_LARGE. The batch
+    of a coordinator is always valid: the result is NONE, without any facts.
     """
     if request.scanned is not None:
         return request.scanned
@@ -113,7 +115,8 @@ def _error(
 ) -> BatchError:
     """Returns the first error of the checks that need no producer state; `VALID` if there is none.
 
-    First the value of acks is checked, then with acks=all the size of the ISR, then the batch.
+    The checks are, in this order: the value of acks, the size of the ISR (with acks=all), the
+    batch.
     """
     if request.acks not in {ACKS_NONE, ACKS_LEADER, ACKS_ALL}:
         return BatchError(ErrorCode.INVALID_REQUIRED_ACKS)
@@ -201,7 +204,7 @@ def refusal(
     log_start: Offset = UNKNOWN_OFFSET,
     records: tuple[int, ...] = (),
 ) -> Effects:
-    """Returns the effect that sends an error response.
+    """Returns the effect that sends an error response to a Produce request.
 
     A request with acks=0 gets this response too. The TCP server does not send it to the client, but
     closes the connection, as Kafka does.

@@ -1,8 +1,11 @@
 """DeleteRecords: a leader moves its log start, and responds when all live replicas have followed.
 
     request -> the leader's log start moves
-            -> followers adopt it with the next fetch, and report theirs with the one after
-            -> the low watermark reaches the offset: response
+            -> a follower's next fetch returns the new log start; the follower adopts it
+            -> the fetch after that reports the follower's log start to the leader
+            -> the low watermark reaches the requested offset -> response
+
+The low watermark is the lowest log start among the live replicas.
 
 Records above the high watermark are not deleted, because a truncation may still remove them. A
 deletion does not wait for open transactions.

@@ -1,16 +1,20 @@
-"""A follower of a topic partition: fetches from the leader, and truncates its log if the logs
-diverge.
+"""A follower of a topic partition: fetches from the leader, truncates its log if the logs diverge.
 
-    fetch -> records          -> append, adopt the high watermark       -> fetch
-          -> diverging epoch  -> truncate                               -> fetch
-          -> out of range     -> truncate, or truncate fully and start at the leader's log start
-          -> error, no answer -> back off                               -> fetch
+    fetch -> records            -> append, adopt the high watermark                 -> fetch
+          -> diverging epoch    -> truncate to the offset where the logs diverge    -> fetch
+          -> the leader's log ends before the fetch offset
+                                -> truncate to the end of the leader's log          -> fetch
+          -> the leader's log begins after the fetch offset
+                                -> truncate fully, start at the leader's log start  -> fetch
+          -> error, no response -> back off                                         -> fetch
 
-Each fetch carries the leader epoch of the follower's last record, and the response contains the
-diverging epoch. In older versions of the protocol (module `truncation`) the follower first requests
-the end offset of its last record's epoch, or truncates without a request. A follower has one
-request in flight and ignores all other responses. It raises its log start to the leader's, but
-never lowers it.
+Each fetch carries the leader epoch of the follower's last record. If the leader's log has no such
+record, the response has no records but a *diverging epoch*: the leader's largest epoch up to that
+of the follower, with its end offset. In older versions of the protocol (module `truncation`) the
+follower first requests the end offset of its last record's epoch, or truncates without a request.
+
+A follower has one request in flight and ignores all other responses. It raises its log start to the
+leader's, but never lowers it.
 
 Source: KIP-101, KIP-107, KIP-279, KIP-320, KIP-595 (as in Kafka 2.7), KAFKA-9491;
 docs/kafka-rules.md A3, A8, A11.
@@ -64,9 +68,9 @@ def become_follower(
     state: PartitionState,
     context: Context,
 ) -> StepResult[Follower]:
-    """Returns a follower in a new leader epoch (Kafka's makeFollower).
+    """Returns a follower in a new leader epoch, and its first request to the leader.
 
-    Responses to requests of older epochs will be ignored.
+    Responses to requests of older epochs will be ignored. Kafka: makeFollower.
     """
     follower = Follower(topic_partition=topic_partition, log=log, producers=producers, state=state)
     rules = context.truncation.rules
@@ -79,10 +83,10 @@ def become_follower(
 
 
 def fetch_again(follower: Follower, context: Context) -> StepResult[Follower]:
-    """Sends the next request to the leader.
+    """Sends the next request to the leader: a fetch.
 
-    This is a fetch. In old versions of the truncation protocol the follower first requests the end
-    offset of a leader epoch.
+    In old versions of the truncation protocol the follower first requests the end offset of a
+    leader epoch instead.
     """
     if follower.state.leader == NO_BROKER:
         return replace(follower, awaits=None), ()
@@ -199,8 +203,8 @@ def _appended(follower: Follower, answer: Fetched, context: Context) -> Follower
 def _divergence_point(log: PartitionLog, diverging: EpochEndOffset) -> Offset:
     """Returns the offset to which the follower must truncate its log.
 
-    The diverging epoch has an end offset in the follower's log and one in the leader's log. The
-    function returns the lower one.
+    The diverging epoch ends at one offset in the follower's log, and at another in the leader's
+    log. The result is the lower of the two.
     """
     mine = log.end_of_epoch(diverging.leader_epoch)
     return min(mine.end_offset, diverging.end_offset)

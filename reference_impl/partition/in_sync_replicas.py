@@ -81,7 +81,7 @@ class InSyncReplicas:
 
     @classmethod
     def of_new_leader(cls, state: PartitionState, context: Context) -> InSyncReplicas:
-        """Returns the followers' progress for a new leader: no end offset is known yet.
+        """Returns the view of a new leader, which knows no follower's end offset yet.
 
         The members of the ISR count as caught up at this moment.
         """
@@ -215,7 +215,10 @@ class InSyncReplicas:
         return replace(self, proposal=proposal, proposal_correlation=correlation)
 
     def with_newer_state(self, state: PartitionState) -> InSyncReplicas:
-        """Applies a newer partition registration and ends the proposal; ignores any other."""
+        """Returns the view after a newer partition registration, which ends the ISR proposal.
+
+        If the registration is not newer, returns the view unchanged.
+        """
         if state.partition_epoch <= self.state.partition_epoch:
             return self
         remotes = self.remotes
@@ -226,21 +229,21 @@ class InSyncReplicas:
         return replace(self, state=state, remotes=remotes, proposal=None, proposal_correlation=None)
 
     def with_metadata(self, state: PartitionState) -> InSyncReplicas:
-        """Applies newer metadata of the partition; returns the new state of the ISR.
+        """Returns the leader's view after newer metadata of the partition.
 
-        A new partition epoch ends the pending proposal, and a late response to this proposal has no
-        effect. If the partition epoch is the same, only the configuration has changed.
+        A new partition epoch ends the pending ISR proposal; a late response to the proposal then
+        has no effect. If the partition epoch is the same, only the configuration has changed.
         """
         if state.partition_epoch == self.state.partition_epoch:
             return replace(self, state=state)
         return self.with_newer_state(state)
 
     def with_response(self, correlation: int, answer: AlteredPartition) -> InSyncReplicas:
-        """Handles the response to an ISR proposal; returns the new state of the ISR.
+        """Returns the leader's view after a response to an ISR proposal.
 
-        A response with a newer partition registration ends the proposal. So does the error
-        INELIGIBLE_REPLICA, if it answers the newest request. After any other response the proposal
-        stays pending until newer metadata arrives.
+        A newer partition registration in the response ends the proposal. The error
+        INELIGIBLE_REPLICA ends it too, if it is the response to the newest request. After any other
+        response the proposal stays pending until newer metadata arrives.
         """
         if answer.error is ErrorCode.INELIGIBLE_REPLICA:
             if correlation != self.proposal_correlation:

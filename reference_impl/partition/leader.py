@@ -84,7 +84,7 @@ def become_leader(
     state: PartitionState,
     context: Context,
 ) -> StepResult[Leader]:
-    """Returns a new leader, whose leader epoch starts at its log end.
+    """Returns a new leader; its leader epoch starts at the end of its log.
 
     The high watermark may at first be lower than that of the earlier leader.
     """
@@ -268,7 +268,7 @@ def fetch_response(
 
 
 def last_stable_offset(replica: LocalLog, context: Context, high_watermark: Offset) -> Offset:
-    """Returns the last stable offset below the given high watermark, but at least the log start.
+    """Returns the last stable offset: at most the high watermark, and at least the log start.
 
     The log start may be after the first offset of an open transaction, because a deletion of
     records does not wait for transactions.
@@ -342,15 +342,15 @@ def on_waits_timer(leader: Leader, context: Context) -> StepResult[Leader]:
 
 
 def _verify_again(leader: Leader, context: Context) -> StepResult[Leader]:
-    """Repeats one verification request that is due; rejects its batches if no coordinator is known.
+    """Sends again one verification request that is due; others that are due follow in later steps.
 
-    The next steps repeat the others, because a step has only one correlation id.
+    If no coordinator is known, the batches that wait for the verification are rejected.
     """
     now_ms = context.now_ms
     due = [entry for entry in leader.unverified if (entry.again_ms or now_ms + 1) <= now_ms]
     if not due:
         return leader, ()
-    entry = due[0]
+    entry = due[0]  # only one, because a step has only one correlation id
     others = tuple(one for one in leader.unverified if one is not entry)
     coordinator = context.coordinator_of_transaction(entry.question.transactional_id)
     if coordinator is None:

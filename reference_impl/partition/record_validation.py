@@ -9,11 +9,14 @@ Source: ProduceRequest.validateRecords, UnifiedLog.analyzeAndValidateRecords, Lo
 Simplified: message.timestamp.after.max.ms has its default, and the timestamp type is always
 CreateTime. A batch may be larger than segment.bytes. A compressed record must be well-formed as a
 whole, whereas Kafka skips its key and value. Compressed records may have at most 100 MiB; larger
-ones get MESSAGE_TOO_LARGE. Kafka has no such limit. Deviates: rejects three kinds of batches that
-Kafka appends and no client sends: with a producer id but no producer epoch; transactional without a
-producer id; not compressed and with offset deltas other than 0, 1, 2 and so on, so that readers
-would get offsets outside of the batch. A compressed batch with such deltas is renumbered, as by
-Kafka.
+ones get MESSAGE_TOO_LARGE. Kafka has no such limit.
+
+Deviates: three kinds of batches are rejected that Kafka appends. No client sends them.
+
+- A batch with a producer id, but without a producer epoch.
+- A transactional batch without a producer id.
+- An uncompressed batch whose offset deltas are not 0, 1, 2 and so on: readers would get offsets
+  outside of the batch. (A compressed batch with such deltas is renumbered, as by Kafka.)
 """
 
 from __future__ import annotations
@@ -73,7 +76,7 @@ def only_batch(data: bytes) -> Batch | ErrorCode:
 
 
 def scanned(batch: Batch) -> RecordFacts | ErrorCode:
-    """Returns what the leader must know about the records, or the error if they are invalid."""
+    """Returns the timestamps, missing keys and offset order of a batch's records, or an error."""
     try:
         return scan(batch.data, batch.header)
     except TooManyBytes:
@@ -87,9 +90,10 @@ def scanned(batch: Batch) -> RecordFacts | ErrorCode:
 def batch_error(
     batch: Batch, facts: RecordFacts | ErrorCode, config: LogConfig, now_ms: int
 ) -> BatchError:
-    """Returns the error that rejects a client's batch with the facts of `scanned`, or `VALID`.
+    """Returns the first error of a client's batch, or `VALID`.
 
-    The checks run in Kafka's order, and the first failed one decides.
+    The parameter `facts` is the result of `scanned`: facts about the records, or an error. The
+    checks run in Kafka's order.
 
     Kafka: UnifiedLog.analyzeAndValidateRecords, then LogValidator.validateBatch and validateRecord.
     """

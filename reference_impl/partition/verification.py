@@ -1,16 +1,18 @@
 """The verification of a transaction's first batch at the transaction coordinator.
 
-The coordinator must confirm that the transaction contains the partition, or a marker might never be
-written here (a hanging transaction, KIP-890). For a V2 producer the verification also adds the
-partition. Later batches of the producer wait. The guard is the id of the verification request; a
-marker removes it, so a late response appends nothing.
-
     first batch -> verification request -> response: guard still there? -> check and append
+
+The coordinator must confirm that the transaction contains the partition. Otherwise a marker might
+never be written here (a hanging transaction, KIP-890). For a V2 producer the verification also adds
+the partition. Later batches of the producer wait.
+
+The leader remembers the id of the verification request as a *guard*. A transaction marker removes
+the guard. A response without a guard is too late, and appends nothing.
 
 Source: KIP-890; ReplicaManager.handleProduceAppend, UnifiedLog.maybeStartTransactionVerification;
 docs/kafka-rules.md D8.
-Simplified: after a failed verification the leader forgets the lowest sequence number of the batches
-that waited.
+Simplified: if a verification fails, the leader forgets the lowest sequence number of its batches.
+Kafka keeps it for the next verification.
 """
 
 from __future__ import annotations
@@ -81,10 +83,10 @@ def verify(
 def on_verified(
     leader: Leader, context: Context, correlation: int, answer: AddedPartitionsToTxn
 ) -> StepResult[Leader]:
-    """Handles the response to a verification: checks, then appends or rejects each waiting batch.
+    """Handles the response to a verification: appends or rejects each batch that waited for it.
 
-    The guard is the id of the verification request; nothing happens if a marker has removed it. A
-    request that also adds the partition is repeated for some time while markers of the previous
+    Nothing happens if a marker has removed the guard, which is the id of the verification request.
+    A request that also adds the partition is repeated for some time if markers of the previous
     transaction are unwritten. Kafka: ReplicaManager.handleProduceAppend.
     """
     found = [entry for entry in leader.unverified if entry.correlation == correlation]
@@ -115,9 +117,10 @@ def on_verified(
 
 
 def _is_patient(entry: PendingVerification, context: Context) -> bool:
-    """Returns True if the leader may request again that the partition is added to the transaction.
+    """Returns True if the leader may repeat a request that adds the partition to the transaction.
 
-    This holds for a producer's own request, for a short time after the first attempt.
+    The batch must come from a client, not from a coordinator, and 100 ms must not have passed since
+    the first request.
     """
     (_, request), *_ = entry.waiting
     adds = not entry.question.verify_only and not request.by_coordinator
@@ -149,7 +152,10 @@ def _produce_error(error: ErrorCode, request: Produce) -> ErrorCode:
 def with_unverified(
     leader: Leader, old: PendingVerification | None, new: PendingVerification | None
 ) -> Leader:
-    """Replaces a pending verification; `old` None adds one, `new` None removes one."""
+    """Returns the leader with one pending verification replaced.
+
+    The value None for the old one adds a verification; None for the new one removes one.
+    """
     kept = [new if entry is old else entry for entry in leader.unverified]
     if old is None:
         kept.append(new)

@@ -31,7 +31,7 @@ from reference_impl.protocol.transactions import (
 
 
 class LocalLog(Protocol):
-    """A replica from which a consumer may read, as leader or follower, with its log."""
+    """A replica with its log, from which a consumer may read; it is a leader or a follower."""
 
     @property
     def topic_partition(self) -> TopicPartition: ...
@@ -44,7 +44,10 @@ class LocalLog(Protocol):
 
 
 class AppendOrigin(NamedTuple):
-    """The sender of an append, and the fields of the request that the response depends on."""
+    """The request that appended a batch: its sender, and the values that its response needs.
+
+    These values are acks, the timeout, and the request itself if it appended a transaction marker.
+    """
 
     requester: Requester
     acks: int
@@ -97,7 +100,7 @@ class WaitingProduce(NamedTuple):
 
 
 class WaitingDeletion(NamedTuple):
-    """A DeleteRecords request that the leader has applied, but not yet all live replicas."""
+    """A DeleteRecords request that the leader has applied, but not yet every live follower."""
 
     requester: Requester
     before: Offset  # the low watermark has to reach it
@@ -113,11 +116,11 @@ class WaitingDeletion(NamedTuple):
 
 
 class PendingVerification(NamedTuple):
-    """The batches of a producer that wait until the coordinator verifies their transaction.
+    """The batches of a producer that wait until the coordinator has verified their transaction.
 
-    A marker that arrives before the response removes this entry, so that the response finds nothing
-    to append (KAFKA-14884). A marker does not remove an entry whose request is about to be sent
-    again.
+    A transaction marker may arrive before the coordinator's response. It removes this entry, and
+    the response then appends nothing (KAFKA-14884). A marker does not remove an entry whose request
+    is about to be sent again.
     """
 
     producer_id: ProducerId

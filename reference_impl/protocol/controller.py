@@ -247,7 +247,8 @@ class HeldElection:
 class RegisterBroker:
     """Request: register a broker after its start, with a new incarnation number.
 
-    `previous_broker_epoch` is the broker epoch before a clean shutdown, which stores it in a file.
+    A clean shutdown stores the broker epoch in a file. `previous_broker_epoch` is this epoch; it is
+    -1 after an unclean stop.
     """
 
     broker_id: BrokerId

@@ -23,7 +23,10 @@ class DescribeProducers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerDescription:
-    """The state of one producer; a number is -1 if there is no such value yet."""
+    """The state of one producer in a topic partition; the value -1 means that there is none.
+
+    For example, `last_sequence` is -1 without a batch, and `coordinator_epoch` without a marker.
+    """
 
     producer_id: ProducerId
     producer_epoch: ProducerEpoch

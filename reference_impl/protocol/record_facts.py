@@ -1,4 +1,4 @@
-"""What a leader must know about the records in a producer's batch."""
+"""Facts about the records of a producer's batch: timestamps, missing keys and offset order."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 
 class RecordFacts(NamedTuple):
-    """What a leader must know about the records of one batch; positions count from 0.
+    """Facts about the records of one batch, which a leader needs to accept the batch.
 
-    `is_in_sequence` is true if the offset delta of each record is the record's position.
+    The position of a record in the batch counts from 0. `is_in_sequence` is true if the offset
+    delta of each record is its position.
     """
 
     timestamps_ms: tuple[int, ...]  # of at least one record

@@ -45,9 +45,10 @@ class _Plan(NamedTuple):
 
 @cache
 def _plan(kind: type[Any]) -> _Plan | None:
-    """Returns the plan by which a value of the class is copied quickly.
+    """Returns functions that read and write the fields of a class; None for an unsuitable class.
 
-    Returns None if the class is not a plain dataclass whose fields are all slots.
+    A suitable class is a dataclass without `__post_init__`, with two or more fields, which are all
+    slots.
     """
     if not dataclasses.is_dataclass(kind) or hasattr(kind, "__post_init__"):
         return None

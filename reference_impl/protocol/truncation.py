@@ -39,7 +39,11 @@ class Truncation(Enum):
 
 
 class Rules(NamedTuple):
-    """How one version of truncation works: a follower's requests, and which fields they have."""
+    """How a follower and a leader behave in one version of the truncation protocol.
+
+    The four switches say which requests the follower sends, and which leader epochs the requests
+    and responses contain.
+    """
 
     requests_epoch_end: bool = False  # before the first fetch
     response_has_epoch: bool = False  # a follower without that epoch requests again
