@@ -149,7 +149,7 @@ async def _reassign(cluster: Faulty, fault: Reassign) -> None:
 
 
 async def _advance(cluster: Faulty, fault: AdvanceClock) -> None:
-    await cluster.host.advance(fault.ms)
+    await cluster.host.timers.advance(fault.ms)
 
 
 def _need(cluster: Faulty, broker: BrokerId, *, up: bool) -> None:

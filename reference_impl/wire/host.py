@@ -5,18 +5,15 @@ that are not yet delivered are lost, as with its connections. A client's request
 the broker's response resolves. A step that raises an exception leaves its node unchanged; the
 traceback is logged, and the exception is raised again when the cluster stops.
 
-A timer that is set again replaces the earlier one. The timers of a topic partition at rest do not
-fire until the leader changes, see the module `rest`: otherwise 500 partitions would fill a core.
-
 Messages between live nodes are lost only over a split, see the module `interruptions`. For the
-connections of clients see the package `faults`.
+connections of clients see the package `faults`, for time the module `timers`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
 import traceback
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -38,7 +35,6 @@ from reference_impl.node.step import (
     Stopped,
     Timer,
     TimerFired,
-    TimerKind,
 )
 from reference_impl.node.timeouts import Timeouts
 from reference_impl.protocol.controller import NO_METADATA, BrokerState, MetadataImage
@@ -51,8 +47,9 @@ from reference_impl.protocol.messages import (
     Produced,
 )
 from reference_impl.protocol.requests import Request, Response
-from reference_impl.wire import rest
 from reference_impl.wire.interruptions import Interruptions
+from reference_impl.wire.long_polls import LongPolls
+from reference_impl.wire.timers import Timers
 
 # Failures are detected within seconds; a broker that a busy machine stalls for one is not fenced.
 SERVED: Final = Timeouts(
@@ -68,9 +65,6 @@ SERVED: Final = Timeouts(
     group_initial_delay_ms=0,
     member_heartbeat_ms=500,
 )
-
-_CLOCK_STEP_MS: Final = 100  # when the clock advances: below every timeout between nodes
-_CLOCK_CYCLES: Final = 20  # of the loop in each step: a message and its answer take some
 
 Note = Callable[[str], None]
 
@@ -94,19 +88,17 @@ class Host:
     _disks: dict[BrokerId, Disk] = field(default_factory=dict)
     _lives: dict[NodeId, int] = field(default_factory=dict)
     _started: int = 0
-    _ahead_s: float = 0.0  # wall clock minus the loop's clock
     _requests: int = 0
     _owed: dict[tuple[NodeId, int], asyncio.Future[Response]] = field(default_factory=dict)
-    _polling: dict[NodeId, dict[TopicPartition, set[asyncio.Future[None]]]] = field(
-        default_factory=dict
-    )
-    _timers: dict[tuple[NodeId, Timer], asyncio.TimerHandle] = field(default_factory=dict)
-    _resting: dict[tuple[NodeId, Timer], rest.Reason] = field(default_factory=dict)
+    _polls: defaultdict[NodeId, LongPolls] = field(default_factory=lambda: defaultdict(LongPolls))
     interruptions: Interruptions = field(default_factory=Interruptions)
+    timers: Timers = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.timers = Timers(self.timeouts, self._nodes, self._lives, self._fire)
 
     def start(self) -> None:
-        self._ahead_s = time.time() - asyncio.get_running_loop().time()
-        self._wake_resting()
+        self.timers.start()
         image = NO_METADATA
         if self.data_dir is not None:
             image, self._started = self.data_dir.metadata.image, self.data_dir.metadata.starts
@@ -143,7 +135,7 @@ class Host:
                 future = self._owed.pop((owing, correlation))
                 if not future.done():
                     future.set_exception(BrokerDown(f"broker {broker_id} died"))
-        self._wake(node_id)
+        self._polls[node_id].wake_all()
 
     def lose_power(self, broker_id: BrokerId) -> None:
         """Kills the broker if it is up; only flushed records survive on its disk."""
@@ -176,20 +168,6 @@ class Host:
         """Ends the pause of a broker, which then handles what has arrived meanwhile, in order."""
         for event, life in self.interruptions.resume(NodeId(broker_id)):
             self._step(NodeId(broker_id), event, life)
-
-    async def advance(self, ms: int) -> None:
-        """Advances the cluster's clock in small steps; the nodes exchange messages in between."""
-        for passed in range(0, ms, _CLOCK_STEP_MS):
-            step_s = min(_CLOCK_STEP_MS, ms - passed) / 1000
-            self._ahead_s += step_s
-            loop = asyncio.get_running_loop()
-            for (node_id, timer), handle in [*self._timers.items()]:
-                handle.cancel()
-                at_s = handle.when() - step_s
-                life = self._lives[node_id]
-                self._timers[node_id, timer] = loop.call_at(at_s, self._fire, node_id, timer, life)
-            for _ in range(_CLOCK_CYCLES):
-                await asyncio.sleep(0)
 
     def is_up(self, broker_id: BrokerId) -> bool:
         return NodeId(broker_id) in self._nodes
@@ -230,8 +208,7 @@ class Host:
 
     @property
     def now_ms(self) -> int:
-        """The wall-clock time in ms, as in the timestamps of producers; never goes back."""
-        return int((asyncio.get_running_loop().time() + self._ahead_s) * 1000)
+        return self.timers.now_ms
 
     # ------------------------------------------------------------ clients
 
@@ -292,28 +269,7 @@ class Host:
 
         Also returns when the broker dies.
         """
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[None] = loop.create_future()
-        polling = self._polling.setdefault(NodeId(broker_id), {})
-        for place in topic_partitions:
-            polling.setdefault(place, set()).add(future)
-        timer = loop.call_later(timeout_ms / 1000, _end_wait, future)
-        try:
-            await future
-        finally:
-            timer.cancel()
-            for place in topic_partitions:
-                polling[place].discard(future)
-                if not polling[place]:
-                    del polling[place]
-
-    def _wake(self, node_id: NodeId, topic_partition: TopicPartition | None = None) -> None:
-        """Ends the waiting fetches of a topic partition, or of the whole broker."""
-        polling = self._polling.get(node_id, {})
-        places = polling if topic_partition is None else (topic_partition,)
-        for place in places:
-            for future in polling.get(place, ()):
-                _end_wait(future)
+        await self._polls[NodeId(broker_id)].readable(topic_partitions, timeout_ms)
 
     # ------------------------------------------------------------ steps and effects
 
@@ -372,9 +328,9 @@ class Host:
                 case Reply(to, correlation, response):
                     self._deliver(source, to, ResponseReceived(source, correlation, response))
                 case SetTimer(timer, at_ms):
-                    self._schedule(source, timer, at_ms)
+                    self.timers.set(source, timer, at_ms)
                 case Readable(topic_partition):
-                    self._wake(source, topic_partition)
+                    self._polls[source].wake(topic_partition)
                 case Stopped():
                     self.kill_broker(BrokerId(source))
 
@@ -395,51 +351,8 @@ class Host:
         else:
             loop.call_soon(arrive)
 
-    # ------------------------------------------------------------ timers
-
-    def _schedule(self, node_id: NodeId, timer: Timer, at_ms: int) -> None:
-        """Sets a timer, which replaces the earlier one of the same name."""
-        earlier = self._timers.get((node_id, timer))
-        if earlier is not None:
-            earlier.cancel()
-        self._resting.pop((node_id, timer), None)
-        loop = asyncio.get_running_loop()
-        self._timers[node_id, timer] = loop.call_at(
-            (at_ms + 1) / 1000 - self._ahead_s, self._fire, node_id, timer, self._lives[node_id]
-        )
-
     def _fire(self, node_id: NodeId, timer: Timer, life: int) -> None:
-        """Delivers a timer that is due, or lets it rest."""
-        del self._timers[node_id, timer]
-        reason = rest.reason_to_rest(self._nodes, node_id, timer)
-        if reason is not None and life == self._lives[node_id]:
-            self._resting[node_id, timer] = reason
-        else:
-            self._step(node_id, TimerFired(timer), life)
-
-    def _wake_resting(self) -> None:
-        """Schedules each held-back timer again that may now have something to do; repeats itself.
-
-        A leader at rest has received no fetch for a long time. So its check for lagging followers
-        comes only after they have had time to fetch.
-        """
-        nodes = self._nodes
-        changed = [
-            (node_id, timer)
-            for (node_id, timer), reason in self._resting.items()
-            if not rest.is_unchanged(nodes, node_id, timer, reason)
-        ]
-        for node_id, timer in changed:
-            lags = timer.kind is TimerKind.REPLICA_LAG
-            delay_ms = self.timeouts.replica_lag_ms // 2 if lags else 0
-            self._schedule(node_id, timer, self.now_ms + delay_ms)
-        loop = asyncio.get_running_loop()
-        loop.call_later(self.timeouts.replica_fetch_wait_ms / 1000, self._wake_resting)
-
-
-def _end_wait(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)
+        self._step(node_id, TimerFired(timer), life)
 
 
 def _all_live(known: Mapping[BrokerId, BrokerState], brokers: tuple[BrokerId, ...]) -> bool:

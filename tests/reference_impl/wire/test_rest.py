@@ -101,10 +101,6 @@ async def produce(host: Host, place: TopicPartition = PLACE) -> None:
     assert produced.error is ErrorCode.NONE
 
 
-def kinds_at_rest(host: Host) -> Counter[TimerKind]:
-    return Counter(timer.kind for _, timer in host._resting)
-
-
 ALL_AT_REST = Counter({
     TimerKind.WAITS: PARTITIONS,
     TimerKind.REPLICA_LAG: PARTITIONS,
@@ -113,7 +109,7 @@ ALL_AT_REST = Counter({
 
 
 def is_at_rest(host: Host) -> bool:
-    return kinds_at_rest(host) == ALL_AT_REST
+    return host.timers.resting == ALL_AT_REST
 
 
 def test_a_cluster_at_rest_steps_no_partition(monkeypatch: pytest.MonkeyPatch) -> None:

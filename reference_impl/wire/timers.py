@@ -1,0 +1,106 @@
+"""The timers of a cluster's nodes, and its clock, on the clock of the event loop.
+
+    set -> due -> at rest? -- no --> fires
+                    | yes
+                    v
+                held back -> the replicas have changed -> set again
+
+A timer that is set again replaces the earlier one. The timers of a topic partition at rest do not
+fire until the leader changes, see the module `rest`: otherwise 500 partitions would fill a core.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from reference_impl.node.step import Timer, TimerKind
+from reference_impl.node.timeouts import Timeouts
+from reference_impl.protocol.messages import NodeId
+from reference_impl.wire import rest
+
+_CLOCK_STEP_MS: Final = 100  # when the clock advances: below every timeout between nodes
+_CLOCK_CYCLES: Final = 20  # of the loop in each step: a message and its answer take some
+
+
+@dataclass(slots=True)
+class Timers:
+    """The timers of all nodes; `fire` gets each due timer with the life of the node that set it."""
+
+    timeouts: Timeouts
+    nodes: rest.Nodes
+    lives: dict[NodeId, int]
+    fire: Callable[[NodeId, Timer, int], object]
+    _ahead_s: float = 0.0  # wall clock minus the loop's clock
+    _set: dict[tuple[NodeId, Timer], asyncio.TimerHandle] = field(default_factory=dict)
+    _resting: dict[tuple[NodeId, Timer], rest.Reason] = field(default_factory=dict)
+
+    def start(self) -> None:
+        self._ahead_s = time.time() - asyncio.get_running_loop().time()
+        self._wake_resting()
+
+    @property
+    def now_ms(self) -> int:
+        """The wall-clock time in ms, as in the timestamps of producers; never goes back."""
+        return int((asyncio.get_running_loop().time() + self._ahead_s) * 1000)
+
+    @property
+    def resting(self) -> Counter[TimerKind]:
+        """How many timers of each kind are held back."""
+        return Counter(timer.kind for _, timer in self._resting)
+
+    def set(self, node_id: NodeId, timer: Timer, at_ms: int) -> None:
+        """Sets a timer of a running node, which replaces the earlier one of the same name."""
+        earlier = self._set.get((node_id, timer))
+        if earlier is not None:
+            earlier.cancel()
+        self._resting.pop((node_id, timer), None)
+        self._call_at((at_ms + 1) / 1000 - self._ahead_s, node_id, timer)
+
+    async def advance(self, ms: int) -> None:
+        """Advances the clock in small steps; the nodes exchange messages in between."""
+        for passed in range(0, ms, _CLOCK_STEP_MS):
+            step_s = min(_CLOCK_STEP_MS, ms - passed) / 1000
+            self._ahead_s += step_s
+            for (node_id, timer), handle in [*self._set.items()]:
+                handle.cancel()
+                self._call_at(handle.when() - step_s, node_id, timer)
+            for _ in range(_CLOCK_CYCLES):
+                await asyncio.sleep(0)
+
+    def _call_at(self, at_s: float, node_id: NodeId, timer: Timer) -> None:
+        self._set[node_id, timer] = asyncio.get_running_loop().call_at(
+            at_s, self._due, node_id, timer, self.lives[node_id]
+        )
+
+    def _due(self, node_id: NodeId, timer: Timer, life: int) -> None:
+        """Fires a timer that is due, or lets it rest."""
+        del self._set[node_id, timer]
+        reason = rest.reason_to_rest(self.nodes, node_id, timer)
+        if reason is not None and life == self.lives[node_id]:
+            self._resting[node_id, timer] = reason
+        else:
+            self.fire(node_id, timer, life)
+
+    def _wake_resting(self) -> None:
+        """Sets each held-back timer again that may now have something to do; repeats itself.
+
+        A leader at rest has received no fetch for a long time. So its check for lagging followers
+        comes only after they have had time to fetch.
+        """
+        changed = [
+            (node_id, timer)
+            for (node_id, timer), reason in self._resting.items()
+            if not rest.is_unchanged(self.nodes, node_id, timer, reason)
+        ]
+        for node_id, timer in changed:
+            lags = timer.kind is TimerKind.REPLICA_LAG
+            delay_ms = self.timeouts.replica_lag_ms // 2 if lags else 0
+            self.set(node_id, timer, self.now_ms + delay_ms)
+        asyncio.get_running_loop().call_later(
+            self.timeouts.replica_fetch_wait_ms / 1000, self._wake_resting
+        )
