@@ -75,7 +75,7 @@ def judged(deliveries: Iterable[Delivery], violated: Iterable[str]) -> Judged | 
     """
     some, names = tuple(deliveries), set(violated)
     found = tuple(one for name, one in CONTRADICTIONS.items() if name in names)
-    contradicted = {one.promise for one in found}
+    contradicted: set[Promise] = {one.promise for one in found}
     semantics = strongest(some, contradicted)
     if semantics is None:
         return None
