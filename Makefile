@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: verify test lint docs bench bench-kafka clients tlc hostile trial hunt requirements clean
+.PHONY: verify test lint docs bench bench-kafka clients tlc hostile trial hunt convictions requirements clean
 
 verify: $(READY)
 	$(BIN)/urteil verify
@@ -62,6 +62,11 @@ trial: $(READY)
 HUNT_SECONDS := 28800
 hunt: $(READY)
 	$(BIN)/python -m tools.hunt --seconds $(HUNT_SECONDS)
+
+# Histories with one planted fault each, for false convictions of analyze: docs/convictions.md. It goes on where it ended.
+CONVICTIONS_SECONDS := 3600
+convictions: $(READY)
+	$(BIN)/python -m tools.convictions --seconds $(CONVICTIONS_SECONDS)
 
 # Hashes are checked for every package but our own; the build backend is one of them, so nothing is fetched unpinned.
 $(READY): requirements.txt pyproject.toml

@@ -86,7 +86,8 @@ class AnomalyDecided(Event):
 
     `count` is the number of rows of the anomaly, which are in `file` in the run folder. `permitted`
     is true if an option or an assumption allows the anomaly. `observations` counts the observations
-    that could have shown the anomaly, and `observed` names their kind.
+    that could have shown the anomaly, and `observed` names their kind. `may_follow_from` has other
+    violated anomalies of the same input, of which this one may be a consequence.
     """
 
     name: ClassVar[str] = "anomaly_decided"
@@ -104,6 +105,7 @@ class AnomalyDecided(Event):
     history: str | None = None  # the path of the input, or its title
     input_kind: str = HISTORY  # or `log directories`, or `sweep`
     reason: str | None = None
+    may_follow_from: tuple[str, ...] = ()
     file: str | None = None
     replay: str | None = None
 

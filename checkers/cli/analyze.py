@@ -160,6 +160,7 @@ def decide(
                 observed=anomaly.observes,
                 history=name,
                 reason=decision.reason,
+                may_follow_from=tuple(one.cause for one in decision.follows),
                 file=kept.get(anomaly.id),
                 replay=_replay(history, anomaly.id, alone=alone, chosen=anomalies),
             )

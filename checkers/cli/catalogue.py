@@ -5,7 +5,7 @@ To save time, a package is imported only when its items are listed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -114,18 +114,22 @@ def _property(name: str, text: str, spec: str, role: str) -> Listed:
 def anomalies() -> Iterator[Listed]:
     """Yields a row for each anomaly of histories, then for each anomaly of log directories."""
     from properties.anomalies.catalogue import EVERY
+    from properties.anomalies.consequences import causes_of
     from properties.log_audit.catalogue import CHECKS
 
-    yield from (_anomaly("history", row) for row in EVERY)
+    for row in EVERY:
+        follows = [f"{one.cause}: {one.because}" for one in causes_of(row.id)]
+        yield _anomaly("history", row, may_follow_from=follows)
     yield from (_anomaly("log directories", row) for row in CHECKS)
 
 
-def _anomaly(of: str, row: Anomaly | Check) -> Listed:
+def _anomaly(of: str, row: Anomaly | Check, may_follow_from: Sequence[str] = ()) -> Listed:
     facts = {
         "of": of,
         "rule": row.rule,
         "explanation": row.explanation,
         "permitted": [f"{when}: {why}" for when, why in row.permits.items()],
+        "may_follow_from": may_follow_from,
         "observed": row.observes,
         "source": row.source,
     }

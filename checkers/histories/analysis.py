@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -48,6 +48,7 @@ from properties.anomalies.assumptions import (
     RepeatedValue,
 )
 from properties.anomalies.catalogue import named
+from properties.anomalies.consequences import Consequence, causes
 from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
 from properties.contradictions import Judged, judged
 from properties.delivery import Delivery, breaking
@@ -81,6 +82,7 @@ class Decision:
     permitted: bool = False
     reason: str | None = None  # why the anomaly is undecided, or why it is permitted
     worst: tuple[Row, ...] = ()  # at most KEPT, the worst first
+    follows: tuple[Consequence, ...] = ()  # violated anomalies from which this one may follow
     rows: pa.Table = field(repr=False, compare=False)  # all rows, the worst first
 
 
@@ -218,9 +220,9 @@ def _decisions(
         ids = ", ".join(finding.id for finding in found.broken)
         return [_undecided(anomaly, f"assumptions broken: {ids}") for anomaly in chosen]
     if any(one.observations for one in found.anomalies.values()):
-        return [
-            _decision(anomaly, _finding(anomaly, found.anomalies), declared) for anomaly in chosen
-        ]
+        return _with_causes(
+            [_decision(anomaly, _finding(anomaly, found.anomalies), declared) for anomaly in chosen]
+        )
     return [_undecided(anomaly, "nothing to observe") for anomaly in chosen]
 
 
@@ -262,6 +264,33 @@ def _decision(anomaly: Anomaly, finding: Finding, declared: Declarations) -> Dec
         worst=shortened(as_rows(rows.slice(0, KEPT), anomaly.row)),
         rows=rows,
     )
+
+
+def _with_causes(decisions: list[Decision]) -> list[Decision]:
+    """Adds to each violated anomaly the violated anomalies of the same keys that may cause it."""
+    keys = {d.anomaly.id: _keys(d.rows) for d in decisions if d.verdict == "violated"}
+    return [
+        replace(
+            decision,
+            follows=tuple(
+                one
+                for one in causes(decision.anomaly.id, keys)
+                if _overlap(keys[one.cause], keys[decision.anomaly.id])
+            ),
+        )
+        if decision.anomaly.id in keys
+        else decision
+        for decision in decisions
+    ]
+
+
+def _keys(rows: pa.Table) -> frozenset[str] | None:
+    """Returns the keys of the rows; None if rows have several keys, as those of cycles do."""
+    return frozenset(rows["key"].unique().to_pylist()) if "key" in rows.column_names else None
+
+
+def _overlap(some: frozenset[str] | None, others: frozenset[str] | None) -> bool:
+    return some is None or others is None or not some.isdisjoint(others)
 
 
 def _undecided(anomaly: Anomaly, reason: str) -> Decision:

@@ -73,7 +73,8 @@ def _broken(broken: BrokenAssumption, limit: int) -> Iterator[str]:
 def _violated(decision: Decision, analysis: Analysis, limit: int) -> Iterator[str]:
     anomaly = decision.anomaly
     yield f"{MARKS[decision.verdict]} {anomaly.id}   {anomaly.statement}"
-    for prose in (f"rule: {anomaly.rule}", anomaly.explanation):
+    follows = (f"It {one.in_words()}." for one in decision.follows)
+    for prose in (f"rule: {anomaly.rule}", anomaly.explanation, *follows):
         yield textwrap.fill(prose, WIDTH, initial_indent="  ", subsequent_indent="  ")
     shown = since_start(analysis)
     for number, row in enumerate(decision.worst[:limit], 1):

@@ -94,4 +94,5 @@ def grounds(decision: Decision) -> str:
             observed = many(decision.observations, "observation")
             if decision.observed:
                 observed = f"{decision.observations:,} {decision.observed}"
-            return f"{found}{observed}"
+            causes = ", ".join(decision.may_follow_from)
+            return f"{found}{observed}{f'; may follow from {causes}' if causes else ''}"

@@ -1,0 +1,87 @@
+"""Which anomalies may follow from which other anomaly, and why.
+
+A history shows what clients observed, so one fault often shows as several anomalies. If an aborted
+record is read, for example, a reader that skips this record is right. The report names the anomaly
+from which another may follow, so that the fault is looked for in the right place. A consequence is
+still violated: it may also have a cause of its own.
+
+The campaign `tools.convictions` checks this table. It plants one fault in each history. Whatever is
+raised must be an effect of the fault, or a consequence of such an effect by this table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Consequence:
+    """An anomaly that may follow from another one, and the reason."""
+
+    anomaly: str
+    cause: str
+    because: str
+
+    def in_words(self) -> str:
+        return f"may follow from {self.cause}: {self.because}"
+
+
+_WRONG_OFFSET: Final = "an acknowledgement names the offset of another record"
+_NOT_THERE: Final = "an acknowledgement names an offset at which no reader finds the record"
+_TABLE: Final[Mapping[str, Mapping[str, str]]] = {  # cause -> consequence -> reason
+    "inconsistent-offsets": {
+        "duplicate": _WRONG_OFFSET,
+        "offset-order-inversion": _WRONG_OFFSET,
+        "nonmonotonic-send": _WRONG_OFFSET,
+        "int-nonmonotonic-send": _WRONG_OFFSET,
+        "int-poll-skip": _NOT_THERE,
+        "poll-skip": _NOT_THERE,
+    },
+    "lost-write": {
+        "unseen": "the record is in no reader's log",
+        "stale-end-offset": "the log ends below the offset of the lost record",
+        "int-poll-skip": "readers pass the offset of the lost record",
+        "poll-skip": "readers pass the offset of the lost record",
+        "torn-transaction": "the lost record is part of a transaction",
+        "input-skipped": "the group passes the offset of the lost record",
+    },
+    "G1a": {
+        "duplicate": "the record was sent again after its transaction aborted",
+        "torn-transaction": "the other records of the aborted transaction are hidden",
+    },
+    "open-transaction-read": {
+        "G1a": "the transaction was aborted later",
+        "fenced-transaction-read": "the producer was fenced later, and the transaction aborted",
+        "duplicate": "the record was sent again after its transaction aborted",
+        "stale-end-offset": "the reader was ahead of the last stable offset",
+        "G1c-realtime": "the reader ended before the transaction was committed",
+        "int-poll-skip": "the transaction may have aborted: then a reader that skips it is right",
+        "poll-skip": "the transaction may have aborted: then a reader that skips it is right",
+        "torn-transaction": "the transaction may have aborted: its other records are hidden",
+    },
+}
+CONSEQUENCES: Final = tuple(
+    Consequence(anomaly=anomaly, cause=cause, because=because)
+    for cause, of_cause in _TABLE.items()
+    for anomaly, because in of_cause.items()
+)
+
+
+def causes_of(anomaly: str) -> tuple[Consequence, ...]:
+    """Returns all consequences that name this anomaly, one for each possible cause."""
+    return tuple(one for one in CONSEQUENCES if one.anomaly == anomaly)
+
+
+def causes(anomaly: str, violated: Collection[str]) -> Iterator[Consequence]:
+    """Yields, for an anomaly, the consequences whose cause is among the violated anomalies."""
+    return (one for one in causes_of(anomaly) if one.cause in violated)
+
+
+def closure(effects: Collection[str]) -> frozenset[str]:
+    """Returns these anomalies with all that may follow from them, directly or indirectly."""
+    found = set(effects)
+    while more := {one.anomaly for one in CONSEQUENCES if one.cause in found} - found:
+        found |= more
+    return frozenset(found)

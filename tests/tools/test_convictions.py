@@ -1,0 +1,99 @@
+"""The campaign for false convictions: a slice of it, its record, and its page."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from properties.anomalies.catalogue import BY_ID
+from reference_impl.node.bugs import Bug
+from reference_impl.node.seeded_bugs import SEEDED_BUGS
+from tools.convictions.__main__ import main
+from tools.convictions.campaign import conduct, defects, outcomes
+from tools.convictions.cases import Case, cases
+from tools.convictions.effects import EFFECTS
+from tools.convictions.page import PAGE, page
+from tools.convictions.record import Outcome, Tally, keep, kept
+
+BY_NAME = {case.name: case for case in cases()}
+SLICE = (
+    "publish/clean",
+    "publish/fault/crash",
+    "publish/network/overtaking",
+    "publish/bug/no-dedup",
+    "publish/bug/zero-offset-ack",
+    "transactions/bug/last-stable-offset-read",
+)
+
+
+def test_every_seeded_bug_is_planted_in_every_workload() -> None:
+    planted = {(case.workload, case.planted) for case in BY_NAME.values() if case.kind == "bug"}
+    assert planted == {
+        (workload, row.name)
+        for workload in ("publish", "transactions", "pipeline")
+        for row in SEEDED_BUGS
+    }
+    assert all(case.explained <= BY_ID.keys() for case in BY_NAME.values())
+    assert {name for effects in EFFECTS.values() for name in effects} <= BY_ID.keys()
+
+
+def test_only_a_bug_explains_an_anomaly() -> None:
+    assert all(not case.explained for case in BY_NAME.values() if case.kind != "bug")
+    assert "poll-skip" not in BY_NAME["publish/bug/no-dedup"].explained
+    assert "poll-skip" in BY_NAME["publish/bug/lost-append"].explained
+
+
+@pytest.mark.parametrize("name", SLICE)
+def test_a_history_raises_nothing_that_its_fault_does_not_explain(name: str) -> None:
+    case = BY_NAME[name]
+    outcome = conduct(case, 0)
+    assert set(outcome.raised) <= case.explained
+    assert outcome.verdict == ("violated" if case.kind == "bug" else "holds")
+
+
+def tallied(case: Case, outcome: Outcome) -> dict[str, Tally]:
+    tally = Tally(case=case.name)
+    tally.add(outcome)
+    return {case.name: tally}
+
+
+def test_an_anomaly_that_nothing_explains_is_a_defect() -> None:
+    case = BY_NAME["publish/bug/no-dedup"]
+    found = Outcome(case=case.name, seed=7, verdict="violated", raised=("duplicate", "poll-skip"))
+    (defect,) = defects([case], tallied(case, found))
+    assert (defect.anomaly, defect.histories, defect.first_seed) == ("poll-skip", 1, 7)
+    unexplained = replace(case, explained=frozenset())
+    assert len(list(defects([unexplained], tallied(case, found)))) == 2
+    assert "raised poll-skip in 1 histories, first at seed 7" in page([case], tallied(case, found))
+
+
+def test_a_campaign_goes_on_where_its_record_ends(tmp_path: Path) -> None:
+    case, file = BY_NAME["publish/clean"], tmp_path / "record.json"
+    other = BY_NAME["publish/network/loss"]
+    tally = Tally(case=case.name)
+    tally.add(Outcome(case=case.name, seed=0, verdict="holds"))
+    tally.add(Outcome(case=case.name, seed=1, verdict="violated", raised=("duplicate",)))
+    keep([tally], file)
+    assert kept(file) == {case.name: tally}
+    assert kept(tmp_path / "none.json") == {}
+    until = time.monotonic() + 0.01
+    done = [
+        (it.case, it.seed)
+        for it in outcomes([case, other], kept(file), until=until, jobs=1, batch=4)
+    ]
+    assert done == [(other.name, 0), (other.name, 1), (case.name, 2), (other.name, 2)]
+
+
+def test_one_history_of_a_case_can_be_read(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--case", "publish/bug/no-dedup", "--seed", "0"]) == 0
+    assert "✗ duplicate" in capsys.readouterr().out
+
+
+def test_the_kept_record_has_no_defect_and_its_page_is_up_to_date() -> None:
+    record = kept()
+    assert list(defects(cases(), record)) == []
+    assert PAGE.read_text(encoding="utf-8") == page(cases(), record)
+    assert Bug.NO_DEDUP.value in PAGE.read_text(encoding="utf-8")

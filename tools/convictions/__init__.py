@@ -1,0 +1,1 @@
+"""A campaign that looks for false convictions of `urteil analyze`."""

@@ -1,0 +1,82 @@
+"""Records and analyzes histories with one planted fault each, and adds them to the record.
+
+    python -m tools.convictions --seconds 900              # goes on where the record ends
+    python -m tools.convictions --case transactions/bug/no-dedup --seed 3    # the report of one
+    python -m tools.convictions --page                     # only the page
+
+The record is benchmarks/results/convictions.json, the page docs/convictions.md. It exits with 1 if
+a history raised an anomaly that neither its fault nor a named consequence explains.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from checkers.report.anomalies import explained
+from model.faults import UnknownName
+from tools.convictions.campaign import analysis, defects, outcomes
+from tools.convictions.cases import Case, cases
+from tools.convictions.page import PAGE, page
+from tools.convictions.record import KEPT, Tally, keep, kept
+
+SAVED_EVERY_S: Final = 30.0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the campaign, writes the record and the page, and returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=900.0, help="the budget")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
+    parser.add_argument("--case", help="only this case")
+    parser.add_argument("--seed", type=int, help="with --case: print the report of this history")
+    parser.add_argument("--record", type=Path, default=KEPT, help="the record, as JSON")
+    parser.add_argument("--page", action="store_true", help="write only the page")
+    options = parser.parse_args(arguments)
+    chosen = _chosen(options.case)
+    if options.seed is not None:
+        sys.stdout.write(explained(analysis(chosen[0], options.seed)) + "\n")
+        return 0
+    tallies = kept(options.record)
+    if not options.page:
+        _run(chosen, tallies, options)
+    if options.record == KEPT:
+        PAGE.write_text(page(cases(), tallies), encoding="utf-8")
+    found = list(defects(cases(), tallies))
+    for one in found:
+        sys.stdout.write(
+            f"{one.case.name} raised {one.anomaly} in {one.histories} histories, first at seed "
+            f"{one.first_seed}\n"
+        )
+    total = sum(tally.histories for tally in tallies.values())
+    sys.stdout.write(f"{total:,} histories, {len(found)} unexplained\n")
+    return 1 if found else 0
+
+
+def _chosen(name: str | None) -> tuple[Case, ...]:
+    every = cases()
+    if name is not None and name not in {case.name for case in every}:
+        raise UnknownName("case", name, [case.name for case in every])
+    return tuple(case for case in every if name in (None, case.name))
+
+
+def _run(chosen: Sequence[Case], tallies: dict[str, Tally], options: argparse.Namespace) -> None:
+    saved = time.monotonic()
+    until = saved + options.seconds
+    try:
+        for outcome in outcomes(chosen, tallies, until=until, jobs=options.jobs):
+            tallies.setdefault(outcome.case, Tally(case=outcome.case)).add(outcome)
+            if time.monotonic() > saved + SAVED_EVERY_S:
+                saved = time.monotonic()
+                keep(tallies.values(), options.record)
+    finally:
+        keep(tallies.values(), options.record)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,159 @@
+"""The cases of the campaign: a workload, and the one fault that is planted in its history.
+
+A case without a fault is clean. A fault of the surroundings (a crash, a cut link, a lost disk, a
+rough network) is none of Kafka's promises: the history must show no anomaly. A seeded bug of the
+broker may show its effects, and what follows from them. It runs under two faults of a
+sweep, because most bugs show only then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Final
+
+from model.vocabulary import BrokerId
+from properties.anomalies.catalogue import BY_ID
+from properties.anomalies.consequences import closure
+from properties.anomalies.declarations import Declarations
+from reference_impl.node.bugs import Bug
+from reference_impl.node.seeded_bugs import SEEDED_BUGS
+from reference_impl.protocol.messages import CONTROLLER, NodeId
+from reference_impl.simulation.faults import (
+    At,
+    Crash,
+    Die,
+    DropResponses,
+    Fault,
+    Heal,
+    Hold,
+    Isolate,
+    Lose,
+    On,
+    OneWaySplit,
+    Plan,
+    PowerLoss,
+    ReplaceDisk,
+    Restart,
+    ShutDown,
+)
+from reference_impl.simulation.network import Conditions
+from reference_impl.simulation.runs import FIRST_PRODUCER, Scenario
+from tools.convictions.effects import EFFECTS
+from tools.convictions.workloads import WORKLOADS, Workload
+
+BEGINS_MS: Final = (100, 1_000)  # when a planted fault begins, at the earliest and the latest
+LASTS_MS: Final = (50, 600)
+APIS: Final = ("Produce", "Fetch", "UpdateMetadata", "EndTxn", "WriteTxnMarkers", "AddPartitions")
+
+Planted = Callable[[Scenario], Scenario]
+Kind = Callable[[Random, BrokerId], tuple[Fault, Fault]]  # the fault, and its end
+
+
+def _on(does: Callable[[Random], Lose | Hold | Die]) -> Kind:
+    def kind(coins: Random, broker: BrokerId) -> tuple[Fault, Fault]:
+        fault = On(
+            target=NodeId(broker),
+            api=coins.choice(APIS),
+            occurrence=1 + coins.randrange(9),
+            moment=coins.choice(("before", "after")),
+            does=does(coins),
+        )
+        return fault, Restart(broker)
+
+    return kind
+
+
+_FAULTS: Final[Mapping[str, Kind]] = {
+    "crash": lambda _, broker: (Crash(broker), Restart(broker)),
+    "shut-down": lambda _, broker: (ShutDown(broker), Restart(broker)),
+    "isolate": lambda _, broker: (Isolate(broker), Heal()),
+    "deaf": lambda _, broker: (OneWaySplit(CONTROLLER, NodeId(broker)), Heal()),
+    "mute": lambda _, broker: (OneWaySplit(NodeId(broker), CONTROLLER), Heal()),
+    "drop-responses": lambda coins, _: (
+        DropResponses(FIRST_PRODUCER, 1 + coins.randrange(5)),
+        Heal(),
+    ),
+    "lose-message": _on(lambda _: Lose()),
+    "hold-message": _on(lambda coins: Hold(1 + coins.randrange(400))),
+    "die-at-message": _on(lambda _: Die()),
+    "power-loss": lambda coins, broker: (
+        PowerLoss(broker, coins.randrange(101), garbled=coins.random() < 0.5),
+        Restart(broker),
+    ),
+    "replace-disk": lambda _, broker: (ReplaceDisk(broker), Restart(broker)),
+}
+_NETWORKS: Final[Mapping[str, Conditions]] = {
+    "jitter": Conditions(jitter_ms=15),
+    "loss": Conditions(loss=3),
+    "doubling": Conditions(doubling=5),
+    "overtaking": Conditions(overtaking=5),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A workload with at most one planted fault, and the anomalies that its history may show."""
+
+    workload: str
+    kind: str  # clean, fault, network or bug
+    planted: str  # the name of the fault, or empty
+    explained: frozenset[str] = frozenset()
+
+    @property
+    def name(self) -> str:
+        return "/".join(filter(None, (self.workload, self.kind, self.planted)))
+
+    @property
+    def of(self) -> Workload:
+        return WORKLOADS[self.workload]
+
+    @property
+    def declared(self) -> Declarations:
+        return Declarations(sub_via=frozenset({"subscribe" if self.of.subscribes else "assign"}))
+
+    def scenario(self, seed: int) -> Scenario:
+        """Returns the run of this case for a seed."""
+        scenario = self.of.scenario(seed)
+        match self.kind:
+            case "clean":
+                return replace(scenario, faults=())
+            case "fault":
+                return replace(scenario, faults=_plan(self.planted, seed, scenario))
+            case "network":
+                return replace(scenario, faults=(), conditions=_NETWORKS[self.planted])
+            case _:
+                return replace(scenario, bugs=frozenset({Bug(self.planted)}))
+
+
+def _plan(name: str, seed: int, scenario: Scenario) -> Plan:
+    coins = Random(f"planted {name} {seed}")
+    broker = BrokerId(1 + coins.randrange(scenario.brokers))
+    begins, ends = _FAULTS[name](coins, broker)
+    at_ms = coins.randrange(*BEGINS_MS)
+    return At(at_ms, begins), At(at_ms + coins.randrange(*LASTS_MS), ends)
+
+
+def _explained(bug: Bug) -> frozenset[str]:
+    (seeded,) = (row for row in SEEDED_BUGS if row.bug is bug)
+    effects = {name for name in seeded.breaks if name in BY_ID}
+    return closure(effects | set(EFFECTS.get(bug, {})))
+
+
+def cases() -> tuple[Case, ...]:
+    """Returns all cases: each workload clean, with each fault, each network and each seeded bug."""
+    explained = {row.bug: _explained(row.bug) for row in SEEDED_BUGS}
+    return tuple(
+        case
+        for workload in WORKLOADS
+        for case in (
+            Case(workload=workload, kind="clean", planted=""),
+            *(Case(workload=workload, kind="fault", planted=name) for name in _FAULTS),
+            *(Case(workload=workload, kind="network", planted=name) for name in _NETWORKS),
+            *(
+                Case(workload=workload, kind="bug", planted=bug.value, explained=names)
+                for bug, names in explained.items()
+            ),
+        )
+    )

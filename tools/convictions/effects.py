@@ -1,0 +1,35 @@
+"""What a seeded bug shows directly, beside the anomalies that its own row names, and why.
+
+The row of a seeded bug (`reference_impl.node.seeded_bugs`) names the promises that the checks must
+find broken. Under the faults of a sweep the same wrong step can show in more ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from reference_impl.node.bugs import Bug
+
+EFFECTS: Final[Mapping[Bug, Mapping[str, str]]] = {
+    Bug.DEDUP_LOST_ON_FAILOVER: {
+        "open-transaction-read": "a new leader knows no open transaction",
+        "G1a": "a new leader knows neither open nor aborted transactions",
+    },
+    Bug.LOST_APPEND: {
+        "inconsistent-offsets": "the next batch gets the offset of the lost one",
+        "G1a": "the lost batch can be the marker of an abort",
+        "open-transaction-read": "the lost batch can begin a transaction",
+    },
+    Bug.ACK_BEFORE_REPLICATION: {
+        "stale-end-offset": "the log ends at the high watermark, below what was acknowledged",
+    },
+    Bug.READ_ABOVE_HIGH_WATERMARK: {
+        "stale-end-offset": "a reader received records above the end that was returned",
+        "open-transaction-read": "the fetch ignores the last stable offset too",
+        "G1a": "the fetch ignores the last stable offset too",
+    },
+    Bug.ABORTED_NOT_TOLD: {
+        "open-transaction-read": "the reader cannot tell aborted records from open ones",
+    },
+}

@@ -1,0 +1,110 @@
+"""Prints the record of the campaign as the page docs/convictions.md."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from properties.anomalies.consequences import CONSEQUENCES
+from tools.convictions.campaign import defects
+from tools.convictions.cases import Case
+from tools.convictions.record import Tally
+
+PAGE: Final = Path(__file__).parents[2] / "docs" / "convictions.md"
+TOP: Final = """<!-- Written by tools/convictions: do not edit. -->
+# False convictions
+
+A false conviction is an anomaly that `urteil analyze` raises although no promise was broken, or one
+that blames the wrong client. `python -m tools.convictions` looks for them. It records histories in
+the simulation: clean ones, and ones with exactly one planted fault. Each history is analyzed. What
+is raised must be an effect of the fault, or follow from such an effect by the table of consequences
+below. All else is a defect of the analysis.
+
+- A *clean* history has no fault. A *fault* is one crash, cut link, lost disk or lost message, and a
+  *network* delays, loses, doubles or reorders messages. None of these may raise anything.
+- A *bug* is a seeded bug of the reference broker. It runs under two drawn faults of
+  brokers and links.
+- *publish* has two idempotent producers and a reader. *transactions* has two transactional
+  producers, and *pipeline* has a group that consumes and produces in transactions.
+
+`python -m tools.convictions --case CASE --seed N` prints the report of one history.
+"""
+FOOT: Final = """
+## What the campaign does not try
+
+The histories are of the simulated broker and its clients, not of real ones. A bug that no workload
+exercises raises nothing, which says nothing about its analysis. *Explained* is decided by the names
+of the anomalies, not row by row. Only one fault is planted at a time.
+"""
+
+
+def page(every: Sequence[Case], tallies: Mapping[str, Tally]) -> str:
+    """Returns the page: totals, defects, and what each planted fault raised."""
+    return "\n".join((TOP, *_lines(every, tallies), FOOT)).rstrip() + "\n"
+
+
+def _lines(every: Sequence[Case], tallies: Mapping[str, Tally]) -> Iterator[str]:
+    done = [(case, tallies[case.name]) for case in every if case.name in tallies]
+    yield "| | histories | that raised something | no verdict | unexplained |"
+    yield "|---|---|---|---|---|"
+    for kind in ("clean", "fault", "network", "bug"):
+        yield _total(kind, [(case, tally) for case, tally in done if case.kind == kind])
+    yield _total("all", done)
+    yield ""
+    yield "## Defects"
+    yield ""
+    yield from _defects(every, tallies)
+    yield "## What each seeded bug raised"
+    yield ""
+    yield "| bug | histories | raised, in how many of them |"
+    yield "|---|---|---|"
+    yield from _bugs(done)
+    yield ""
+    yield "## Consequences"
+    yield ""
+    yield "| anomaly | may follow from | because |"
+    yield "|---|---|---|"
+    for one in sorted(CONSEQUENCES, key=lambda it: (it.anomaly, it.cause)):
+        yield f"| {one.anomaly} | {one.cause} | {one.because} |"
+
+
+def _total(name: str, rows: Sequence[tuple[Case, Tally]]) -> str:
+    verdicts: Counter[str] = Counter()
+    for _, tally in rows:
+        verdicts.update(tally.verdicts)
+    histories = sum(tally.histories for _, tally in rows)
+    raised = verdicts["violated"]
+    silent = histories - raised - verdicts["holds"]
+    unexplained = sum(
+        count
+        for case, tally in rows
+        for anomaly, count in tally.raised.items()
+        if anomaly not in case.explained
+    )
+    return f"| {name} | {histories:,} | {raised:,} | {silent:,} | {unexplained:,} |"
+
+
+def _defects(every: Iterable[Case], tallies: Mapping[str, Tally]) -> Iterator[str]:
+    found = list(defects(every, tallies))
+    if not found:
+        yield "None is known."
+    for one in found:
+        yield (
+            f"- `{one.case.name}` raised {one.anomaly} in {one.histories:,} histories, first at "
+            f"seed {one.first_seed}."
+        )
+    yield ""
+
+
+def _bugs(done: Iterable[tuple[Case, Tally]]) -> Iterator[str]:
+    histories: Counter[str] = Counter()
+    raised: dict[str, Counter[str]] = {}
+    for case, tally in done:
+        if case.kind == "bug":
+            histories[case.planted] += tally.histories
+            raised.setdefault(case.planted, Counter()).update(tally.raised)
+    for bug, names in raised.items():
+        shown = ", ".join(f"{name} {count:,}" for name, count in names.most_common())
+        yield f"| {bug} | {histories[bug]:,} | {shown or 'nothing'} |"
