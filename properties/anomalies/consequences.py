@@ -46,15 +46,21 @@ _TABLE: Final[Mapping[str, Mapping[str, str]]] = {  # cause -> consequence -> re
         "poll-skip": "readers pass the offset of the lost record",
         "torn-transaction": "the lost record is part of a transaction",
         "input-skipped": "the group passes the offset of the lost record",
+        "offset-without-output": "the lost record is the output of an input",
     },
     "G1a": {
         "duplicate": "the record was sent again after its transaction aborted",
         "torn-transaction": "the other records of the aborted transaction are hidden",
     },
+    "aborted-offset-read": {
+        "stale-group-offset": "no commit that took effect has set the offset",
+        "input-skipped": "the group goes on at an offset of an aborted transaction",
+    },
     "open-transaction-read": {
         "G1a": "the transaction was aborted later",
         "fenced-transaction-read": "the producer was fenced later, and the transaction aborted",
         "duplicate": "the record was sent again after its transaction aborted",
+        "output-without-offset": "the transaction committed its offset later, or never",
         "stale-end-offset": "the reader was ahead of the last stable offset",
         "G1c-realtime": "the reader ended before the transaction was committed",
         "int-poll-skip": "the transaction may have aborted: then a reader that skips it is right",

@@ -29,6 +29,10 @@ EFFECTS: Final[Mapping[Bug, Mapping[str, str]]] = {
         "open-transaction-read": "the fetch ignores the last stable offset too",
         "G1a": "the fetch ignores the last stable offset too",
     },
+    Bug.OFFSETS_LOST_AT_COMMIT: {
+        "group-offset-went-backwards": "the group keeps the offset from before the transaction",
+        "output-without-offset": "the transaction has its output, and the offset is dropped",
+    },
     Bug.ABORTED_NOT_TOLD: {
         "open-transaction-read": "the reader cannot tell aborted records from open ones",
     },
