@@ -4,8 +4,9 @@
     python -m tools.clients --only franz-go --scenario records --log
     python -m tools.clients --page                     only the page, from the recorded results
 
-Results go to benchmarks/results/clients.json: a cell that this run has tried replaces its old one.
-Exits with 1 if a scenario failed, and with 2 if a client cannot be installed.
+Results go to benchmarks/results/clients.json: a cell that is tried replaces its old result. Exits
+with 1 if a scenario failed without an entry in reasons.py, and with 2 if a client cannot be
+installed.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from checkers.testing.broker import Broker
 from model.faults import InputFault
 from tools.clients import installed, scenarios
 from tools.clients.page import PAGE, page
+from tools.clients.reasons import REASONS
 from tools.clients.results import Row, kept, save
 from tools.clients.trial import try_scenario
 
@@ -42,7 +44,7 @@ def main() -> None:
 
 
 def run(options: argparse.Namespace) -> bool:
-    """Tries the selected scenarios and saves each client's results; True if none failed."""
+    """Tries the selected scenarios, saves the results, and returns True if no failure is new."""
     names = options.only or list(installed.BY_NAME)
     is_green = True
     for name in names:
@@ -64,7 +66,7 @@ def run(options: argparse.Namespace) -> bool:
                 spent = time.monotonic() - started
                 say(f"{name:20} {scenario.name:34} {cell.outcome:12} {spent:5.1f} s  {cell.note}")
                 if cell.outcome == "failed":
-                    is_green = False
+                    is_green = is_green and (name, scenario.name) in REASONS
                     if options.log:
                         say(said, broker.log)
         save(row)

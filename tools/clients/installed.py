@@ -92,7 +92,7 @@ def _java(main: str) -> Callable[[], Installed]:
         folder = _built(
             "java",
             ("mvn", "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=jars"),
-            ("javac", "-cp", "jars/*", "-d", "classes", "Scenarios.java"),
+            ("javac", "-cp", "jars/*", "-d", "classes", "Scenarios.java", "Streams.java"),
         )
         places = f"{folder / 'jars'}/*:{folder / 'classes'}"
         return Installed(version=version, command=(_program("java"), "-cp", places, main))
@@ -109,13 +109,20 @@ def _kcat() -> Installed:
 
 CLIENTS: Final = (
     Client(name="Java client", language="Java", install=_java("Scenarios")),
+    Client(name="Kafka Streams", language="Java", install=_java("Streams")),
     Client(
         name="confluent-kafka", language="Python", install=_python("confluent", "confluent-kafka")
     ),
     Client(name="kafka-python", language="Python", install=_python("pure", "kafka-python")),
     Client(name="aiokafka", language="Python", install=_python("asynchronous", "aiokafka")),
     Client(name="franz-go", language="Go", install=_go("franz", "github.com/twmb/franz-go")),
+    Client(name="sarama", language="Go", install=_go("sarama", "github.com/IBM/sarama")),
     Client(name="kafkajs", language="Node", install=_node("kafkajs", "kafkajs")),
+    Client(
+        name="@platformatic/kafka",
+        language="Node",
+        install=_node("platformatic", "@platformatic/kafka"),
+    ),
     Client(name="kcat", language="C", install=_kcat),
 )
 BY_NAME: Final = {client.name: client for client in CLIENTS}

@@ -158,7 +158,7 @@ SCENARIOS: Final = (
             "The coordinator crashes at the third commit of a group. The group reads on, and"
             " commits the end."
         ),
-        limit_s=90,
+        limit_s=120,
         crash=_crash_of_group_coordinator,
     ),
     Scenario(

@@ -45,10 +45,20 @@ public class Scenarios {
     }
 
     public static void main(String[] args) {
-        var one = new Scenarios(args[1], args[2], Integer.parseInt(args[3]));
-        String note = "", outcome = "passed";
+        new Scenarios(args[1], args[2], Integer.parseInt(args[3])).print(args[0]);
+    }
+
+    /** Runs a scenario, prints its result as one line of JSON, and ends the process. */
+    void print(String scenario) {
+        String note, outcome = "passed";
         try {
-            note = one.run(args[0]);
+            note = run(scenario);
+        } catch (NotOffered reason) {
+            outcome = "not offered";
+            note = reason.getMessage();
+        } catch (NotTried reason) {
+            outcome = "not tried";
+            note = reason.getMessage();
         } catch (Throwable error) { // the driver reports it in the table
             error.printStackTrace();
             outcome = "failed";
@@ -57,6 +67,20 @@ public class Scenarios {
         System.out.printf("{\"outcome\": \"%s\", \"note\": \"%s\"}%n", outcome, escaped(note));
         System.out.flush();
         Runtime.getRuntime().halt(0);
+    }
+
+    /** The client has no means for this scenario. */
+    static class NotOffered extends RuntimeException {
+        NotOffered(String why) {
+            super(why);
+        }
+    }
+
+    /** The client may have means for it, but this program does not use them yet. */
+    static class NotTried extends RuntimeException {
+        NotTried(String why) {
+            super(why);
+        }
     }
 
     static String escaped(String text) {
