@@ -30,7 +30,7 @@ def error_of(answer: Response | None) -> ErrorCode:
 
 @dataclass(slots=True, kw_only=True)
 class BrokerClient:
-    """The leaders and coordinators that one client has discovered."""
+    """Finds leaders and coordinators for one program, caches them, and sends them requests."""
 
     app: Application
     image: MetadataImage = field(default_factory=MetadataImage)
@@ -70,7 +70,10 @@ class BrokerClient:
         attempts: int | None = None,
         timeout_ms: int = CALL_MS,
     ) -> Steps[Response | None]:
-        """Sends the request to a group's or transaction's coordinator; returns the response."""
+        """Sends a request to the coordinator of a group or transactional id; returns its response.
+
+        Returns None if the last attempt got no response.
+        """
         while attempts is None or attempts > 0:
             to = self.coordinators.get((key, is_transactional))
             if to is None:
@@ -116,7 +119,10 @@ class BrokerClient:
         yield Pause(BACKOFF_MS)
 
     def find_coordinator(self, key: str, *, is_transactional: bool) -> Steps[None]:
-        """Sends one FindCoordinator request; the first one creates the internal topic."""
+        """Sends one FindCoordinator request, and caches the coordinator in the response.
+
+        The first such request in a cluster creates the internal topic.
+        """
         request = FindCoordinator(key=key, is_transactional=is_transactional)
         answer = yield Call(self.any_broker(), request)
         if isinstance(answer, FoundCoordinator) and answer.error is ErrorCode.NONE:

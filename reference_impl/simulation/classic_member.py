@@ -54,9 +54,7 @@ Assignor = Callable[
 def rotating(
     generation: int, members: Sequence[str], places: Sequence[TopicPartition]
 ) -> dict[str, tuple[TopicPartition, ...]]:
-    """Returns an assignment of topic partitions to the members in turn.
-
-    In each generation another member is first.
+    """Returns a round-robin assignment; each generation begins with another member.
 
     >>> rotating(1, ["a", "b"], [TopicPartition("orders", 0)])
     {'a': (), 'b': (TopicPartition(topic='orders', index=0),)}
@@ -113,9 +111,11 @@ class Member:
         self._is_out = error_of(answer) in _JOIN_AGAIN
 
     def ensure_membership(self) -> Steps[bool]:
-        """Sends a heartbeat if one is due, and joins the group again if a rebalance requires it.
+        """Sends a heartbeat if one is due; joins the group again if the coordinator requires it.
 
-        Returns True if the member's generation is still the same.
+        Returns True if the member did not join. Returns False if it joined: it then has a new
+        generation and new partitions, and the caller must fetch the committed offsets of these
+        partitions.
         """
         yield from self.heartbeat()
         if self.generation != NO_GENERATION and not self._is_out:

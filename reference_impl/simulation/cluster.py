@@ -271,8 +271,9 @@ class Cluster(Machines):
     def may_do_alone(self, core: Iterable[BrokerId]) -> bool:
         """Returns True if the brokers in `core` can serve every topic partition without the others.
 
-        For each topic partition, at least one broker in `core` must be up and in the ISR or ELR. In
-        addition, at least min.insync.replicas brokers in `core` must have a replica.
+        Two conditions must hold for each topic partition. A broker in `core` must be able to lead:
+        it is up and in the ISR or ELR. And min.insync.replicas brokers in `core` must have a
+        replica; they need not be up.
         """
         alone = {*core}
         up = {*filter(self._is_registered, alone)}

@@ -1,9 +1,10 @@
 """A simulated program's membership in a KIP-848 group: heartbeats and assignments.
 
-    joins         with epoch 0; the response has its epoch, and the partitions that are free
-    revokes       partitions outside its assignment, and reports that at once
-    takes         newly assigned partitions
-    is fenced     owns nothing, and joins again with epoch 0
+    joins       by a heartbeat with epoch 0; the response has the member epoch, and the partitions
+                that no other member owns
+    revokes     partitions outside its assignment; reports this by a heartbeat at once
+    takes       newly assigned partitions
+    is fenced   loses all its partitions, and joins again with epoch 0
 
 A partition that must be revoked stays owned until the program calls `revoke`, so the program may
 commit first. A heartbeat without a response is sent again, with all owned partitions.

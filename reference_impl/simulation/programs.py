@@ -84,9 +84,10 @@ class Application:
         group: str | None = None,
         isolation: Isolation | None = None,
     ) -> None:
-        """Begins an operation of the history, with the micro-operations `did`.
+        """Begins an operation of the history, with the micro-operations that it is about to do.
 
-        If the operation never ends, the history has it with these micro-operations.
+        If the application dies before the operation ends, the history has the operation with these
+        micro-operations and an unknown outcome.
         """
         assert self.open is None, f"{self.open} is open"
         self.now_ns += 1
@@ -107,7 +108,7 @@ class Application:
         self.open = replace(self.open, did=self.open.did + did)
 
     def note_end_request(self) -> None:
-        """Records that the program now requests the end of its open transaction."""
+        """Records when the program requests the commit or the abort of its open transaction."""
         assert self.open is not None
         self.now_ns += 1
         self.open = replace(self.open, end_asked_ns=self.now_ns)

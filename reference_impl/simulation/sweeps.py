@@ -3,9 +3,9 @@
 A sweep has one run for each seed, and the seed decides which faults happen when. The kinds of
 faults are those under which Kafka keeps its guarantees.
 
-Simplified: when a machine loses its power or its disk, the next machine does so only after the
-first one has rejoined the ISR. If several replicas of a topic partition lose unflushed records at
-once, Kafka loses these records too.
+Simplified: one host at a time loses its power or its disk. The next host does so only when the
+replicas of the first one are in the ISR again. Otherwise all replicas of a record might lose it
+before they flush it, and Kafka does not protect such a record.
 """
 
 from __future__ import annotations

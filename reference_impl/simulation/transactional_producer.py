@@ -87,10 +87,9 @@ class TransactionalProducer:
     _acknowledged: dict[Sent, Sent] = field(default_factory=dict[Sent, Sent])
 
     def init_transactions(self) -> Steps[bool]:
-        """Makes this producer the newest instance of its transactional id.
+        """Makes this producer the newest instance of its transactional id; returns False on error.
 
-        The coordinator aborts the open transaction of an older instance. Returns False if this
-        failed.
+        The coordinator aborts the open transaction of an older instance first.
         """
         self.app.process += 1
         self.app.begin("init_producer", transactional_id=self.transactional_id)
@@ -251,9 +250,11 @@ class TransactionalProducer:
             self._added.add(topic_partition)
 
     def _end(self, result: TxnResult) -> Steps[tuple[ErrorCode, bool]]:
-        """Sends EndTxn until a final response arrives or no attempt is left.
+        """Requests the commit or abort until a final response arrives or no attempt is left.
 
-        Returns the error of the last response, and whether only one request was sent.
+        Returns the error of the last response, and True if there was only one request. After
+        several requests an error leaves the outcome unknown: an earlier request may have had its
+        effect.
         """
         request = EndTxn(
             transactional_id=self.transactional_id,

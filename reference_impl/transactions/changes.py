@@ -1,4 +1,4 @@
-"""The change of a transactional id that a request or the time causes.
+"""Computes how a request, or the passing of time, changes the state of a transactional id.
 
     InitProducerId       fences the open transaction, or begins the next producer instance
     AddPartitionsToTxn   adds topic partitions; the first ones open the transaction
@@ -46,7 +46,10 @@ ABORT: Final = TxnResult.ABORT
 
 
 class Change(NamedTuple):
-    """A change of a transactional id that is being appended to the log, and its waiting request."""
+    """A new state of a transactional id, which is being appended to the coordinator's log.
+
+    If a request caused the change, its response waits for the append.
+    """
 
     after: TransactionMetadata
     response: CoordinatorResponse | None = None
@@ -56,7 +59,7 @@ class Change(NamedTuple):
     def reply(self, error: ErrorCode = ErrorCode.NONE) -> Effects:
         """Returns the effect that sends the waiting response, or an error instead.
 
-        Returns no effect if no request waits for this change.
+        Returns no effect if no request waits.
         """
         if self.requester is None or self.request is None or self.response is None:
             return ()

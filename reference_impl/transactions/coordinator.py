@@ -82,7 +82,7 @@ class TransactionCoordinator:
         log: PartitionLog,
         context: Context,
     ) -> StepResult[TransactionCoordinator]:
-        """Returns the new coordinator with its log's state; continues prepared transactions."""
+        """Returns a new coordinator with the state in the log; continues prepared transactions."""
         transactions: dict[str, TransactionMetadata] = {}
         for batch in coordinator_log.read_batches(log):
             for entry in batch.entries:
@@ -252,7 +252,7 @@ class TransactionCoordinator:
     def _send_markers_and_complete(
         self, context: Context, *, again: bool = False
     ) -> StepResult[TransactionCoordinator]:
-        """Sends the markers that are due; completes transactions without missing markers."""
+        """Sends the markers that are due; completes transactions whose markers are all written."""
         markers = dict(self.markers)
         effects: Effects = ()
         for id_, unwritten in self.markers.items():

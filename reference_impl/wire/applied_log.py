@@ -5,9 +5,10 @@
 
 A line is written when the broker acknowledges the batch: with acks=1 after the append at the
 leader, with acks=all after the replication to all in-sync replicas. The field `answered` is false
-if a fault dropped the response to the client. A retry that was recognized as a duplicate has a line
-of its own with the same offset. A batch that was appended but never acknowledged has no line, so
-counts from this log are lower bounds.
+if a fault dropped the acknowledgement on its way to the client.
+
+A retry that was recognized as a duplicate has a line of its own with the same offset. A batch that
+was appended but never acknowledged has no line, so counts from this log are lower bounds.
 """
 
 from __future__ import annotations
@@ -25,10 +26,9 @@ from reference_impl.wire.produce import PartitionProduce
 
 @dataclass(frozen=True, slots=True)
 class AppliedLog:
-    """The file that lists each record batch which the cluster has appended; it can be read while it
-    grows.
+    """The open file of an applied log; another process can read the file while it grows.
 
-    Each line is written with one unbuffered `write`.
+    The lines of one request are written with one unbuffered `write`.
     """
 
     descriptor: int
@@ -42,7 +42,10 @@ class AppliedLog:
     def write(
         self, broker_id: BrokerId, appended: Iterable[PartitionProduce], *, answered: bool
     ) -> None:
-        """Writes one line for each appended batch of a produce request."""
+        """Writes one line for each acknowledged batch of a Produce request.
+
+        The field `answered` of these lines is False if a fault drops the response to the client.
+        """
         lines = [
             {"event": "produce", "broker": broker_id, **applied, "answered": answered}
             for one in appended
@@ -76,9 +79,10 @@ def _accepted(one: PartitionProduce) -> list[dict[str, str | int]]:
 
 
 def applied_but_unanswered(log: Path) -> int:
-    """Returns the number of records whose produce response was dropped, each counted once.
+    """Returns the number of different records in the lines with `answered` false.
 
-    Most of these records are acknowledged later, when the client retries.
+    The client did not get the response to such a record. Most of these records are acknowledged
+    later, when the client retries.
     """
     unanswered: set[tuple[object, ...]] = set()
     for line in log.read_text().splitlines():
@@ -89,7 +93,10 @@ def applied_but_unanswered(log: Path) -> int:
 
 
 def applied(log: Path) -> int:
-    """Returns the number of appended records; each counts once, however often it was sent."""
+    """Returns the number of different records in the applied log.
+
+    A record that was sent several times counts once.
+    """
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     return len({record for entry in lines for record in _records(entry)})
 

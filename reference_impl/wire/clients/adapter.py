@@ -78,9 +78,10 @@ class Sent:
 def request_frame(
     request: Request, correlation: int, offered: Offered, names: Names
 ) -> tuple[bytes, Sent]:
-    """Returns the frame of the request, and what is needed to read its response.
+    """Returns the frame of a request, and a `Sent` with which its response can be read.
 
-    Raises NoCommonVersion.
+    Raises NoCommonVersion if the broker offers no version of the request that this client can
+    write.
     """
     dialogue = _dialogue(request)
     version = chosen_version(dialogue.api, _versions(request, dialogue.versions), offered)
@@ -90,7 +91,11 @@ def request_frame(
 
 
 def response_in(sent: Sent, frame: bytes, names: Names) -> Response:
-    """Returns the response in a frame; raises MalformedFrame or UnknownError."""
+    """Returns the response that a frame contains.
+
+    Raises MalformedFrame if the frame does not follow the schema of its version. Raises
+    UnknownError if the response has an error code that no client of the simulation handles.
+    """
     body = response_body(sent.api, sent.version, frame)
     return _dialogue(sent.request).reads(sent.request, body, names)
 
