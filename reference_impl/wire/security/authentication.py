@@ -140,6 +140,8 @@ class Authentication:
 
     async def _shake_hands(self, call: Call) -> Handled:
         wanted = call.body.mechanism
+        if wanted not in self.mechanisms and self.user is not None:
+            raise MalformedFrame(f"{self.user!r} goes on with the unknown mechanism {wanted!r}")
         if wanted not in self.mechanisms:
             error = ErrorCode.UNSUPPORTED_SASL_MECHANISM
             frame = call.respond(error_code=error, mechanisms=self.mechanisms)
@@ -167,7 +169,7 @@ class Authentication:
         has_ended = self.stage is Stage.AUTHENTICATED
         frame = call.respond(
             error_code=ErrorCode.NONE,
-            error_message=None,
+            error_message="",
             auth_bytes=challenge,
             session_lifetime=span(self.max_reauth_ms if has_ended else 0),
         )
