@@ -1,6 +1,7 @@
-"""The file of all claims has for each claim a verdict, or the reason for having none.
+"""Each claim has recorded verdicts, or a recorded reason why a verdict is missing.
 
-The recorded programs (lists of calls) and commands, run again, have the recorded verdicts.
+The record also has counterexamples: programs (each is the list of calls of one run) and commands
+`urteil sweep`. The tests run each of them again, and each must break the same claim again.
 """
 
 from __future__ import annotations

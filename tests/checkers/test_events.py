@@ -1,4 +1,7 @@
-"""The stream of events is written and read back unchanged."""
+"""An event of a run is written as one line of JSON and read back unchanged.
+
+These are the events that `urteil` prints with `--json`, such as `run_finished`.
+"""
 
 from __future__ import annotations
 

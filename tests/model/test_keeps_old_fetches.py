@@ -1,4 +1,8 @@
-"""The spec of the finding `leader-trusts-old-fetches` takes its counterexample to the end."""
+"""A leader that counts fetches of old leader epochs commits a record that an ISR member lacks.
+
+The test replays the counterexample of the finding `leader-trusts-old-fetches`. Specs with other
+rules refuse its last step.
+"""
 
 from __future__ import annotations
 

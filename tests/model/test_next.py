@@ -1,4 +1,7 @@
-"""The docstring of each spec's actions lists every action with its fairness, as `Next` in TLA+."""
+"""The docstring of each spec's module `actions` lists all actions, each with its fairness.
+
+The list corresponds to `Next` in TLA+. WF marks a weakly fair action, SF a strongly fair one.
+"""
 
 from __future__ import annotations
 

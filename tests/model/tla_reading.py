@@ -268,7 +268,7 @@ class Parser:
         )
 
     def function(self) -> Expression:
-        r"""Parses `[k \in S |-> e]` or `[f EXCEPT ![a][b] = e, ...]`, whose later changes win."""
+        r"""Parses `[k \in S |-> e]` or `[f EXCEPT ![a][b] = e, ...]`; the last change wins."""
         name = self.take()
         if self.takes("\\in"):
             among = self.atom()
@@ -356,7 +356,11 @@ class Module:
         return [n for n, _ in found], list(product(*(self.sets[s] for _, s in found)))
 
     def steps(self) -> list[tuple[list[str], list[tuple[Any, ...]], list[Expression], Any]]:
-        """Returns each action's parameters, their possible values, its guard and its updates."""
+        """Returns the actions of `Next` in their order, each as a tuple of four parts.
+
+        The parts are: the names of the parameters, all combinations of their values, the conjuncts
+        of the guard, and the new values of the changed variables by name.
+        """
         made = []
         for line in self.blocks["Next =="]:
             text = line.removeprefix("  \\/ ")

@@ -1,4 +1,8 @@
-"""The linearizability search agrees with a trial of all orders, and with rules for pairs."""
+"""The linearizability search agrees with two other methods.
+
+For registers, the other method tries all orders of the calls. For logs, it checks rules on pairs of
+operations: for example, an end offset must be above each offset that was acknowledged before.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The record of comparisons, and its page docs/conformance.md, as `tools.conformance` writes it."""
+"""`tools.conformance` records compared systems, and writes docs/conformance.md from the record."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ ROW = Reason(
 
 
 def compared(*offsets: int) -> Compared:
-    """Returns a comparison of a system with the reference broker, on one send for each offset.
+    """Returns a comparison of a system with the reference broker, on a sequence of sends.
 
-    The compared system answers with the given offsets; the reference broker always answers 0.
+    The system answers each send with one of the given offsets. The reference broker answers every
+    send with offset 0, so any other offset is a difference.
     """
     steps = Steps(family="appends", seed=0, topics=(), steps=(SEND,) * len(offsets))
     theirs = Answers([{"error_code": "NONE", "offset": one} for one in offsets])

@@ -32,7 +32,10 @@ def test_an_exception_of_the_decoder_is_raised(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_an_accepted_batch_that_cannot_be_decoded_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The fuzzer finds a leader that does not look at the records."""
+    """The fuzzer finds a broker that appends a batch without reading its records.
+
+    The records of the batch cannot be decoded, so the broker should reject the batch.
+    """
     trusting = RecordFacts((0, 0), (), is_in_sequence=True)
     monkeypatch.setattr(record_validation, "scan", lambda *_: trusting)
     whole = next(data for data in BEGINNINGS if data[0] == BATCH)

@@ -94,7 +94,7 @@ def test_the_process_ends_with_a_killed_test() -> None:
 
 
 def is_running(pid: int) -> bool:
-    """Returns whether the process runs; a dead process that nobody waits for does not."""
+    """Returns True if the process runs; a zombie process counts as ended."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except FileNotFoundError:

@@ -1,4 +1,8 @@
-"""Steps that lose committed records are followed, and the lost records are named."""
+"""Trace validation accepts permitted losses of committed records and names the lost offsets.
+
+For example, an unclean election may lose committed records. A loss that nothing permits is
+forbidden.
+"""
 
 from __future__ import annotations
 

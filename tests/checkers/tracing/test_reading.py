@@ -1,4 +1,7 @@
-"""Lines of log files become events: the log layout, the clock and a table of events define how."""
+"""The lines of Kafka's log files are read as events, ordered by the time in each line.
+
+A table has one row for each kind of line: a pattern, and the step that such a line shows.
+"""
 
 from __future__ import annotations
 

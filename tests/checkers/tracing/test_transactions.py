@@ -130,10 +130,10 @@ def test_a_transaction_of_version_2_is_followed_to_its_end(tmp_path: Path) -> No
 
 
 def test_a_decision_that_a_failover_confirms_is_taken_with_its_markers(tmp_path: Path) -> None:
-    """The markers of a new coordinator confirm a decision that the old coordinator appended.
+    """Markers of a new coordinator prove a decision that the old coordinator did not confirm.
 
-    The old coordinator died before it logged that the append succeeded. Without a failover, markers
-    of an unconfirmed decision are forbidden.
+    The old coordinator began to append PREPARE_COMMIT, and died before it logged the success. If
+    the old coordinator itself sends markers in this state, the trace is forbidden.
     """
     confirmed, marker = COMMITTED[7], COMMITTED[8]
     assert confirmed[1] == changed("PREPARE_COMMIT", 1, "a-0, b-1")

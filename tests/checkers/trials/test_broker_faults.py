@@ -1,4 +1,7 @@
-"""Brokers that are killed, stopped and paused by several trials, and what each of them does."""
+"""Several trials share the brokers of a system; a fault that two trials cause happens once.
+
+For example, a broker that two trials pause is paused once and resumed once.
+"""
 
 from __future__ import annotations
 

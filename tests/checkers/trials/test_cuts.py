@@ -1,4 +1,8 @@
-"""Faults that cut links between nodes, by a system's proxies, and power losses."""
+"""Faults of a real cluster: isolated brokers, power losses, and changes by an administrator.
+
+Proxies between the nodes isolate a broker. A power loss removes all data that the broker has not
+flushed.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""Tests of `checkers.trials.known`: it finds programs that break a claim or reach its goal.
+"""The known programs of a suite break a claim, or reach a goal of a claim.
 
-A program is the list of calls of a run. The programs written by hand are also run here.
+A program is the list of calls of one run. A goal is an event that a claim says can happen, such as
+a lost record. Most programs were found by the simulation. The programs written by hand are run here
+in the simulation.
 """
 
 from __future__ import annotations

@@ -42,9 +42,9 @@ def states(
 
 
 def watched(seen: tuple[Moment, ...], log: Moment | None = None) -> Watched:
-    """Returns what a trial observed: the states of the replicas, and the log at the end.
+    """Returns what the claims on elections check: the states of the replicas, and the final log.
 
-    The log at the end is the longest log of any replica in the state `log`, by default the last
+    The final log is the longest log of any replica in the last state. A test may choose another
     state.
     """
     replicas = (log or seen[-1]).replicas.values()
@@ -66,8 +66,8 @@ def is_a(event: Event, step: Step) -> bool:
 def changed(step: Step, change: Callable[[Event], Event | None], at: int = 0) -> Sequence[Event]:
     """Returns the recorded trace with one event changed or left out.
 
-    This event is number `at` of the events of kind `step`, from 0 on. `change` returns the changed
-    event, or None to leave it out.
+    The event is chosen by its kind and by its number among the events of this kind, from 0 on. The
+    given function returns the changed event, or None to leave the event out.
     """
     places = [place for place, event in enumerate(recorded()) if is_a(event, step)]
     one = change(recorded()[places[at]])

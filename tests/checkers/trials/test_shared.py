@@ -1,4 +1,8 @@
-"""Claims with the same setting share trials: no trial and no repetition runs twice."""
+"""Claims with the same setting share their trials, so each trial runs only once.
+
+A setting fixes the configuration of brokers and clients: `unclean`, for example, permits unclean
+elections. Claims also share the repetitions of a trial.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,11 @@ BREAKS: Program = (Call("take_turns", (("count", 1),)),)
 
 @dataclass
 class Counted:
-    """Trials in which the calls `BREAKS` break two claims; `ran` lists everything that ran."""
+    """Trials that record what they run; the program `BREAKS` breaks two claims.
+
+    `ran` has one item for each run, in order: the program (the list of calls), or the seed from
+    which the calls are drawn.
+    """
 
     ran: list[Program | str] = field(default_factory=list[Program | str])
     powers = frozenset(Power) - {Power.UNVERIFIED, Power.ONE_REPLICA, Power.EXPIRE}

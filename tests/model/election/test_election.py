@@ -66,10 +66,10 @@ def test_a_fetch_with_an_ignored_broker_epoch_elects_an_empty_disk(play: Begin) 
 
 
 def test_an_offset_and_a_broker_epoch_of_two_lives_elect_an_empty_disk(play: Begin) -> None:
-    """With the bug KAFKA-15221 the leader combines b1's old offset with b1's new broker epoch.
+    """With the bug KAFKA-15221, a broker that lost its disk joins the ISR and is elected.
 
-    b1 has restarted with an empty disk in between. Together, the old offset and the new epoch let
-    b1 join the ISR, and b1 is elected.
+    b1 fetches, and then restarts with an empty disk and a new broker epoch. The leader combines the
+    offset of the old fetch with the new broker epoch, so b1 seems to have all records.
     """
     run = play(ReadsReplicaTwice(**TWO_RECORDS)).do(
         *("write 0", "write 0", "fetch 1 0", "fetch 1 0", "advance_high_watermark 0"),

@@ -146,7 +146,8 @@ def test_an_unparenthesized_and_beside_offsets_is_refused() -> None:
 def test_an_unparenthesized_and_beside_formulas_is_refused() -> None:
     """`a == b & c` without parentheses is refused, because Python reads it as `a == (b & c)`.
 
-    If all three are formulas, no type is wrong. So the check parses the source text.
+    If `a`, `b` and `c` are formulas, both readings have correct types. So the types cannot show the
+    mistake, and the check reads the source text.
     """
 
     class Trap(Base):

@@ -38,7 +38,7 @@ class Shared(Spec):
 
     @action
     def step(s, a: Broker, b: Broker) -> None:
-        """Both values change."""
+        """Sets the log ends of two brokers to the same offset."""
         furthest = s.end[a] + 1
         when(s.end[a] < s.end[b], furthest <= 3)
         s.end[a] = furthest
@@ -79,7 +79,7 @@ def test_an_action_is_printed_with_the_names_in_the_spec() -> None:
     line = step.guards[0].line
     assert step.describe() == (
         "step(a: Broker, b: Broker)\n"
-        "  Both values change.\n"
+        "  Sets the log ends of two brokers to the same offset.\n"
         f"  when end[a] < end[b]  (line {line})\n"
         f"  when end[a] + 1 <= 3  (line {line})\n"
         "  end[a] = end[a] + 1\n"

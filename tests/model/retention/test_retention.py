@@ -99,10 +99,10 @@ PARTED_BELOW = (
 
 
 def test_a_diverged_follower_drops_old_records_before_it_joins_the_isr(play: Begin) -> None:
-    """A follower with an old record that the leader lacks drops it before it joins the ISR.
+    """A diverged follower drops its old record before it joins the ISR.
 
-    b0 has the old record at offset 0. The leader b1 has deleted its own record at offset 0, so b1
-    no longer knows the epoch of this record.
+    The follower b0 and the leader b1 have different records at offset 0. b1 has committed its
+    record and then deleted it, so b1 has no leader epoch to compare with that of b0's record.
     """
     log = play(Retention()).do(*PARTED_BELOW)
     assert log["log.end_offset 0"] == 1  # the old record is still there

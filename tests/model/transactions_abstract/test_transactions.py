@@ -162,9 +162,9 @@ def test_version_2_holds_in_every_state_of_a_small_scope(
     ],
 )
 def test_earlier_versions_fail_in_the_recorded_steps(spec: Spec, steps: dict[str, int]) -> None:
-    """Each earlier version violates claims, so it has no proof.
+    """In an earlier protocol version, claims break after the expected number of steps.
 
-    Its shortest counterexamples have as many steps as recorded here.
+    The number of each violated claim is the length of its shortest counterexample.
     """
     found = explore(spec)
     assert {name: found.discoveries[name].steps for name in found.violated} == steps

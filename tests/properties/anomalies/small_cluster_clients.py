@@ -77,9 +77,10 @@ class Clients:
         return f"v{self.values}"
 
     def opened(self, process: int, f: str, *did: list[MicroOperation], **of: Any) -> Operation:
-        """Begins an operation of a process and returns it.
+        """Begins an operation of a process and returns the operation.
 
-        The client appends its micro-operations to the lists in `did` until the operation ends.
+        The caller may pass lists of micro-operations, such as sends and polls. The client extends
+        these lists while the operation runs. At the end, the operation has all items of the lists.
         """
         made = Operation(
             process=process, f=f, outcome="info", invoked_ns=self.now, completed_ns=None
@@ -95,9 +96,11 @@ class Clients:
         *did: MicroOperation,
         **of: Any,
     ) -> None:
-        """Ends an operation with an outcome; some operations of unknown outcome never complete.
+        """Ends an operation with an outcome, or leaves the operation incomplete for ever.
 
-        The operation has the micro-operations that `opened` received, followed by those in `did`.
+        Three of ten operations with the outcome `info` (unknown) stay incomplete. The operation
+        keeps the micro-operations that its client added while it ran, followed by those that are
+        passed at the end.
         """
         _, known = self.running.pop(operation.process)
         everything = (*(micro for some in known for micro in some), *did)
@@ -313,9 +316,9 @@ class Clients:
 
 
 def cluster_history(seed: int, *, steps: int = 600, bug: str | None = None) -> History:
-    """Returns the history of a cluster's clients.
+    """Returns the history of all clients of one cluster; equal seeds give equal histories.
 
-    The clients take some random steps, and finally read all logs.
+    The clients take some random steps. At the end, a client reads all logs.
     """
     rng = random.Random(seed)
     cluster = Cluster(rng, bug)

@@ -1,4 +1,8 @@
-"""The table of anomalies has each name in jepsen.tests.kafka, and the options that Jepsen needs."""
+"""With `--jepsen`, anomalies have the names and the conditions of jepsen.tests.kafka.
+
+Some anomalies are checked only with an option such as `--ww-deps`. Without the option, the error
+names it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Small histories with defects of transactional brokers and clients, and all their anomalies."""
+"""Histories of faulty transactional brokers and clients show exactly the expected anomalies.
+
+Each history has a few operations and one defect, such as `a zombie is not fenced`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The claims about group members, on runs of a few lines."""
+"""The claims about members of a consumer group, each checked on a few events.
+
+An event: a member begins to own a partition, or commits a position in the partition.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The claim that an absent reader loses no record, on runs of a few lines."""
+"""A reader that is away for less than the promised time loses no record to retention.
+
+Each test checks this claim on a history of one or two operations.
+"""
 
 from __future__ import annotations
 

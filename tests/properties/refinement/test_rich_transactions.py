@@ -35,9 +35,10 @@ def coverage(spec: Transactions) -> Counter[str]:
 
 
 def test_two_transactions_with_late_copies_refine_the_abstract_spec() -> None:
-    """The abstract spec explains every step of two transactions with late copies of messages.
+    """With two transactions, actions of the abstract spec explain every step of the rich spec.
 
-    A fence counts as a decision to abort (`end_abort`).
+    Copies of records, end requests and markers may arrive late. A fence of the producer is
+    explained by `end_abort`, because the fence aborts the open transaction.
     """
     assert coverage(Transactions(**LATE)) == {
         "none": 526,

@@ -1,4 +1,8 @@
-"""The tests' applications store in SQLite; tests with the fixture `postgres` use PostgreSQL."""
+"""Fixtures that choose the database of the applications under test.
+
+The default is SQLite. Tests with the fixture `postgres` use PostgreSQL, and are skipped if no
+server is configured.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""The suite `delivery`: pipelines crash between two writes, and their claims break or hold.
+"""The suite `delivery`: an application crashes between two writes, and claims break or hold.
 
-The search finds the violations with each of ten seeds. The claims are decided on PostgreSQL too.
+The two writes are, for example, a row in a database and the committed position in the input topic.
+With each of ten seeds, random runs find the expected violation. Some claims are also checked on
+PostgreSQL.
 """
 
 from __future__ import annotations

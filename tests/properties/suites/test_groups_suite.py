@@ -12,10 +12,10 @@ from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
 
 
 def ended(setting: str, *rules: tuple[str, int], bugs: Bugs = NO_BUGS) -> GroupsMachine:
-    """Runs some rules of the suite's Hypothesis state machine; returns the machine, without a
-    verdict.
+    """Calls rules of the suite's Hypothesis state machine, ends the run, and returns the machine.
 
-    Each rule comes with its argument; a negative number stands for no argument.
+    A rule is a method that Hypothesis may call. It comes with its argument, as in `("crash", 0)`; a
+    negative argument stands for none. The run is not judged, so a broken claim raises no exception.
     """
     machine = GroupsMachine(setting, bugs=bugs, judge=())
     arguments = {"pass_time": "pause_ms", "crash": "broker"}

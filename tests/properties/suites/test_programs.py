@@ -1,4 +1,8 @@
-"""Programs of a suite: their calls are printed, parsed, run and simplified."""
+"""Programs are printed, parsed and run, and their calls are simplified.
+
+A program is the list of calls of one run, such as `state.send(count=2)`. A simplified call has a
+smaller value for one argument.
+"""
 
 from __future__ import annotations
 

@@ -247,9 +247,10 @@ def test_allowing_unclean_election_starts_one() -> None:
 
 
 def test_a_setting_belongs_to_the_topic_until_it_is_deleted() -> None:
-    """A setting belongs to its topic until a request deletes it, even if it has its default value.
+    """A topic keeps a configured setting until a request deletes the setting.
 
-    A partition that is added later has the settings of the topic.
+    A setting that a request has set to its default value also counts as configured. New partitions
+    of the topic have the same configured settings.
     """
     retention = frozenset({"retention_ms"})
     states, default = orders(configured=retention), LogConfig().retention_ms

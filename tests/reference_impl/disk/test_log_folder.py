@@ -1,4 +1,4 @@
-"""A log that is written change by change is read again as the same log."""
+"""A log that is written to its folder change by change is read back as the same log."""
 
 from __future__ import annotations
 
@@ -202,9 +202,10 @@ CHANGES: dict[str, Callable[[Written], None]] = {
 def test_a_process_that_dies_in_a_change_loses_nothing_that_the_change_keeps(
     written: Written, change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a process dies during a change, the log loses nothing that the change keeps.
+    """If a process dies while it changes a log, no batch is lost that the change does not remove.
 
-    The test stops the change before each of its file operations in turn.
+    A truncation at offset 4, for example, must keep all batches before offset 4. The test stops the
+    change before each of its file operations in turn.
     """
     for key in (1, 1, 1, 2, 1, 3, 1, 3, 1):
         written.append(key)

@@ -1,4 +1,4 @@
-"""Random runs of KIP-848 groups without a broker, and short ones in which bugs break a claim."""
+"""Random runs of KIP-848 groups without a broker, and short runs in which a bug breaks a claim."""
 
 from __future__ import annotations
 
@@ -166,10 +166,11 @@ class Groups(RuleBasedStateMachine):
 
     @rule(id_=who, topics=st.sampled_from([(), ("t",), TOPICS]))
     def subscribe(self, id_: str, topics: tuple[str, ...]) -> None:
-        """Changes a subscription; late heartbeats with the earlier subscription are dropped.
+        """Changes the topics of a member, and drops its late heartbeats with the earlier topics.
 
-        A late heartbeat could assign a partition again in a new epoch. The owner could not commit
-        before it has the response to this heartbeat.
+        A late heartbeat could make the coordinator assign a partition to the member in a new epoch.
+        Before the member knows this epoch, it could not commit offsets of the partition, and
+        `owners_may_commit` would fail.
         """
         self.clients[id_].topics = topics
         self.late = [request for request in self.late if request.member_id != id_]

@@ -1,4 +1,7 @@
-"""Each version of a chain equals a tuple with the same changes, whatever other versions do."""
+"""A chain behaves like an immutable tuple: each change returns a new version of the chain.
+
+The versions share their items in memory, but a change never alters another version.
+"""
 
 from __future__ import annotations
 

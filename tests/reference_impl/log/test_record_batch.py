@@ -227,7 +227,11 @@ def test_lz4_blocks_do_not_refer_to_each_other_because_kafka_reads_no_others() -
 
 @given(count=st.integers(1, 4), cut=st.integers(0, 80))
 def test_the_last_header_is_that_of_the_last_whole_batch(count: int, cut: int) -> None:
-    """A fetch may cut the last batch off."""
+    """`last_header` returns the header of the last complete batch of a fetch response.
+
+    The end of a response may cut a batch off; the cut batch is ignored. If no batch is complete,
+    the data is corrupt.
+    """
     data = b"".join(encode([Record(value=b"v" * n)] * (n + 1)) for n in range(count))
     data = data[: len(data) - cut]
     whole = [*whole_batches(data)]

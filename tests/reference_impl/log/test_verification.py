@@ -179,9 +179,10 @@ def adding(value: str) -> Produce:
 def test_a_partition_is_added_again_while_the_markers_of_the_former_transaction_are_written() -> (
     None
 ):
-    """The leader adds its partition to a transaction again while earlier markers are being written.
+    """The partition leader repeats AddPartitionsToTxn while it gets CONCURRENT_TRANSACTIONS.
 
-    It does so after 20 ms, for 100 ms; then the producer must retry. Kafka:
+    It gets this error while markers of the former transaction are being written. It waits 20 ms
+    before each repetition. After 100 ms the producer gets the error. Kafka:
     ReplicaManager.handleProduceAppend.
     """
     concurrent = ErrorCode.CONCURRENT_TRANSACTIONS

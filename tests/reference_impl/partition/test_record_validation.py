@@ -38,7 +38,7 @@ ATTRIBUTES, LAST_OFFSET_DELTA, MAX_TIMESTAMP, COUNT, MAGIC = 22, 23, 35, 57, 16
 
 
 def mutated(at: int, value: bytes, *, batch: bytes = BATCH) -> bytes:
-    """Returns the batch with `value` written at the position `at`, and with a correct checksum."""
+    """Returns the batch with some bytes overwritten, and with a correct checksum."""
     data = bytearray(batch)
     data[at : at + len(value)] = value
     data[17:21] = google_crc32c.value(bytes(data[21:])).to_bytes(4, "big")
@@ -232,7 +232,7 @@ def test_a_compressed_batch_is_renumbered(compression: Compression) -> None:
 
 
 def test_the_header_gets_the_largest_timestamp_of_the_records() -> None:
-    """The header's largest timestamp is that of the records, whatever the client declares.
+    """The broker takes a batch's largest timestamp from the records and ignores the client's value.
 
     Otherwise a false timestamp could keep the batch from retention. Kafka:
     LogValidator.assignOffsetsNonCompressed, DefaultRecordBatch.setMaxTimestamp.
@@ -244,7 +244,10 @@ def test_the_header_gets_the_largest_timestamp_of_the_records() -> None:
 
 @pytest.mark.parametrize("compression", ["none", "gzip", "snappy", "lz4", "zstd"])
 def test_records_decompress_to_a_limited_number_of_bytes(compression: Compression) -> None:
-    """Decompression stops at the limit, whatever the data would become."""
+    """Decompression stops with an error if the result has more bytes than the limit.
+
+    So a small batch cannot fill the broker's memory.
+    """
     batch = Batch.of(encode([Record(value=bytes(200_000))], compression=compression))
     assert scan(batch.data, batch.header, 201_000)
     with pytest.raises(TooManyBytes):
@@ -252,7 +255,7 @@ def test_records_decompress_to_a_limited_number_of_bytes(compression: Compressio
 
 
 def test_a_small_batch_of_a_huge_record_is_too_large() -> None:
-    """Four kilobytes of zstd that become more than 100 MiB are rejected.
+    """A zstd batch of a few kilobytes that decompresses to more than 100 MiB is rejected.
 
     Kafka reads such records in a stream, and appends them.
     """
@@ -310,7 +313,10 @@ def test_a_damaged_batch_is_rejected_or_can_be_decoded(data: st.DataObject) -> N
 
 
 def test_a_scan_that_trusts_the_records_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The two tests above find a scan that does not look at the records."""
+    """Other tests of this file fail if the broker accepts a batch without reading its records.
+
+    The test replaces the function `scan`, which reads the records, by one that accepts all records.
+    """
     trusting = RecordFacts((NOW_MS,), (), is_in_sequence=True)
     monkeypatch.setattr(record_validation, "scan", lambda *_: trusting)
     with pytest.raises(CorruptBatch):

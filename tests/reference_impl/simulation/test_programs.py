@@ -1,4 +1,7 @@
-"""Simulated applications, written as programs, and the histories that they record."""
+"""Simulated client applications, and the histories that they record.
+
+An application runs a program: a Python generator that yields requests and pauses.
+"""
 
 from __future__ import annotations
 

@@ -146,11 +146,11 @@ def test_the_last_epoch_may_continue_after_its_transaction_moved_to_a_new_id(
 def test_a_fenced_instance_may_return_before_the_new_one_as_in_kafka(
     cluster: InstantCluster, version: TransactionVersion
 ) -> None:
-    """An instance that is being fenced may continue before the new instance has its epoch.
+    """As in Kafka, an old producer instance may continue while a new instance fences it.
 
-    The fence stores the epoch of the old instance as the last one. So the coordinator takes the old
-    instance's InitProducerId, or in V2 its EndTxn, for a retry. The model's variant
-    `fence-looks-like-an-end` shows the same.
+    The fence raises the producer epoch, and stores the old instance's epoch as the last epoch. If
+    the old instance now sends InitProducerId (in V2: EndTxn), the coordinator takes the request for
+    a retry and returns the raised epoch. The spec's bug `fence-looks-like-an-end` shows the same.
 
     Kafka: TransactionMetadata.prepareAbortOrCommit.
     """
@@ -201,9 +201,10 @@ def committing(start_cluster: StartCluster) -> Callable[[TransactionVersion], Cl
 def test_while_markers_are_written_the_next_requests_must_wait(
     committing: Callable[[TransactionVersion], Client], version: TransactionVersion
 ) -> None:
-    """Requests get CONCURRENT_TRANSACTIONS while the markers of a transaction are being written.
+    """Until the markers of a commit are written, the client's next requests are refused.
 
-    An abort at this moment must not fence the client, which may already have the next epoch.
+    They get CONCURRENT_TRANSACTIONS. An abort must not get PRODUCER_FENCED instead: in V2 a commit
+    raises the producer epoch, so the abort may already have the next epoch.
 
     Kafka: TransactionMetadata.pendingTransitionInProgress.
     """

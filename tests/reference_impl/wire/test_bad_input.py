@@ -84,7 +84,11 @@ def test_random_bytes_harm_nobody(cluster: Served, connect: Connect, frame: byte
 
 
 def test_a_bug_in_a_handler_is_found(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The two tests above find a handler that raises an exception for a damaged request."""
+    """The tests with damaged requests fail if a handler raises an exception.
+
+    A handler is the function that answers the requests of one API. The test replaces the handler of
+    ListOffsets by one that always raises an exception.
+    """
 
     async def raises(broker: ServedBroker, call: Call) -> bytes:
         raise OverflowError(call.api.name)
@@ -197,7 +201,10 @@ def test_a_client_that_sends_slowly_keeps_nobody_waiting(connect: Connect) -> No
 
 
 def test_the_least_recently_used_of_too_many_connections_is_closed(connect: Connect) -> None:
-    """Kafka: Processor.closeExcessConnections."""
+    """If too many connections are open, the least recently used connection is closed.
+
+    Kafka: Processor.closeExcessConnections.
+    """
     with serving(ServeOptions(brokers=1, in_flight=InFlightLimits(connections=2))) as cluster:
         first, second = (connect(cluster.bootstrap_servers) for _ in range(2))
         assert is_answered(second)
@@ -209,7 +216,10 @@ def test_the_least_recently_used_of_too_many_connections_is_closed(connect: Conn
 
 
 def test_idle_connections_harm_nobody() -> None:
-    """The benchmark `hostile_frames` has 2,000 of them."""
+    """A request gets its response while 199 other connections are idle.
+
+    The benchmark `hostile_frames` has 2,000 idle connections.
+    """
     with serving(ServeOptions(brokers=1)) as cluster:
         host, port = cluster.bootstrap_servers.split(":")
         idle = [socket.create_connection((host, int(port))) for _ in range(200)]
@@ -228,10 +238,10 @@ def test_idle_connections_harm_nobody() -> None:
 def test_metadata_names_no_topic_by_its_id_before_version_12(
     version: int, cluster: Served, connect: Connect
 ) -> None:
-    """A null name or a topic id is an invalid request before version 12.
+    """Before Metadata version 12, a topic with a null name or a topic id gets INVALID_REQUEST.
 
-    The response has no null. Kafka: KafkaApis.handleTopicMetadataRequest,
-    MetadataRequest.getErrorResponse.
+    The response has an empty name in place of the null name. Kafka:
+    KafkaApis.handleTopicMetadataRequest, MetadataRequest.getErrorResponse.
     """
     topics = [{"name": None, "topic_id": None}, {"name": "t", "topic_id": UUID(int=1)}]
     answer = connect(cluster.bootstrap_servers).call(Api.METADATA, version, topics=topics)

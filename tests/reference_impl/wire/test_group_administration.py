@@ -31,7 +31,10 @@ def topics(cluster: Served) -> None:
 
 
 def joined(group: Connection, name: str, *, kind: str = "consumer", metadata: bytes = b"m") -> str:
-    """Joins the group as its only member, with the assignment `all`; returns the member id."""
+    """Lets a client join a group as its only member; returns the member id.
+
+    The member's assignment is the bytes `all`, in place of a list of partitions.
+    """
     values = {
         "group_id": name,
         "session_timeout": 6000,
@@ -144,7 +147,11 @@ def offsets_deleted(group: Connection, name: str, *topics: str, partition: int =
 
 
 def test_offsets_of_a_subscribed_topic_are_not_deleted(coordinator: Coordinator) -> None:
-    """Kafka: OffsetMetadataManager.deleteOffsets, ClassicGroup.isSubscribedToTopic."""
+    """OffsetDelete keeps the offsets of each topic to which the group is subscribed.
+
+    The offsets of other topics are deleted. Kafka: OffsetMetadataManager.deleteOffsets,
+    ClassicGroup.isSubscribedToTopic.
+    """
     name = "partly"
     group = coordinator(name, GROUP)
     committed(group, name, "read")

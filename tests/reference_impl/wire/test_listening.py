@@ -1,4 +1,7 @@
-"""A listener that closes in any turn of the event loop in which it also accepts a connection."""
+"""A client that connects while a listener closes does not wait forever.
+
+The client connects shortly before the close: 0 to 5 turns of the event loop earlier.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ Close = Callable[[asyncio.Server], Awaitable[None]]
 
 
 class Lost(asyncio.Protocol):
-    """Closes each connection when it begins, as a broker does that goes down."""
+    """A server protocol that closes each new connection at once, like a broker that goes down."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -27,7 +30,11 @@ async def close_at_once(server: asyncio.Server) -> None:
 
 
 def leaves_open(close: Close, *, turns: int) -> bool:
-    """Returns whether a client that connects `turns` turns before the close waits forever."""
+    """Returns True if the close of a listener leaves the connection of a client open.
+
+    The client connects a few turns of the event loop before the close. On a connection that stays
+    open, the client would wait forever.
+    """
 
     async def accept_and_close(client: socket.socket) -> None:
         server = await asyncio.get_running_loop().create_server(Lost, "127.0.0.1", 0)

@@ -172,9 +172,10 @@ def test_a_cluster_at_rest_survives_the_death_of_a_broker_and_rests_again() -> N
 
 
 def test_each_timer_at_rest_would_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A timer that the host holds back would change nothing.
+    """A timer that the host holds back would change nothing if it fired.
 
-    The oracle takes the step of the timer on a copy of the node, ten minutes later.
+    The test fires each such timer on a copy of its node, with a clock ten minutes ahead. The log
+    and the state of the replica must stay the same.
     """
     held: Counter[TimerKind] = Counter()
     reason_to_rest = rest.reason_to_rest
@@ -209,7 +210,11 @@ def test_each_timer_at_rest_would_change_nothing(monkeypatch: pytest.MonkeyPatch
 
 
 def is_empty(effect: Effect, reason: rest.Reason) -> bool:
-    """Returns True if the effect brings nobody anything new."""
+    """Returns True if an output of a node has nothing new for its receiver.
+
+    Such an output is a timer, a Fetch response without records and with unchanged offsets, or a
+    Fetch request that already waits at the leader.
+    """
     match effect, reason:
         case SetTimer(), _:
             return True

@@ -1,7 +1,7 @@
-"""Details of brokers' responses, as in Apache Kafka 4.3, version by version.
+"""Details of brokers' responses are as in Apache Kafka 4.3, in each version of an API.
 
-They are hints, limits, and the rejection of requests that old versions may not send. `urteil
-conform` found a difference to Kafka in each.
+Examples: a response names the current leader, a size limit cuts the last batch, an old version
+rejects zstd. `urteil conform` once found a difference to Kafka in each detail.
 """
 
 from __future__ import annotations
@@ -202,10 +202,11 @@ def test_a_follower_answers_a_debugging_consumer(leader: Connection, follower: C
 def test_an_abort_at_once_after_a_commit_is_not_fenced(
     leader: Connection, coordinator: Callable[[str, int], Connection]
 ) -> None:
-    """An abort with the next epoch is retried until the markers of the commit are written.
+    """An abort that the client sends right after a commit is never fenced.
 
-    franz-go sends this abort. Kafka: TransactionCoordinator.endTransaction checks first whether a
-    transition is in progress.
+    The abort has the producer epoch after the commit. It gets CONCURRENT_TRANSACTIONS until the
+    markers of the commit are written, and the client sends it again. franz-go sends such aborts.
+    Kafka: TransactionCoordinator.endTransaction checks first whether a transition is in progress.
     """
     transactions = coordinator("hasty", 1)
     producer = begun(transactions, "hasty")

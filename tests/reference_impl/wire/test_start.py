@@ -62,9 +62,10 @@ def test_an_imported_package_stays_visible() -> None:
 
 
 def test_nothing_imports_kio_except_the_module_of_schemas() -> None:
-    """Only the module of schemas imports kio.
+    """Only the module `kio_schemas` imports kio.
 
-    Elsewhere the import might come first, and then Hypothesis would be imported too.
+    kio imports Hypothesis if it can, and this delays the start. `kio_schemas` hides Hypothesis from
+    kio; a module that imports kio earlier would load Hypothesis.
     """
     wire = Path(__file__).parents[3] / "reference_impl"
     found = {

@@ -95,9 +95,10 @@ def test_a_topic_is_deleted_by_its_id_and_has_another_one_when_it_is_created_aga
 
 
 def used(cluster: Served, admin: AdminClient, topic: str) -> None:
-    """Creates a topic, and deletes it after use.
+    """Creates a topic, uses the topic once, and deletes it.
 
-    The topic is empty at first, then gets one record and one committed offset.
+    At first the topic must have no record and no committed offset. Then a client writes one record
+    and commits one offset.
     """
     servers = cluster.bootstrap_servers
     admin.create_topics([NewTopic(topic, 1, 3)])[topic].result(10)
@@ -213,7 +214,10 @@ def test_an_invalid_assignment_is_rejected(
     values: dict[str, int],
     error: ErrorCode,
 ) -> None:
-    """Kafka: ReplicationControlManager.validateManualPartitionAssignment."""
+    """A topic with an invalid replica assignment is rejected and not created.
+
+    Kafka: ReplicationControlManager.validateManualPartitionAssignment.
+    """
     parts = [{"partition_index": index, "broker_ids": ids} for index, ids in assignments]
     topic = {"name": "misplaced", "num_partitions": -1, "replication_factor": -1, **values}
     (refused,) = created(broker, {**topic, "assignments": parts})

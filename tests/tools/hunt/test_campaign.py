@@ -1,6 +1,7 @@
-"""Each run of a hunt is judged and recorded, however it ends.
+"""Each run of the hunt gets a verdict and a row in the record, however the run ends.
 
-The tests copy a recorded history instead of running a cluster.
+The hunt runs Kafka clusters under random faults and looks for broken guarantees. These tests copy a
+recorded history instead of running a cluster.
 """
 
 from __future__ import annotations

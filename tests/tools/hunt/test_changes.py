@@ -1,4 +1,8 @@
-"""Changes are requested from the reference broker, and each answer is kept."""
+"""The hunt requests changes of a running cluster, and keeps the answer to each request.
+
+A change is, for example, a reassignment, an election or a new topic setting. The tests use the
+reference broker.
+"""
 
 from __future__ import annotations
 

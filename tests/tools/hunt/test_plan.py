@@ -1,4 +1,7 @@
-"""The settings of a drawn plan of a hunt permit no lost record; equal seeds give equal plans."""
+"""The settings of a drawn plan permit no lost record, and equal seeds give equal plans.
+
+A plan describes one run of the hunt: the Kafka version, the settings, the workload and the faults.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Faults of requests, with unmodified librdkafka clients; without the fault each test differs."""
+"""Faults of requests act on unmodified librdkafka clients.
+
+Most tests run with and without the fault, such as a dropped request, and expect different results.
+"""
 
 from __future__ import annotations
 
