@@ -1,8 +1,12 @@
 """Carries out the faults of a served cluster: crashes, pauses, splits, elections, moves, the clock.
 
-The control port awaits a fault without a condition: the call returns when the fault has happened,
-or raises BadFault. A fault that a request triggers happens in parallel to the request; a broker
-that is already down is not killed again.
+A fault is ordered in one of two ways:
+
+    at once               the control port waits until the fault has happened; a fault that cannot
+                          happen raises BadFault
+    triggered by a request    the fault happens in parallel to this request
+
+If a broker is already down, a second crash that a request triggers does nothing.
 """
 
 from __future__ import annotations
@@ -55,7 +59,10 @@ async def carry_out(cluster: Faulty, fault: OfCluster) -> None:
 
 
 def has_happened(cluster: Faulty, fault: OfCluster) -> bool:
-    """Returns True if the fault changes nothing: the broker is already down, or already up."""
+    """Returns True if the fault changes nothing: the broker is already down, or already up.
+
+    All other kinds of faults always return False.
+    """
     match fault:
         case Crash(broker=broker) | LosePower(broker=broker):
             return not cluster.host.is_up(broker)
@@ -66,9 +73,9 @@ def has_happened(cluster: Faulty, fault: OfCluster) -> bool:
 
 
 def check_brokers(rule: Rule, brokers: tuple[BrokerId, ...], at: str = "") -> None:
-    """Raises BadFault if the rule names a broker that does not exist.
+    """Raises BadFault if the rule names a broker that the cluster does not have.
 
-    The rules that take effect after this one are checked too.
+    A rule may have a next rule, `then`, which comes into force later. It is checked too.
     """
     fault = rule.fault
     named: list[tuple[str, Node]] = [("broker", getattr(fault, "broker", None) or brokers[0])]

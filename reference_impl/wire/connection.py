@@ -7,9 +7,11 @@ Most requests never wait. So a handler runs at once, and gets a task of its own 
 for the first time. If a second frame has already arrived, it is answered in the next turn of the
 event loop, so that other clients are not kept waiting.
 
-Like Kafka, a connection does not read while a request waits or the client does not take its
-responses, except what fits into its buffer. It reports the bytes of a large request while they
-arrive and until they are answered, and those of a large response until the client has taken them.
+As in Kafka, a connection stops reading in two cases: a request waits for its response, or the
+client does not read its responses. Up to 128 KiB are still read ahead.
+
+The connection also counts the bytes that it holds: of requests that arrive or are not answered, and
+of responses that the client has not read. It reports large counts to its owner.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ R = TypeVar("R")
 
 
 class LastResponse(Exception):
-    """The exception of a handler after whose response the connection is closed."""
+    """Raised by a handler: the connection sends this response, and then it is closed."""
 
     def __init__(self, frame: bytes) -> None:
         super().__init__("the connection is closed after its last response")
@@ -41,11 +43,15 @@ _TLS: Final = b"\x16\x03"  # a record of type handshake
 
 
 class Connection(asyncio.Protocol):
-    """One connection to one broker; `end` is called once, with the exception that ended it.
+    """One connection of a client to a broker; it calls functions that its owner supplies.
 
-    `answer` returns the frame of the response, or None if there is none. `use` is called for each
-    frame. `hold` is called when the connection holds many bytes, with their number, and with 0 when
-    it holds few again. `answer` and `max_frame_bytes` may be replaced between frames.
+        answer    with a request frame; returns the response frame, or None if there is no response
+        begin     once, when the connection is open
+        use       before each request, so that the owner knows the least recently used connection
+        hold      with a number of bytes while the connection holds many, then once with 0
+        end       once, with the exception that ended the connection, or None
+
+    The owner may replace `answer` and `max_frame_bytes` between two frames.
     """
 
     def __init__(
@@ -96,7 +102,7 @@ class Connection(asyncio.Protocol):
         self.finish(asyncio.CancelledError())
 
     def continue_over(self, transport: asyncio.Transport, early: bytes, *, is_eof: bool) -> None:
-        """Continues over another transport, from which these bytes have arrived already."""
+        """Continues on another transport, which has already received the first bytes."""
         self.transport = transport
         self._is_eof = is_eof
         if early or is_eof:
@@ -252,7 +258,11 @@ class Connection(asyncio.Protocol):
 
 @coroutine
 def _continued(running: Coroutine[Any, Any, R], waits_for: Any) -> Generator[Any, Any, R]:
-    """Returns the result of a coroutine that already runs and waits for a future."""
+    """Runs the rest of a coroutine and returns its result.
+
+    The coroutine has already run up to its first `await`, outside of any task. It now waits for the
+    future that this `await` yielded. A cancellation is passed on to the coroutine.
+    """
     while True:
         error: BaseException | None = None
         sent: Any = None

@@ -147,7 +147,9 @@ async def metadata(broker: ServedBroker, call: Call) -> bytes:
 
 
 def _invalid_metadata(call: Call) -> bytes:
-    """Returns INVALID_REQUEST for each topic, whose name may be null or which is named by its id.
+    """Returns the response to an invalid Metadata request: INVALID_REQUEST for each of its topics.
+
+    A request below version 12 is invalid if one of its topics has no name, or has an id.
 
     Kafka: KafkaApis.handleTopicMetadataRequest, MetadataRequest.getErrorResponse.
     """

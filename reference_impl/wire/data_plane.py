@@ -1,14 +1,14 @@
 """Wire handlers of Fetch, ListOffsets and OffsetForLeaderEpoch.
 
-A fetch gets its response when `min_bytes` are available, when an error occurs, or after
-`max_wait_ms`. The handler calls the broker at once for each topic partition, and again whenever one
-of these topic partitions becomes readable.
+A fetch reads each of its topic partitions at once. It gets its response in one of three cases:
+`min_bytes` are available, an error occurs, or `max_wait_ms` have passed. Until then it waits, and
+reads all its topic partitions again as soon as one of them has more to read.
 
 Source: ReplicaManager; KIP-74 (fetch limits), KIP-227, KIP-320, KIP-392, KIP-516 (topic ids),
 KIP-951.
 Simplified: no fetch sessions (each fetch is a full one, as in Kafka when its session cache is
-full). Each fetch is handled as the fetch of a consumer, whatever
-replica id it has, because brokers communicate in-process.
+full). Each fetch is handled as the fetch of a consumer, whatever replica id it has, because brokers
+communicate in-process.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ def _now_ms() -> int:
 async def list_offsets(broker: ServedBroker, call: Call) -> bytes:
     """Handles ListOffsets; returns the response frame.
 
-    A topic partition that occurs twice has one response, INVALID_REQUEST.
+    A topic partition that the request names twice gets one response, INVALID_REQUEST.
     """
     places = Counter(
         (topic.name, wanted.partition_index)

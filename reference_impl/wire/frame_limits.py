@@ -55,7 +55,7 @@ _SIZES: Final = {
 
 
 class FrameRefused(ValueError):
-    """The error for a frame that is too short for what it declares, or exceeds a limit."""
+    """The error for a frame that is shorter than its lengths say, or that exceeds a limit."""
 
 
 class TooManyElements(FrameRefused):
@@ -80,7 +80,7 @@ INLINE: Final = FrameLimits(elements=600)
 
 @dataclass(slots=True)
 class _Scan:
-    """A frame during the scan, with its limit of elements and how many it has declared so far."""
+    """A frame during the scan, with its limit of elements and the number of elements so far."""
 
     data: bytes
     size: int
@@ -104,10 +104,10 @@ Skip = Callable[[_Scan, int], int]  # returns the position after the value that 
 
 
 def check(kind: Any, frame: bytes, at: int, limits: FrameLimits = LIMITS) -> int:
-    """Returns the position after the entity of the schema class `kind` that starts at `at`.
+    """Checks the entity that starts at `at`, and returns the position after it.
 
-    Raises FrameRefused if a declared length or count exceeds what is left of the frame, or if the
-    entity has more elements than the limits permit.
+    The schema class `kind` says which fields the entity has. Raises FrameRefused in two cases: a
+    length or count is larger than the rest of the frame, or the entity has too many elements.
     """
     scan = _Scan(frame, len(frame), limits.elements)
     try:
@@ -161,7 +161,10 @@ def _fixed_size(kind: Any, field: Field[Any]) -> int | None:
 
 
 def _shape(kind: Any) -> tuple[Any, bool, bool]:
-    """Returns the type of a value or of an array's elements, if it is an array, and if nullable."""
+    """Returns three facts of a field: its type, whether it is an array, whether it may be null.
+
+    For an array, the type is the type of its elements.
+    """
     is_nullable = NoneType in get_args(kind)
     if is_nullable:
         (kind,) = [one for one in get_args(kind) if one is not NoneType]

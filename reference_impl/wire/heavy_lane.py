@@ -1,12 +1,14 @@
 """Requests with many elements are handled in a thread of their own, so that others go on.
 
-    connection -> few elements: handled in the event loop of the brokers
-               -> many: this thread decodes, handles and encodes; each call of the broker goes back
+    few elements    handled in the event loop of the brokers
+    many elements   decoded, handled and encoded in this thread; only the calls of the broker, which
+                    the handler makes, run in the event loop of the brokers
 
-Python handles a request of 10,000 elements in up to a second. In the event loop of the brokers,
-nothing else would happen during this time. A handler calls the broker only through the interface
-`ServedBroker`. So the handler can run in another thread, and only these calls run in the event
-loop. Large requests are handled one at a time. Python switches between the two threads every
+Python needs up to a second for a request of 10,000 elements. In the event loop of the brokers, no
+other request would be handled during this time.
+
+A handler calls the broker only through the interface `ServedBroker`, so it can run in another
+thread. Large requests are handled one at a time. Python switches between the two threads every
 millisecond.
 """
 

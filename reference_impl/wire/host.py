@@ -1,12 +1,13 @@
-"""The runtime of a served cluster: all nodes in one event loop.
+"""The runtime of a served cluster: all nodes (the brokers and the controller) in one event loop.
 
 Messages between nodes are delivered in-process after `link_ms`. When a broker dies, its messages
-that are not yet delivered are lost, as with its connections. A client's request is a future, which
-the broker's response resolves. A step that raises an exception leaves its node unchanged; the
-traceback is logged, and the exception is raised again when the cluster stops.
+that are not yet delivered are lost. Messages between live nodes are lost only over a split, see the
+module `interruptions`. A client's request is a future, which gets the broker's response.
 
-Messages between live nodes are lost only over a split, see the module `interruptions`. For the
-connections of clients see the package `faults`, for time the module `timers`.
+A node handles one message or timer at a time. If the node's code raises an exception, its state
+does not change. The traceback is logged, and the exception is raised again when the cluster stops.
+
+For faults on clients' connections see the package `faults`, for the clock the module `timers`.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class BrokerDown(ConnectionError):
 
 @dataclass(slots=True)
 class Host:
-    """The nodes of a served cluster, with the requests that wait for a response or for data."""
+    """The nodes of a served cluster, and the requests that wait for a response or for data."""
 
     brokers: tuple[BrokerId, ...]
     note: Note
@@ -149,7 +150,10 @@ class Host:
             self.data_dir.keep_logs(broker_id, self._disks[broker_id])
 
     def stop(self) -> None:
-        """Ends all nodes; a data directory is marked as cleanly shut down unless a node failed."""
+        """Ends all nodes and closes the data directory, if any.
+
+        The data directory is marked as cleanly shut down, unless a node failed.
+        """
         nodes = {} if self.failures else {**self._nodes}
         self._nodes.clear()
         if self.data_dir is not None:
@@ -165,7 +169,10 @@ class Host:
         self.interruptions.pause(NodeId(broker_id))
 
     def resume(self, broker_id: BrokerId) -> None:
-        """Ends the pause of a broker, which then handles what has arrived meanwhile, in order."""
+        """Ends the pause of a broker.
+
+        The broker then handles the messages and timers that came during the pause, in order.
+        """
         for event, life in self.interruptions.resume(NodeId(broker_id)):
             self._step(NodeId(broker_id), event, life)
 

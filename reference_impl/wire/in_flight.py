@@ -1,9 +1,9 @@
-"""What all connections of a served cluster may hold at once: connections, and bytes in flight.
+"""Limits what all connections of a served cluster hold together: connections, and bytes in flight.
 
 Each connection has one request in flight, because the next frame is read after the response. The
-bytes of a large frame count as they arrive, and the bytes of a large response until the client has
-taken them. If all connections together hold too many bytes, the one whose request began first is
-closed. So a client that declares 100 MiB and sends them slowly does not keep others waiting. If
+bytes of a large frame count as they arrive. The bytes of a large response count until the client
+has read them. If all connections together hold too many bytes, the one whose request began first is
+closed. So a client that announces 100 MiB and sends them slowly does not keep others waiting. If
 there are too many connections, the least recently used one is closed.
 
 Source: Processor.closeExcessConnections, Selector.lowestPriorityChannel (max.connections);
@@ -48,9 +48,11 @@ def allow_open_files(count: int) -> None:
 
 @dataclass(slots=True)
 class InFlight(Generic[C]):
-    """The open connections, and the bytes of those that hold many.
+    """The open connections, and how many bytes some of them hold.
 
-    The least recently used connection comes first, and so do the bytes of the oldest large request.
+    There are two tables. The first has all connections, the least recently used one first. The
+    second has the number of bytes of each connection with a large request or response, the oldest
+    first.
     """
 
     limits: InFlightLimits = IN_FLIGHT
@@ -59,7 +61,10 @@ class InFlight(Generic[C]):
     _held: int = 0
 
     def open(self, connection: C) -> C | None:
-        """Adds a connection; returns one that must be closed instead, or None."""
+        """Adds a connection; returns a connection to close if there are now too many, else None.
+
+        This is the least recently used connection. The caller must close it.
+        """
         self._connections[connection] = None
         if len(self._connections) <= self.limits.connections:
             return None
@@ -76,9 +81,10 @@ class InFlight(Generic[C]):
             self._connections[connection] = None
 
     def hold(self, connection: C, count: int) -> C | None:
-        """Records how many bytes of requests a connection holds.
+        """Records how many bytes of requests and responses a connection holds.
 
-        Returns a connection to close if the total exceeds the limit, else None.
+        If all connections together hold too many bytes, returns the connection with the oldest
+        large request. The caller must close it. Returns None otherwise.
         """
         self._held += count - self._bytes.get(connection, 0)
         if count:

@@ -3,8 +3,9 @@
 All schemas together take a second to import, and a cluster that starts needs none of them. The
 first request of an API and version takes some milliseconds longer.
 
-kio offers strategies of Hypothesis for its types if it finds Hypothesis, whose import takes half a
-second. Nothing here uses these strategies, so kio does not find it.
+kio imports Hypothesis if it is installed, to offer strategies for its types. This takes half a
+second, and nothing here uses these strategies. So this module hides Hypothesis while it imports
+kio.
 """
 
 from __future__ import annotations

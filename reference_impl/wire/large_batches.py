@@ -1,7 +1,8 @@
-"""Batches with many records, or with records that decompress to many bytes, are read in a thread.
+"""Reads large batches in a thread, so that the brokers can do other work meanwhile.
 
-If the leader read such a batch in the event loop of the brokers, everything else would wait. The
-checks depend on the bytes of the batch alone, so a thread can read it before the leader handles it.
+A batch is large if it has many records, or if its records decompress to many bytes. If the leader
+read such a batch in the event loop of the brokers, all other requests would wait. The checks of the
+batch need only its bytes, so a thread can make them before the leader handles the batch.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ MANY_BYTES: Final = 1024 * 1024  # after decompression
 
 
 async def scanned_apart(broker: ServedBroker, data: bytes) -> RecordFacts | ErrorCode | None:
-    """Returns what a batch's records declare, or their error; reads large batches in a thread.
+    """Returns the facts about a batch's records, or the error of invalid records.
 
-    Returns None if the leader may read the batch itself.
+    The facts are the timestamps, which records lack a key, and whether the offset deltas are 0, 1,
+    2 and so on. A large batch is read in a thread. Returns None if the leader may read the batch
+    itself.
     """
     batch = only_batch(data)
     if isinstance(batch, ErrorCode) or not batch.header.has_known_compression:

@@ -15,7 +15,10 @@ import asyncio
 
 
 async def close_listener(server: asyncio.Server) -> None:
-    """Closes the listener; `connection_made` has been called for each accepted connection."""
+    """Closes the listener, and waits until each accepted connection has got its protocol.
+
+    So `connection_made` has been called for each accepted connection when this function returns.
+    """
     loop = server.get_loop()
     for listening in server.sockets:
         loop.remove_reader(listening.fileno())  # nothing is accepted from now on

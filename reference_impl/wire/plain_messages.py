@@ -1,11 +1,12 @@
 """The client's side of the wire: encodes requests from plain values, and decodes responses to them.
 
 A plain message is a mapping from field names to numbers, texts, bytes, lists and further mappings.
-Field names are those of kio. `encode` writes only the fields that the request's version has. A
-field that the mapping lacks gets the schema's default; without one it becomes null, zero or an
-empty list. So the same mapping can be encoded in every version of a request. The caller names the
-request by an enumeration of its own, since another broker may have APIs that the reference broker
-lacks. The value of each member of this enumeration is the API key.
+Field names are those of kio. `encode` writes only the fields that the request's version has. If the
+mapping lacks a field, the field gets the schema's default; without a default it is null, zero or an
+empty list. So the same mapping can be encoded in every version of a request.
+
+The caller has its own enumeration of APIs, whose values are the API keys. So a caller may also send
+requests that the reference broker does not know.
 
 In a decoded response an error code is its name, such as `NOT_LEADER_OR_FOLLOWER`, and a time span
 is a number of milliseconds. Every other value is as on the wire.
@@ -59,7 +60,7 @@ class UnreadableResponse(ValueError):
 
 
 class UnreadableRequest(ValueError):
-    """Raised for a request whose version has no schema, or that does not follow it."""
+    """Raised if a request's version has no schema, or if its bytes do not follow the schema."""
 
 
 # the errors of kio for bytes that do not follow the schema
@@ -210,7 +211,10 @@ def _hints(kind: Any) -> dict[str, Any]:
 
 
 def _nested(hint: Any) -> Any:
-    """Returns the class of the messages inside a field of this type; None if there are none."""
+    """Returns the class of the structures that a field of this type contains.
+
+    Returns None if the field contains no structures, such as a number or a list of numbers.
+    """
     if is_dataclass(hint):
         return hint
     return next((found for one in get_args(hint) if (found := _nested(one)) is not None), None)

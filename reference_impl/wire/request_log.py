@@ -5,8 +5,9 @@
      "errors": ["NOT_LEADER_OR_FOLLOWER"], "answered": true, "faults": [3]}
 
 A request is listed when it is answered, or when a fault decides that it never will be. `took_ms`
-includes the wait of a long poll. `faults` has the numbers of the rules that acted. A request of
-acks=0 counts as answered. The log keeps the newest requests; numbers are never used again.
+includes the wait of a long poll. `faults` has the numbers of the fault rules that acted. A request
+with acks=0 counts as answered. The log keeps the newest 10,000 requests. A number is never used
+again.
 """
 
 from __future__ import annotations
@@ -81,11 +82,18 @@ class RequestLog:
         self._entries.clear()
 
     def matching(self, when: When, since: int = 0) -> list[Logged]:
-        """Returns the requests after number `since` that match; ignores how often."""
+        """Returns the logged requests that match, oldest first.
+
+        Only requests with a number above `since` count. Fields of `when` such as `nth` and `times`,
+        which depend on earlier requests, are ignored.
+        """
         return [one for one in self._entries if one.number > since and when.selects(one.request)]
 
     async def await_matching(self, when: When, since: int, count: int, wait_ms: int) -> None:
-        """Waits until so many requests match; gives up after `wait_ms`."""
+        """Waits until at least `count` requests match.
+
+        Returns without an error if there are still fewer after `wait_ms`.
+        """
         try:
             async with asyncio.timeout(wait_ms / 1000):
                 while len(self.matching(when, since)) < count:

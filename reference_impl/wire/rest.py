@@ -1,13 +1,23 @@
-"""Topic partitions at rest: their timers have nothing to do, so the host holds them back.
+"""Topic partitions at rest: their timers would change nothing, so the host holds the timers back.
 
-    leader      all replicas have all records, the high watermark and the log start, and each
-                follower's fetch waits here: the timers WAITS and REPLICA_LAG would change nothing
-    follower    its fetch waits at the leader: the timer FETCH, a timeout, would only repeat it
+A timer of a partition may rest in these cases:
 
-A node accepts a timer at any time after the timer is due, so the host may deliver it later: when
-the leader has changed. A leader is an immutable value, so the host compares only its identity. If
-these timers fired, the followers of 500 partitions would send 2,000 fetches a second. In Kafka one
-fetch of a fetch session has all partitions of a leader.
+    timer                 node       rests while
+    --------------------  ---------  -----------------------------------------------------------
+    WAITS, REPLICA_LAG    leader     all replicas are equal, and a fetch of each follower in the
+                                     ISR waits at the leader
+    FETCH                 follower   its last fetch still waits at the leader
+
+WAITS lets waiting requests time out, REPLICA_LAG removes slow followers from the ISR, and FETCH
+repeats a fetch without a response. Equal replicas have the same records, high watermark and log
+start.
+
+A node accepts a timer at any time after the timer is due. So the host may deliver it later: when
+the leader or the follower has changed. Both are immutable values, so the host compares only their
+identity.
+
+If these timers fired, the followers of 500 partitions would send 2,000 fetches a second. In Kafka
+one fetch of a fetch session has all partitions of a leader.
 
 Source: KIP-227.
 """
@@ -34,9 +44,10 @@ _OF_LEADER = frozenset({TimerKind.WAITS, TimerKind.REPLICA_LAG})
 
 
 def reason_to_rest(nodes: Nodes, node_id: NodeId, timer: Timer) -> Reason | None:
-    """Returns why a due timer would change nothing: the replicas that make it needless.
+    """Returns the replicas because of which a due timer would change nothing; None if it must fire.
 
-    Returns None if the timer must fire.
+    The timer may rest as long as these replicas do not change. For a leader's timer, this is the
+    leader. For a follower's timer, these are the follower and its leader.
     """
     reason = present(nodes, node_id, timer)
     match reason:
@@ -51,9 +62,13 @@ def reason_to_rest(nodes: Nodes, node_id: NodeId, timer: Timer) -> Reason | None
 
 
 def present(nodes: Nodes, node_id: NodeId, timer: Timer) -> Reason:
-    """Returns the replicas, as they are now, on which it depends whether this timer may rest.
+    """Returns the current replicas that decide whether this timer may rest.
 
-    Empty if a timer of this kind always fires.
+        WAITS, REPLICA_LAG    the replica on this node
+        FETCH                 the follower on this node, and its leader
+        other timers          none: such a timer always fires
+
+    A replica is None if the node does not have it.
     """
     place = timer.topic_partition
     replica = _replica(nodes, node_id, place)
@@ -72,9 +87,11 @@ def is_unchanged(nodes: Nodes, node_id: NodeId, timer: Timer, reason: Reason) ->
 
 
 def is_at_rest(leader: Leader, up: Iterable[BrokerId]) -> bool:
-    """Returns True if no timer can change the leader before a request or new metadata does.
+    """Returns True if the leader stays as it is until the next request or new metadata.
 
-    All followers must have all records, except those outside the ISR whose brokers are down.
+    So no timer would change its state. No request except fetches may wait at the leader. Each
+    follower in the ISR must have all records, and its fetch must wait. A follower outside the ISR
+    must be down.
     """
     if leader.waiting_produces or leader.waiting_deletions or leader.unverified:
         return False

@@ -47,7 +47,7 @@ class ServedBroker(Protocol):
         ...
 
     async def call_all(self, requests: Sequence[Request]) -> list[Response]:
-        """Sends all requests, then returns the broker's response to each of them."""
+        """Sends all requests, then returns the broker's responses in the order of the requests."""
         ...
 
     def send(self, request: Produce) -> Produced | None:
@@ -59,7 +59,11 @@ class ServedBroker(Protocol):
         ...
 
     async def apart(self, work: Callable[[], R]) -> R:
-        """Returns the result of a pure function, which runs in the thread for large requests."""
+        """Runs a function in the thread for large requests, and returns its result.
+
+        The event loop of the brokers goes on meanwhile. The function must not use the broker's
+        state.
+        """
         ...
 
 

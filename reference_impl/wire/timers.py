@@ -1,12 +1,14 @@
 """The timers of a cluster's nodes, and its clock, on the clock of the event loop.
 
-    set -> due -> at rest? -- no --> fires
-                    | yes
-                    v
-                held back -> the replicas have changed -> set again
+    set -> due -> would it change nothing? -- no --> fires
+                             | yes
+                             v
+                          it rests -> the replicas have changed -> set again
 
-A timer that is set again replaces the earlier one. The timers of a topic partition at rest do not
-fire until the leader changes, see the module `rest`: otherwise 500 partitions would fill a core.
+If a node sets a timer again, the new time replaces the earlier one.
+
+The timers of an idle topic partition rest: they do not fire until a replica changes, see the module
+`rest`. Without this, 500 idle partitions would keep one CPU core busy.
 """
 
 from __future__ import annotations
@@ -29,7 +31,11 @@ _CLOCK_CYCLES: Final = 20  # of the loop in each step: a message and its answer 
 
 @dataclass(slots=True)
 class Timers:
-    """The timers of all nodes; `fire` gets each due timer with the life of the node that set it."""
+    """The timers of all nodes.
+
+    A due timer is passed to `fire`, together with the life of the node that set it. The life is the
+    number of the node's starts so far.
+    """
 
     timeouts: Timeouts
     nodes: rest.Nodes
@@ -50,7 +56,7 @@ class Timers:
 
     @property
     def resting(self) -> Counter[TimerKind]:
-        """How many timers of each kind are held back."""
+        """The number of resting timers of each kind."""
         return Counter(timer.kind for _, timer in self._resting)
 
     def set(self, node_id: NodeId, timer: Timer, at_ms: int) -> None:
@@ -78,7 +84,10 @@ class Timers:
         )
 
     def _due(self, node_id: NodeId, timer: Timer, life: int) -> None:
-        """Fires a timer that is due, or lets it rest."""
+        """Fires a due timer, or lets it rest if it would change nothing.
+
+        A resting timer is kept back. `_wake_resting` sets it again after a change.
+        """
         del self._set[node_id, timer]
         reason = rest.reason_to_rest(self.nodes, node_id, timer)
         if reason is not None and life == self.lives[node_id]:
@@ -87,10 +96,9 @@ class Timers:
             self.fire(node_id, timer, life)
 
     def _wake_resting(self) -> None:
-        """Sets each held-back timer again that may now have something to do; repeats itself.
+        """Sets the resting timers again whose replicas have changed.
 
-        A leader at rest has received no fetch for a long time. So its check for lagging followers
-        comes only after they have had time to fetch.
+        Calls itself again every 500 ms, by default.
         """
         changed = [
             (node_id, timer)
@@ -99,6 +107,7 @@ class Timers:
         ]
         for node_id, timer in changed:
             lags = timer.kind is TimerKind.REPLICA_LAG
+            # No fetch has come for a long time: the followers must have time to fetch first.
             delay_ms = self.timeouts.replica_lag_ms // 2 if lags else 0
             self.set(node_id, timer, self.now_ms + delay_ms)
         asyncio.get_running_loop().call_later(

@@ -1,7 +1,7 @@
-"""The topic ids of a metadata image, and the topics that they stand for.
+"""The topic ids of a metadata image, and the topics that have these ids.
 
-A topic id is computed from the topic's name, and from how often a topic of this name was deleted
-before. So a topic that is created again has another id, as in Kafka.
+A topic id is computed from two values: the topic's name, and the number of earlier topics of this
+name that were deleted. So a topic that is created again has another id, as in Kafka.
 
 Source: KIP-516.
 """
@@ -22,7 +22,11 @@ _REMEMBERED: Final = 4  # brokers apply an image a little later than others
 
 @dataclass(frozen=True, slots=True)
 class TopicIds:
-    """The ids of all topics, and the name and the incarnation of each id."""
+    """The topic ids in two tables: the id of each topic name, and the topic of each id.
+
+    The second table has the topic's name and its incarnation: how many topics of this name were
+    deleted before.
+    """
 
     by_name: Mapping[str, UUID]
     by_id: Mapping[UUID, tuple[str, int]]

@@ -1,6 +1,6 @@
 """Wire handlers of CreateTopics, DeleteTopics and CreatePartitions.
 
-A topic may occur once in a request; all its further occurrences have one response together,
+If a request names a topic twice, nothing happens to this topic. It has one response,
 INVALID_REQUEST.
 
 Source: KIP-4, KIP-195 (CreatePartitions), KIP-464 (defaults), KIP-516 and KIP-525 (topic ids and
@@ -72,16 +72,19 @@ async def create_topics(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def _name_error(broker: ServedBroker, topic: str) -> CreatedTopic:
-    """Returns a response with the error for an invalid topic name, or without an error.
+    """Asks the broker whether a topic of this name may be created; creates nothing.
 
-    Kafka checks the name before replicas and settings.
+    The response has an error if it may not. Kafka checks the name before replicas and settings.
     """
     only_name = CreateTopic(topic=topic, replication_factor=1, validate_only=True)
     return await request_core(broker, only_name, CreatedTopic)
 
 
 def _creation(broker: ServedBroker, call: Call, topic: Any) -> CreateTopic:
-    """Returns the core request; raises ValueError for an invalid setting, Refused otherwise."""
+    """Translates one topic of a CreateTopics request to the request that the broker understands.
+
+    Raises Refused for an invalid replica assignment, and another ValueError for an invalid setting.
+    """
     partitions, replicas = topic.num_partitions, topic.replication_factor
     assignments = _assignments(topic)
     if replicas == BROKER_DEFAULT:
@@ -97,7 +100,10 @@ def _creation(broker: ServedBroker, call: Call, topic: Any) -> CreateTopic:
 
 
 def _assignments(topic: Any) -> tuple[tuple[BrokerId, ...], ...]:
-    """Returns the replicas of each partition, if the client assigns them, else nothing.
+    """Returns the replicas that the client assigns, as one list of broker ids per partition.
+
+    Partition 0 comes first. The result is empty if the client assigns none. Raises Refused for an
+    invalid assignment.
 
     Kafka: ReplicationControlManager.createTopic.
     """
@@ -218,7 +224,7 @@ async def _deleted(
     identity: UUID,
     times: Counter[tuple[str | None, UUID]],
 ) -> tuple[DeletedTopic, str | None, UUID]:
-    """Returns the result of one topic's deletion, and the topic name and id for the response."""
+    """Deletes one topic; returns the result, and the topic name and id for the response."""
     invalid = ErrorCode.INVALID_REQUEST
     by_name = ids.by_name.get(name or "", NO_ID)
     reasons = (

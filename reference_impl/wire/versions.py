@@ -1,8 +1,10 @@
 """The supported requests and their versions, as ApiVersions advertises them.
 
-The ranges of versions are those of Apache Kafka 4.1, and of JoinGroup those of 4.3, so clients
-choose the same versions; an unsupported request is not listed. As in Kafka, Produce is advertised
-from version 0 for the sake of old librdkafka, and versions below 3 are rejected.
+The versions are those of Apache Kafka 4.1; those of JoinGroup are of 4.3. So a client chooses the
+same versions for this broker as for Kafka. An unsupported request is not listed.
+
+Produce is an exception, as in Kafka: versions 0 to 2 are advertised, because old versions of
+librdkafka need this, but a request of these versions is rejected.
 
 Source: Kafka message schemas, 4.1; KIP-896; KAFKA-18659.
 """

@@ -1,7 +1,9 @@
-"""The writer and the reader of each request and response, and the names that a trial uses.
+"""The types that describe one kind of request on a client's side, and the names on the wire.
 
-Several trials share a cluster, so each trial puts its own prefix before the names of its topics,
-groups and transactional ids. The prefix exists only on the wire (`Names`).
+A `Dialogue` has two functions: one writes a request, the other reads its response.
+
+Several trials (test runs) may use one cluster. So each trial puts its own prefix before its names
+of topics, groups and transactional ids. Only the wire has this prefix; `Names` adds and removes it.
 """
 
 from __future__ import annotations
@@ -38,8 +40,8 @@ class UnknownError(ValueError):
 def error_code(number: int) -> ErrorCode:
     """Returns the error that has the error code `number` on the wire.
 
-    The simulation lacks some errors of Kafka. A few of these are replaced by an error that a client
-    handles in the same way. Raises UnknownError for all others.
+    The simulation does not have all errors of Kafka. For a few missing ones, the function returns
+    another error that clients handle in the same way. For any other, it raises UnknownError.
     """
     if number in ALIKE:
         return ALIKE[number]
@@ -53,12 +55,12 @@ def error_code(number: int) -> ErrorCode:
 
 @dataclass(slots=True)
 class Names:
-    """The names of one trial on the wire, and the topic ids that its clients have learnt.
+    """Translates the names of one trial (one test run) to its names on the wire, and back.
 
-    The field `settings` has additional Kafka settings with which a topic is created. The field
-    `partitions` limits the number of partitions of a topic that clients see. This is needed for
-    brokers without CreateTopics: they create a topic by themselves, with a number of partitions of
-    their own.
+    It also knows the topic ids from Metadata responses.
+
+    A broker without CreateTopics creates a topic itself, with its own number of partitions. Then
+    `partitions` has the number that the trial wants, and clients see only so many partitions.
     """
 
     prefix: str = ""
@@ -79,7 +81,10 @@ class Names:
         return name.removeprefix(self.prefix)
 
     def topic_of(self, topic_id: UUID | None) -> str:
-        """Returns the topic with this id; an empty name if no Metadata response had it."""
+        """Returns the name of the topic with this id.
+
+        The name is empty if no Metadata response had the id.
+        """
         return next((name for name, known in self.ids.items() if known == topic_id), "")
 
 

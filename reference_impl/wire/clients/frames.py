@@ -1,8 +1,8 @@
 """Translates request bodies to frames and frames to response bodies, on the side of a client.
 
-`Writer` builds the parts of a request of one version, as `adapter.Call` builds those of a response:
-it omits the fields that the version lacks. The version is the highest one that the client and the
-broker both support, by the broker's ApiVersions response.
+A `Writer` writes requests of one version. It leaves out the fields that this version lacks. The
+client uses the highest version that both the client and the broker support. The broker's
+ApiVersions response lists the broker's versions.
 
 Source: Kafka documentation, "Protocol Guide"; KIP-35, KIP-511.
 """
@@ -108,6 +108,9 @@ def api_versions_request(correlation: int) -> bytes:
 
 
 def offered_versions(frame: bytes) -> Offered:
-    """Returns the versions in the response to `api_versions_request`."""
+    """Returns the lowest and the highest supported version of each API, by API key.
+
+    The frame is the response to the ApiVersions request of `api_versions_request`.
+    """
     body = response_body(Api.API_VERSIONS, 0, frame)
     return {one.api_key: (one.min_version, one.max_version) for one in body.api_keys}

@@ -61,7 +61,10 @@ class Controlled(Faulty, Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """An HTTP request to the control port: the end of its path, its query and its body."""
+    """An HTTP request to the control port: the rest of its path, its query and its body.
+
+    The rest is the part of the path after the first name. For `/faults/3` it is `3`.
+    """
 
     rest: str
     query: Mapping[str, str]

@@ -1,13 +1,16 @@
-"""Carries out the rules in force on each request, before and after it is applied.
+"""Carries out the fault rules in force on each request, before and after it is applied.
 
-    matched by a rule, before    delayed, refused with an error, or not applied at all
-    applied by the broker
-    matched by a rule, after     delayed, or its response is replaced or lost
+    before    a rule may delay the request, refuse it with an error, or prevent that it is applied
+    applied   by the broker
+    after     a rule may delay the response, replace it, or lose it
     logged
 
-A request that crashes its own broker is not applied. With `applied` it is applied and answered, and
-then the broker dies; a `disconnect` of the same request loses this response. Without rules and
-without a log of requests, this module is not called.
+A rule acts before the request is applied, or after it if the rule has `applied`. So a rule that
+crashes the request's own broker prevents that the request is applied. With `applied`, the request
+is applied and answered, and then the broker dies. To lose this response too, add a second rule:
+`disconnect` with `applied`.
+
+Without rules and without a log of requests, this module is not called.
 """
 
 from __future__ import annotations
@@ -58,7 +61,10 @@ class AroundRequests:
         return bool(self.rules) or self.log is not None
 
     def stop(self) -> None:
-        """Ends the silence of all connections, since the cluster stops."""
+        """Ends the silence of all connections on which a `drop` fault holds back the response.
+
+        Called when the cluster stops.
+        """
         self._stopped.set()
 
     async def carry_out(self, broker: ServedBroker, call: Call, handle: Handle) -> Handled:

@@ -1,13 +1,16 @@
-"""Responses with a Kafka error: in place of a request that is not applied, or of its response.
+"""Builds responses that have a Kafka error, for the fault `error`.
 
-A response has the error where Kafka reports it: at each partition, topic, group or resource that
-the request names, or at the whole response if it has no such parts. An error of a fetch session or
-of a whole group is reported once for the session or group. A Metadata response keeps its brokers,
-so that a client can send another request.
+    refusal       the request is not applied; this is its response
+    with_error    the request was applied; its response gets the error
+
+The error is at the place where Kafka reports it: at each partition, topic, group or resource that
+the request names. If there are none, it is at the whole response. An error of a fetch session or of
+a whole group is reported once, for the session or group. A Metadata response keeps its brokers, so
+that a client can send another request.
 
 Source: AbstractRequest.getErrorResponse and its overrides.
-Simplified: FetchRequest.getErrorResponse and some others repeat the error of the parts at the
-response itself.
+Simplified: the error is not reported twice. In Kafka, a Fetch response and some others have the
+error at the whole response as well as at its parts.
 """
 
 from __future__ import annotations
@@ -79,7 +82,7 @@ def with_error(call: Call, frame: bytes, error: str) -> bytes:
 
 
 def response_in(call: Call, frame: bytes) -> Any:
-    """Returns kio's message of a response frame with its length prefix."""
+    """Returns the response in a frame as a message of kio; the frame has its length prefix."""
     kind = payload(call.api, call.version, EntityType.response)[1]
     _, size = entity_reader(kind.__header_schema__)(frame, _LENGTH.size)
     if call.api is Api.API_VERSIONS:

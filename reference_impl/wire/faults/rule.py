@@ -20,12 +20,14 @@
     reassign       a partition moves to `replicas`; without them its reassignment is cancelled
     advance-clock  the clock of the cluster goes forward by `ms`
 
-With `applied` a rule acts after the request was applied, and before its response is sent. Without
-it, a request with a `drop`, `disconnect` or `error` is not applied. Only requests count that can be
-selected: with `applied`, a produce request whose batches were all rejected is none.
+A rule without `applied` acts before the request is applied. Then `drop`, `disconnect` and `error`
+prevent that the request is applied.
 
-Counted events trigger rules, never the time: clients over TCP are not deterministic, but a seed and
-a count are.
+A rule with `applied` acts after the request was applied, before its response is sent. It does not
+count a produce request whose batches were all rejected, because such a request was not applied.
+
+A rule is triggered by a number of requests, never by the time. Clients over TCP are not
+deterministic, but a seed and a count are.
 """
 
 from __future__ import annotations
@@ -182,7 +184,7 @@ NAMES: Final = {kind: name for name, kind in FAULTS.items()}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """The facts of one request that rules select by."""
+    """The facts of one request; a rule selects requests by them."""
 
     broker: BrokerId
     api: Api
@@ -192,12 +194,17 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class When:
-    """Selects requests. A field that is None selects every request.
+    """The requests at which a rule acts. A field that is None excludes no request.
 
-    `client_id` and `topic` may have the wildcards * and ?. The selected requests since the rule was
-    added have numbers from 1 on. The rule acts on every `every`-th request, starts to count at
-    number `first`, acts with the chance `probability`, and at most `times` times. With `nth` it
-    acts only on the request with this number.
+    The patterns `client_id` and `topic` may have the wildcards * and ?. The requests that match all
+    fields get the numbers 1, 2, 3 and so on, from the time when the rule was added.
+
+        nth=4                the rule acts on number 4 only
+        every=3              it acts on the numbers 3, 6, 9 and so on
+        first=5              it acts on 5, 6, 7 and so on
+        first=5, every=3     it acts on 7, 10, 13 and so on: counting starts at 5
+        probability=0.1      it acts on each of these with this chance
+        times=2              it acts at most twice
     """
 
     api: Api | None = None
@@ -228,7 +235,7 @@ class When:
         return self.topic is not None or self.partition is not None
 
     def selects(self, request: Request) -> bool:
-        """Returns whether the request matches; ignores how many matched before."""
+        """Returns True if the request matches, however many requests matched before."""
         return (
             self.api in (None, request.api)
             and self.broker in (None, request.broker)
@@ -241,7 +248,10 @@ class When:
         return _like(self.topic, topic) and self.partition in (None, partition)
 
     def selects_number(self, number: int, acted: int, coins: random.Random) -> bool:
-        """Returns whether the rule acts on the request with this number, from 1 on."""
+        """Returns True if the rule acts on the matching request with this number.
+
+        The first matching request has number 1. The rule has acted `acted` times so far.
+        """
         if self.nth is not None:
             return number == self.nth
         since = number - self.first + 1

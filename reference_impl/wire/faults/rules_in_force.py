@@ -1,8 +1,11 @@
-"""The rules in force, in the order in which they were added.
+"""The fault rules in force, in the order in which they were added.
 
-Every rule counts each request that it matches. If several rules match a request, only the first
-fault on the request acts, but all faults of the cluster do. Removing a rule ends the silence of the
-connections that it keeps silent.
+Several rules may match one request, and each of them counts it. Their faults act as follows:
+
+    faults of the cluster, such as crash    all of them act
+    faults of the request, such as drop     only that of the oldest rule acts
+
+A `drop` fault keeps a connection silent until its rule is removed.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ class UnknownRule(InputFault):
 class RulesInForce:
     """The fault rules of a cluster.
 
-    The seed decides which requests a rule with a probability acts on.
+    Some rules act on a request with a probability. For these, the seed decides on which requests.
     """
 
     seed: int = 0
@@ -64,21 +67,21 @@ class RulesInForce:
             await self._changed.wait()
 
     async def has_acted(self, active: ActiveRule, times: int) -> None:
-        """Waits until the rule has acted so often."""
+        """Waits until the rule has acted at least `times` times."""
         while active.acted < times:
             await self._changed.wait()
 
     @property
     def read_partitions(self) -> bool:
-        """True if a rule depends on the partitions that a request names."""
+        """True if at least one rule selects requests by their topics or partitions."""
         return any(one.rule.when and one.rule.when.reads_partitions for one in self)
 
     def acting_on(self, request: Request, *, applied: bool) -> list[ActiveRule]:
         """Counts the request for each rule that selects it; returns the rules that act on it.
 
-        Called before the request is applied, and again after it (`applied`). Faults of the cluster
-        come first, because a fault of the request may end the request. The rule `then` of a rule
-        that acts for the first time comes into force.
+        Called once before the request is applied, and once after it. Faults of the cluster come
+        first, because a fault of the request may end the request. When a rule acts for the first
+        time, its next rule (`then`) comes into force.
         """
         of_phase = [one for one in self if one.rule.when and one.rule.when.applied == applied]
         selecting = [one for one in of_phase if one.sees(request)]
