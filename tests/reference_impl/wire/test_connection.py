@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reference_impl.wire.adapter import MalformedFrame
-from reference_impl.wire.connection import Connection
+from reference_impl.wire.connection import Connection, LastResponse
 
 
 class Wire(asyncio.Transport):
@@ -289,3 +289,55 @@ def test_a_client_that_leaves_does_not_cancel_its_request() -> None:
 
     written, ends = converse(late, scenario)
     assert (written, done, ends.errors) == ([], [b"a"], [None])
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_last_response_is_sent_and_then_the_connection_is_closed(waits: bool) -> None:
+    async def refusing(frame: bytes) -> bytes:
+        if waits:
+            await asyncio.sleep(0)
+        raise LastResponse(frame)
+
+    async def scenario(connection: Connection, wire: Wire) -> None:
+        connection.data_received(framed(b"a", b"b"))
+        await asyncio.sleep(0.005)
+        assert wire.closed == "flushed", "what is written is still sent"
+
+    written, ends = converse(refusing, scenario)
+    assert written == [b"a"]
+    assert [type(error) for error in ends.errors] == [LastResponse]
+
+
+class Encrypted(Wire):
+    """A fake TLS transport, which is closing once the client has ended its side."""
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return "a context" if name == "sslcontext" else default
+
+
+@pytest.mark.parametrize("answer", [echo, late_echo])
+def test_frames_before_the_end_of_a_tls_stream_are_handled_without_responses(
+    answer: Answer,
+) -> None:
+    """After the client has ended a TLS stream, nothing more can be sent over it.
+
+    A producer with acks=0 sends its last batches and disconnects.
+    """
+    handled: list[bytes] = []
+
+    async def noted(frame: bytes) -> bytes | None:
+        handled.append(frame)
+        return await answer(frame)
+
+    async def scenario(connection: Connection, _: Wire) -> None:
+        wire = Encrypted()
+        connection.continue_over(wire, framed(b"a", b"b", b"c"), is_eof=False)
+        wire.close()
+        assert not connection.eof_received(), "asyncio warns if a TLS stream is kept open"
+        connection.connection_lost(None)
+        await asyncio.sleep(0.02)
+        assert wire.written == ([b"a"] if answer is echo else [])
+
+    _, ends = converse(noted, scenario)
+    assert handled == [b"a", b"b", b"c"]
+    assert ends.errors == [None]
