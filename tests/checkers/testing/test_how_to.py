@@ -43,11 +43,10 @@ def test_the_python_examples_pass(
 ) -> None:
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
-    for page, count in ((PAGE, 1), (SECURITY, 2)):
+    for name, page in (("faults", PAGE), ("security", SECURITY)):
         example, *_ = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-        pytester.makepyfile(example)
-        ran = pytester.runpytest_subprocess("-p", "checkers.testing.plugin")
-        ran.assert_outcomes(passed=count)
+        pytester.makepyfile(**{f"test_{name}": example})
+    pytester.runpytest_subprocess("-p", "checkers.testing.plugin").assert_outcomes(passed=3)
 
 
 def test_the_page_on_security_has_the_command_that_a_refusal_shows() -> None:

@@ -77,30 +77,16 @@ def test_second(urteil_broker):
 @pytest.mark.urteil_broker(brokers=3)
 def test_third(urteil_broker):
     pass
-"""
-    )
-    result = run(project)
-    result.assert_outcomes(passed=2, errors=1)
-    result.stdout.fnmatch_lines(["*needs 3 brokers, but shares 2 with other tests*"])
-
-
-def test_tests_that_share_a_broker_share_its_security(project: pytest.Pytester) -> None:
-    project.makeini("[pytest]\nurteil_scope = session\nurteil_brokers = 1\n")
-    project.makepyfile(
-        """
-import pytest
-
-def test_first(urteil_broker):
-    assert urteil_broker.security_protocol == "PLAINTEXT"
 
 @pytest.mark.urteil_broker(security_protocol="SASL_PLAINTEXT", users={"alice": "secret"})
-def test_second(urteil_broker):
+def test_fourth(urteil_broker):
     pass
 """
     )
     result = run(project)
-    result.assert_outcomes(passed=1, errors=1)
+    result.assert_outcomes(passed=2, errors=2)
     result.stdout.fnmatch_lines(["*needs another security_protocol than the tests*"])
+    result.stdout.fnmatch_lines(["*needs 3 brokers, but shares 2 with other tests*"])
 
 
 def test_a_wrong_setting_of_the_marker_is_an_error(project: pytest.Pytester) -> None:
