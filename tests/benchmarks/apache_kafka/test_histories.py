@@ -92,8 +92,9 @@ def test_safely_configured_it_keeps_every_promise() -> None:
 def test_with_acks_1_and_unclean_elections_it_loses_what_it_acknowledged() -> None:
     """Kafka loses acknowledged records with acks=1 and unclean elections; the analysis finds them.
 
-    A lost record is missing in the last read of the log. If it was never polled, it is a
-    `lost-write`; if it was polled earlier, it is in a row of `inconsistent-offsets`.
+    A record is lost if the last read of the log does not contain it. The analysis reports a lost
+    record that no consumer polled as `lost-write`. It reports one that was polled earlier as
+    `inconsistent-offsets`, because another record is now at its offset.
     """
     found = violated("unsafe")
     assert analysis("unsafe").verdict == "violated"

@@ -20,7 +20,10 @@ KINDS = ("appends", "deletions", "metadata")
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns the recorded answers of the reference broker to some sequences."""
+    """Records the reference broker's responses to 70 requests; returns the path of the recording.
+
+    The requests belong to several sequences. A sequence is a list of requests for one fresh topic.
+    """
     folder = tmp_path_factory.mktemp("conform")
     words = [word for family in KINDS for word in ("--family", family)]
     file = folder / "served.jsonl.gz"

@@ -1,6 +1,7 @@
-"""`urteil replay` repeats a recorded trace on its own variant of a spec, or on the fixed variant.
+"""`urteil replay` repeats a recorded trace, on the variant of a spec that the trace names.
 
-If a trace was edited, each state that differs from the spec's state is marked.
+With `--variant`, it repeats the trace on another variant, such as the one in which the bug is
+fixed. If a trace was edited by hand, each state that differs from the spec's state is marked.
 """
 
 from __future__ import annotations

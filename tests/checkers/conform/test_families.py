@@ -1,4 +1,4 @@
-"""Drawn requests follow from a seed, are valid for Kafka's schemas, and can be stored as JSON."""
+"""Sequences of requests are drawn from a seed, are valid for Kafka's schemas, and can be stored."""
 
 from __future__ import annotations
 
@@ -90,10 +90,10 @@ def test_reads_are_repeated_and_changes_are_not() -> None:
 
 
 def test_an_answer_that_cannot_say_to_retry_comes_after_one_that_can() -> None:
-    """A verification that is retried while the id is busy precedes an empty AddPartitionsToTxn.
+    """A verification request comes before each AddPartitionsToTxn request without partitions.
 
-    The response to an AddPartitionsToTxn without partitions has no error code. So a client cannot
-    see that the transactional id is still busy.
+    The verification request is repeated until the transactional id is no longer busy. The request
+    without partitions cannot be repeated like this: its response has no error code.
     """
     steps = [step for seed in SEEDS for step in all_requests(sequence("transactions", seed).steps)]
     before = [steps[at - 1] for at, step in enumerate(steps) if step.note == "add nothing"]

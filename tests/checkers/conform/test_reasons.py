@@ -1,4 +1,7 @@
-"""Each known reason for a difference has narrow conditions; the tables of reasons are in order."""
+"""Each known reason for a difference applies only under narrow conditions.
+
+In each table of reasons, the names are unique, and the general reasons come last.
+"""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def collected(session: Session, begin: Begin, within_s: float = 3.0) -> object:
 
 @contextmanager
 def server(talk: Callable[[socket.socket], None]) -> Generator[Connection]:
-    """Runs a server that accepts one connection after another; `talk` handles each."""
+    """Yields a connection to a server that handles each connection with the function `talk`."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def run() -> None:
@@ -131,9 +131,9 @@ def test_a_topic_that_cannot_be_created_is_named(target: Target) -> None:
 def test_a_created_topic_has_leaders_that_lead(
     target: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After the creation of a topic, the session waits until each leader knows that it leads.
+    """After a topic is created, the session waits until its leaders accept requests.
 
-    Kafka's metadata names the leader of a new topic earlier.
+    Kafka's metadata may name a leader before the leader itself knows of it.
     """
     error_codes = ["NOT_LEADER_OR_FOLLOWER", "UNKNOWN_TOPIC_OR_PARTITION", "NONE"]
     send, asked = Connection.send, list[int]()
@@ -224,10 +224,10 @@ def test_receivers_are_leaders_coordinators_and_other_brokers(session: Session) 
 
 
 def test_a_system_without_create_topics_creates_them_by_metadata(target: Target) -> None:
-    """On a system without CreateTopics, a request for the metadata of a topic creates the topic.
+    """If a system has no CreateTopics, the session creates a topic by a Metadata request.
 
-    librdkafka's mock cluster does so. The reference broker does not, so the test uses a topic that
-    exists already.
+    This works on librdkafka's mock cluster, not on the reference broker. So here the topic exists
+    already. The test checks only that the session finds its partitions by Metadata requests.
     """
     without = replace(target, versions={Api.METADATA: range(13)})
     assert not without.creates_topics

@@ -1,9 +1,9 @@
 """The abstract replication spec at a small scope: its state counts, its lemmas and its bugs.
 
-An independent model, in another notation and explored by other code, has the same state counts:
-4,398 without a bug, 4,648 and 4,938 with the first two bugs. The comparison leaves out three rules
-that this model lacks: epochs without a leader, rejected proposals, and a high watermark that falls
-back to that of a new leader.
+A second model of the same protocol was written independently, in another notation, and explored by
+other code. It lacks three rules of this spec: epochs without a leader, rejected proposals, and a
+high watermark that falls back to that of a new leader. Without these rules, this spec has the same
+number of states as the second model: 4,398 without a bug, 4,648 and 4,938 with the first two bugs.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from model.replication_abstract.versions import ReplicationProof, WithLosses
 
 
 class CountedElsewhere(ReplicationProof):
-    """The abstract replication spec without the three rules that an independent model lacks.
+    """The abstract replication spec without three of its rules.
 
-    The two have the same state counts.
+    An independent model of the same protocol lacks these rules too, and has the same state counts.
     """
 
     @action
@@ -92,9 +92,9 @@ def test_two_faults_in_two_epochs_keep_the_claims_and_reach_every_witness() -> N
 
 
 def test_without_faults_the_version_with_losses_has_the_states_of_the_proved_one() -> None:
-    """Without faults, the version with losses has no more states than the proved version.
+    """If no fault may happen, the version with losses has no more states than the proved version.
 
-    Flushes are switched off too, because only a power loss depends on them.
+    Flushes are switched off too, because they matter only after a power loss.
     """
     found = explore(NeverFlushes(leader_epochs=2, max_faults=0))
     assert found.distinct <= explore(ReplicationProof(leader_epochs=2)).distinct
@@ -105,7 +105,7 @@ def test_without_faults_the_version_with_losses_has_the_states_of_the_proved_one
 
 
 class NeverFlushes(WithLosses):
-    """The spec with losses, but without flushes: only power losses depend on flushes."""
+    """The version with losses, but replicas never flush their logs."""
 
     @action
     def flush(s, r: Replica, end: Offset) -> None:

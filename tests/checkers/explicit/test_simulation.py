@@ -1,4 +1,4 @@
-"""Random walks depend only on a seed and weights; a violation comes with a trace of the spec."""
+"""Random walks depend only on a seed and on weights; a violation comes with a trace of the spec."""
 
 from __future__ import annotations
 
@@ -67,7 +67,10 @@ class Level(Int):
 
 
 class Rare(Spec):
-    """A crash is one action of many, so three crashes in a row are rare."""
+    """A spec whose claim breaks after three crashes in a row, which random walks rarely take.
+
+    A crash is one action of many. A higher weight of this action makes the violation frequent.
+    """
 
     crashes: Level
     work: Map[Node, Level]

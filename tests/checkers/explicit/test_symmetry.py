@@ -50,7 +50,10 @@ class Level(Int):
 
 
 class Jobs(Spec):
-    """Nodes take jobs; a job that two nodes have is lost."""
+    """A spec with two symmetric sorts: nodes take jobs, pass them on and forget them.
+
+    All nodes are interchangeable, and so are all jobs.
+    """
 
     owner: Map[Job, Node | Nothing]
     knows: Map[Node, Set[Job]]
@@ -104,7 +107,7 @@ class Jobs(Spec):
 
 
 def orbits(spec: Spec, states: list[State], sorts: tuple[str, ...]) -> int:
-    """Counts the symmetry classes of some states by trying all permutations."""
+    """Returns how many symmetry classes the states have; tries all permutations of the sorts."""
     interpreter = Interpreter.of(spec)
     keys = {v.name: v.keys for v in spec.variables}
     values = {v.name: v.value for v in spec.variables}

@@ -1,6 +1,7 @@
-"""The vacuity check lists what no reachable state uses.
+"""The vacuity check lists the parts of a spec that have no effect in any reachable state.
 
-This can be an action, a premise of a claim, a set, or a witness.
+Such a part is an action that is never taken, or a witness that no state satisfies. It may also be a
+claim `P => Q` whose P is never true, or a claim about the members of a set that is always empty.
 """
 
 from __future__ import annotations

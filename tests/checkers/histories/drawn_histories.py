@@ -1,4 +1,7 @@
-"""Hypothesis strategies for histories of a few processes, which are analyzed in any partitions."""
+"""Draws small histories of three processes, and analyzes each history in several partitions.
+
+A partition is a range of the history's operations. The result must not depend on the partitions.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,10 @@ FAR = 1 << 40
 
 @st.composite
 def operations(draw: st.DrawFn, at: int, sent: set[tuple[str, str]]) -> Operation:
-    """Draws an operation with any observations; no value is sent twice to the same key."""
+    """Draws an operation whose offsets and values may contradict those of other operations.
+
+    No value is sent twice to the same key.
+    """
     f = draw(st.sampled_from(["poll", "poll", "poll", "send", "txn", "assign", "start_offset"]))
     outcome: Outcome = draw(st.sampled_from(["ok", "ok", "ok", "ok", "info", "fail"]))
     keys, values = st.sampled_from(KEYS), st.sampled_from("abcdefgh")
@@ -89,7 +95,7 @@ CUTS = st.lists(st.integers(0, 14), max_size=6)  # operations that begin a parti
 def analysed(
     h: History, anomalies: Collection[str], declared: Declarations, at: list[int]
 ) -> Analysis:
-    """Analyzes a history in partitions; a partition begins at each operation in `at`."""
+    """Analyzes a history in partitions; a new partition begins at each operation number in `at`."""
     table = as_table(h)
     ops = table["op"].to_pylist()
     bounds = [0, *sorted(ops.index(op) for op in at if op in ops), table.num_rows]
@@ -106,7 +112,11 @@ def analysed(
 def assert_agrees(
     h: History, anomalies: Collection[str], declared: Declarations, at: list[int]
 ) -> None:
-    """Asserts that kernels and literal definitions find the same rows and observations."""
+    """Asserts that the kernels and the literal definitions agree about each of these anomalies.
+
+    They must find the same violations, and count the same number of observations: the places in the
+    history where the anomaly could have occurred.
+    """
     analysis = analysed(h, anomalies, declared, at)
     assert not analysis.broken
     applied = declared.applied(h)

@@ -3,9 +3,11 @@
 Each history gets its own keys, values, groups, transactional ids, processes and time interval, so
 no definition relates operations of two histories. Offsets do not change.
 
-Three results differ. Operations get new numbers, and operations that never completed come last. The
-field `later` of an `Unseen` row counts the later operations of all histories. Observations of all
-histories are counted together.
+Three results of the joined history differ from the results of the separate histories:
+
+    operation numbers    are new; operations that never completed come last
+    unseen writes        each has a count of later operations, now those of all histories
+    observations         are counted for all histories together
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ NEVER: Final = float("inf")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joined:
-    """Several histories that share no key, value or process, and the history that joins them."""
+    """Several histories that share no key, value or process, and one history that joins them."""
 
     each: tuple[History, ...]
     whole: History
@@ -42,7 +44,10 @@ class Joined:
         return replace(row, **new)
 
     def rows_of_each_history(self, find: Callable[[History], Sequence[Any]]) -> list[Any]:
-        """Analyzes each history by itself; returns all rows, with joined operation numbers."""
+        """Finds the violations in each history separately, and returns all of them in one list.
+
+        Their operation numbers are those of the joined history.
+        """
         return [self.renumbered(row, n) for n, h in enumerate(self.each) for row in find(h)]
 
 

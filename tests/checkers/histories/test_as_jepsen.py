@@ -1,4 +1,4 @@
-"""With Jepsen's rules, the analysis of Jepsen's samples has Jepsen's verdicts."""
+"""With Jepsen's rules, the analysis of Jepsen's sample histories has Jepsen's verdicts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ ALLOWED_WITH_WW_DEPS = {
 
 
 def counted(analysis: Analysis) -> set[str]:
-    """Returns the violated anomalies, by name, that Jepsen looks for too."""
+    """Returns the ids of the anomalies that the analysis found.
+
+    Anomalies that Jepsen does not look for are left out.
+    """
     return {
         decision.anomaly.id
         for decision in analysis.decisions

@@ -1,9 +1,10 @@
-"""Writes logs as the files that a broker leaves: segments, checkpoints and transaction indexes.
+"""Writes logs to disk as a broker stores them: segments, checkpoints and transaction indexes.
 
-Checksums are correct unless a batch asks for a wrong one. Sizes and positions are those of the
-written bytes, whatever the batch objects contain.
+A batch with the fault `checksum` gets a wrong checksum; all other checksums are correct. Sizes and
+positions in the files are those of the bytes that are written.
 
-Source: as `folders` and `plain`.
+Source: Kafka documentation, "Record Batch"; DefaultRecordBatch, OffsetCheckpointFile,
+LeaderEpochCheckpointFile, TransactionIndex and ProducerStateManager of Kafka.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ _JUNK: Final = b"\x07"  # repeated, a magic that no version has
 
 
 def write(logs: Logs, into: Path, compressions: Sequence[int] = (0,)) -> list[Path]:
-    """Writes a directory for each replica and returns their paths.
+    """Writes a directory for each replica (each broker), and returns the paths of the directories.
 
-    The batches use the given compressions in turn.
+    The batches of a log use the compressions in turn: the first batch the first one, and so on.
     """
     replicas = sorted({log.metadata.replica for log in logs.replicas})
     for replica in replicas:

@@ -1,4 +1,4 @@
-"""In an event, each row of an anomaly has a text and the nearby operations that explain the row."""
+"""Violations as events for a report: each has a text, and a timeline of the operations near it."""
 
 from __future__ import annotations
 

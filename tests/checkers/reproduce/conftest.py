@@ -1,4 +1,7 @@
-"""A fixture that runs reproductions on the reference broker, which has no processes to kill."""
+"""A fixture for tests of reproductions: a cluster of reference brokers instead of real brokers.
+
+The reference brokers have no processes of their own, so crashes and the like are only recorded.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ OTHER_LOSS = Lost(partition="t-1", first=0, last=9)
 
 @dataclass
 class ServedBrokers:
-    """A cluster that answers requests and only records the actions on its brokers."""
+    """A cluster that answers requests, and only records actions on its brokers, such as a crash."""
 
     servers: str
     done: list[tuple[str, int]]
@@ -45,9 +48,10 @@ class ServedBrokers:
 
 @pytest.fixture
 def stage(tmp_path: Path) -> Iterator[Stage]:
-    """Yields a stage with two served brokers, on which a test takes the steps of a reproduction.
+    """Yields a cluster of two reference brokers, on which a test takes the steps of a reproduction.
 
-    The history is in `tmp_path / "history"`.
+    The stage also has the clients of these steps. The folder `history` has the history of the
+    clients.
     """
     described = Described(
         workload="reproduction",

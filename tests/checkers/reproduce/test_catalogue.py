@@ -1,6 +1,8 @@
-"""Each reproduction has a counterexample of its model, a control case, and a page.
+"""Each reproduction has a counterexample of its model, and a control case.
 
-The control case differs in one thing, and keeps the guarantee that the reproduction breaks.
+A reproduction has two cases, which differ in one version, one setting or one step. The first case
+breaks a guarantee of Kafka. The second, the control case, keeps it. If a reproduction has a
+documentation page, the page shows its command.
 """
 
 from __future__ import annotations

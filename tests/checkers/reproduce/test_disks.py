@@ -44,7 +44,10 @@ def disks(cluster: Cluster) -> Stage:
 
 
 def answering(stage: Stage, monkeypatch: pytest.MonkeyPatch, error: str) -> list[Any]:
-    """Makes the stage answer AlterReplicaLogDirs; returns the list of the requests."""
+    """Replaces the brokers: each AlterReplicaLogDirs request gets a response with this error.
+
+    Returns a list, to which the body of each request is appended when it is sent.
+    """
     requests: list[Any] = []
 
     def call(_: Stage, _api: Any, _version: int, body: Any, _at: int) -> Any:

@@ -37,7 +37,10 @@ def test_its_recorded_control_holds(name: str) -> None:
 
 
 def test_every_finding_has_recorded_histories() -> None:
-    """A reproduced finding has recorded histories, unless one response of a broker proves it."""
+    """Each reproduction with a documentation page has recorded histories.
+
+    Excepted are reproductions in which one response of a broker already proves the defect.
+    """
     findings = {one.name for one in REPRODUCTIONS.values() if one.page and one.case.breaks is None}
     assert findings <= {*NAMES}
 

@@ -1,6 +1,7 @@
 """The Java producer and the transactional producer that reproductions use.
 
-A Python program that prints the same lines replaces the Java producer.
+The test of the Java producer starts no Java program. It starts a Python program that prints lines
+in the format of the Java program.
 """
 
 from __future__ import annotations

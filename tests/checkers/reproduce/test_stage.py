@@ -48,7 +48,10 @@ from reference_impl.wire.apis import Api
 
 
 def create(replicas: int, **configs: str) -> Callable[[Stage], None]:
-    """Returns the reproduction's action that creates its topic, without a replica assignment."""
+    """Returns a function that creates the topic of a reproduction, with one partition.
+
+    The brokers choose the replicas. `replicas` is their number.
+    """
 
     def do(stage: Stage) -> None:
         topic = {

@@ -33,11 +33,11 @@ class Node(Sort):
 
 
 class Turn(Ordered):
-    """An ordered sort: turns follow one another."""
+    """Turns, an ordered sort."""
 
 
 class Game(Spec):
-    """A state variable of every kind, and no action."""
+    """A spec with state variables of each kind, and without actions."""
 
     turn: Turn
     won: Bool
@@ -65,7 +65,7 @@ def variable(name: str) -> t.Variable:
 
 @st.composite
 def states(draw: st.DrawFn) -> State:
-    """Generates a state with any value in each cell."""
+    """Generates a state of the spec: each state variable has any value of its sort for each key."""
 
     def value(info: t.SortInfo) -> Value:
         if info.flavour == "bool":
@@ -142,7 +142,7 @@ def quantified(draw: st.DrawFn, names: tuple[t.Local, ...], depth: int) -> t.Nod
 
 @st.composite
 def actions(draw: st.DrawFn) -> Action:
-    """Generates an action with all kinds of writes: single, repeated, and in a bounded `for`."""
+    """Generates an action that writes state variables: for one key, or in a loop over many keys."""
     params = (t.Local(NODE, "n"), t.Local(TURN, "x"))
     writes = [draw(assignments(params)) for _ in range(draw(st.integers(1, 4)))]
     guard = Guard(draw(formulas(params, 2)), 0)
@@ -177,7 +177,7 @@ def constant(sorts: Sorts, elements: dict[str, list[Expr]], info: t.SortInfo, v:
 
 
 def pinned(step: Step, elements: dict[str, list[Expr]], state: State) -> list[Expr]:
-    """Returns Z3 formulas that fix every variable before the step to its value in a state."""
+    """Returns Z3 formulas that give each state variable before the step its value in this state."""
     facts: list[Expr] = []
     for (name, keys), info in CELLS:
         v = variable(name)
@@ -196,7 +196,9 @@ def finite() -> tuple[Step, dict[str, list[Expr]]]:
 def closed() -> tuple[Step, dict[str, list[Expr]]]:
     """Returns a step in the translation for unbounded sorts, and the elements of each sort.
 
-    Here axioms limit each sort to these few elements, so Z3 has the same states as the interpreter.
+    The elements are constants of Z3, by the name of the sort. An unbounded sort may have any number
+    of elements. Here axioms add that a sort has only these few elements. So Z3 has the same states
+    as the interpreter.
     """
     sorts, elements = Unbounded(), dict[str, list[Expr]]()
     for info in (NODE, TURN):
@@ -237,7 +239,7 @@ def test_a_formula_has_the_same_value_in_z3_at_a_finite_scope(
 @FEW
 @given(formula=st.one_of(quantified((), 1), formulas((), 2)), state=states())
 def test_the_unbounded_translation_agrees_for_closed_sorts(formula: t.Node, state: State) -> None:
-    """The unbounded translation agrees with the interpreter if axioms limit the sorts.
+    """The translation for unbounded sorts agrees with the interpreter if axioms limit the sorts.
 
     The axioms allow only the elements that the interpreter has. Z3 may answer "unknown" if the
     formula has a quantifier.

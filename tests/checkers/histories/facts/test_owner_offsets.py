@@ -1,4 +1,7 @@
-"""The packed offsets of an owner behave as a set of offsets."""
+"""The packed offsets of an owner behave as a set of offsets.
+
+An owner is a consumer or a consumer group.
+"""
 
 from __future__ import annotations
 

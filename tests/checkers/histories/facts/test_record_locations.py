@@ -1,4 +1,7 @@
-"""Kernels on records shuffled by location agree with a loop over the history."""
+"""Rows of one record are in one partition after a shuffle by location, and are found there.
+
+A location is a key, an offset and a value. The expected results come from a loop over the history.
+"""
 
 from __future__ import annotations
 
@@ -126,7 +129,11 @@ def repeated_records(seed: int) -> History:
 
 @st.composite
 def partitioned(draw: st.DrawFn, h: History) -> LocalDataset:
-    """Draws partitions of the history; their row ranges may overlap, in memory or on disk."""
+    """Draws a way to store and partition the history, and returns it as a dataset.
+
+    The history is stored in one to four parts, whose operation numbers may overlap. With little
+    memory, a shuffle of the dataset writes its rows to disk.
+    """
     rng = random.Random(draw(st.integers(0, 1 << 30)))
     many, apart = draw(st.integers(1, 4)), draw(st.booleans())
     of_op = [n * many // len(h) if apart else rng.randrange(many) for n in range(len(h))]

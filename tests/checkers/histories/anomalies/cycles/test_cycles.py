@@ -1,4 +1,4 @@
-"""The kernels find the same cycles as the literal definitions, for any partitions."""
+"""The kernels find the same cycles as the literal definitions, however a history is partitioned."""
 
 from __future__ import annotations
 

@@ -73,11 +73,11 @@ def register_of(group: str, key: str) -> int:
 
 
 def highest_before(h: History, fetch: dict[str, int], since_ns: int) -> list[tuple[int, ...]]:
-    """Returns the highest offset that was certainly committed before a fetch.
+    """Finds the highest offset that was certainly committed before a fetch.
 
-    The list has one row: the offset, the number of the first operation that committed it, and the
-    start of this operation. The list is empty if no such offset is above the fetched one. Only
-    commits that began after `since_ns` count.
+    Returns a list with one row: the offset, the number of the first operation that committed it,
+    and the start time of this operation. The list is empty if no committed offset is above the
+    fetched one. Commits that began at `since_ns` or earlier are ignored.
     """
     higher = [
         (-it.offset, op, commit.invoked_ns)

@@ -1,4 +1,7 @@
-"""Two kinds of kernels agree with the literal definitions: skipped records and moves back."""
+"""The kernels find the same skipped offsets and backward moves as the literal definitions.
+
+A process skips offsets or moves backward from one of its polls or sends to the next one.
+"""
 
 from __future__ import annotations
 

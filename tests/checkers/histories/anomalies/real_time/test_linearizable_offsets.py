@@ -1,4 +1,7 @@
-"""The kernels of real-time anomalies agree with the literal definitions, for any partitions."""
+"""The kernels find the same real-time anomalies as the literal definitions.
+
+The result does not depend on how the history is partitioned.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The kernels find the same stale group offsets as the literal definition, for any partitions."""
+"""The kernels find the same stale group offsets as the literal definition.
+
+The result does not depend on how the history is partitioned.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The kernels of transactions and groups agree with the literal definitions, for any partitions."""
+"""The kernels find the same anomalies of transactions and groups as the literal definitions.
+
+The result does not depend on how the history is partitioned.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,10 @@ IDS = tuple(name for family in CHECKERS for name in family.ids)
 
 
 def assert_agrees(h: History, declared: Declarations, rng: random.Random) -> Counter[str]:
-    """Asserts that kernels and literal definitions find the same anomalies; counts them by kind."""
+    """Asserts that kernels and literal definitions find the same anomalies.
+
+    Returns how many of each anomaly they find, by the anomaly's id.
+    """
     observed = decide(partitioned(h, rng), IDS, declared, rng.randrange(1, 4))
     complete, found = declared.applied(h), Counter[str]()
     assert not observed.broken
