@@ -1,10 +1,10 @@
 """Carries out the faults of a served cluster: crashes, pauses, splits, elections, moves, the clock.
 
-A fault is ordered in one of two ways:
+A fault happens in one of two ways:
 
-    at once               the control port waits until the fault has happened; a fault that cannot
-                          happen raises BadFault
-    triggered by a request    the fault happens in parallel to this request
+    at once          the control port waits until the fault has happened; if the fault cannot
+                     happen, it raises BadFault
+    by a request     a request triggers the fault, and is handled in parallel to it
 
 If a broker is already down, a second crash that a request triggers does nothing.
 """

@@ -4,8 +4,8 @@ A timer of a partition may rest in these cases:
 
     timer                 node       rests while
     --------------------  ---------  -----------------------------------------------------------
-    WAITS, REPLICA_LAG    leader     all replicas are equal, and a fetch of each follower in the
-                                     ISR waits at the leader
+    WAITS, REPLICA_LAG    leader     all running replicas are equal, and each follower has a fetch
+                                     that waits at the leader
     FETCH                 follower   its last fetch still waits at the leader
 
 WAITS lets waiting requests time out, REPLICA_LAG removes slow followers from the ISR, and FETCH
@@ -44,10 +44,11 @@ _OF_LEADER = frozenset({TimerKind.WAITS, TimerKind.REPLICA_LAG})
 
 
 def reason_to_rest(nodes: Nodes, node_id: NodeId, timer: Timer) -> Reason | None:
-    """Returns the replicas because of which a due timer would change nothing; None if it must fire.
+    """Decides whether a due timer may rest because it would change nothing.
 
-    The timer may rest as long as these replicas do not change. For a leader's timer, this is the
-    leader. For a follower's timer, these are the follower and its leader.
+    Returns None if the timer must fire. Otherwise returns one or two replicas: the timer may rest
+    until one of them changes. For a leader's timer, this is the leader. For a follower's timer,
+    these are the follower and its leader.
     """
     reason = present(nodes, node_id, timer)
     match reason:
