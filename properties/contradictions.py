@@ -68,10 +68,8 @@ class Judged:
 
 
 def judged(deliveries: Iterable[Delivery], violated: Iterable[str]) -> Judged | None:
-    """Returns the strongest semantics that neither deliveries nor violated anomalies contradict.
-
-    A contradiction counts for every application. Those that the deliveries show themselves are left
-    out. Returns None if no application received a record.
+    """Returns the strongest semantics that neither deliveries nor violated anomalies contradict;
+    None if no application received a record.
     """
     some, names = tuple(deliveries), set(violated)
     found = tuple(one for name, one in CONTRADICTIONS.items() if name in names)

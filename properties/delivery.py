@@ -129,9 +129,8 @@ class Skip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """The deliveries to one application: their counts, the first repetition and the first skip.
-
-    Repetitions are ordered by completion. Skips are ordered by key, and within a key by offset.
+    """The deliveries to one application, with the first repetition (by completion) and the first
+    skip (by key and offset).
     """
 
     application: str
@@ -150,10 +149,8 @@ class Delivery:
 def strongest(
     deliveries: Iterable[Delivery], contradicted: Collection[Promise] = ()
 ) -> Semantics | None:
-    """Returns the strongest semantics that all applications satisfy; None without any application.
-
-    The result is `neither` if records were repeated and records were skipped. `contradicted` has
-    promises that count as broken, whatever the deliveries show.
+    """Returns the strongest semantics that all applications satisfy; `neither` if records were
+    repeated and skipped; None without any application.
     """
     some = tuple(deliveries)
     if not some:
@@ -164,10 +161,8 @@ def strongest(
 
 
 def breaking(deliveries: Iterable[Delivery]) -> tuple[Skip | Repetition, ...]:
-    """Returns one skip and one repetition as examples; fewer if the history has none.
-
-    The skip is the first of the application with the most skips. The repetition is the first of the
-    application with the most repetitions.
+    """Returns one skip and one repetition, each from the application with the most; fewer if the
+    history has none.
     """
     some = sorted(deliveries, key=lambda it: it.application)
     skips = max(some, key=lambda it: it.skipped, default=None)

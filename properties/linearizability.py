@@ -54,10 +54,8 @@ _Configuration = tuple[StateT, frozenset[Call[ActionT]]]
 def stuck(
     calls: Collection[Call[ActionT]], initial: StateT, step: Step[StateT, ActionT]
 ) -> Iterator[Stuck[StateT, ActionT]]:
-    """Yields the calls that fit no legal order, in order of completion.
-
-    The search leaves each of them out and continues. Nothing is yielded if and only if the calls
-    are linearizable.
+    """Yields the calls that fit no legal order, by completion; none if and only if the calls are
+    linearizable.
     """
     configurations: set[_Configuration[StateT, ActionT]] = {(initial, frozenset())}
     opened: set[Call[ActionT]] = set()
@@ -132,7 +130,7 @@ UNKNOWN: Final = -(2**63)  # the initial value of a register
 def register(value: int, action: RegisterAction) -> int | None:
     """Returns the register's value after the action; None if the action reads another value.
 
-    The initial value is `UNKNOWN`: if the first action is a read, it may read any value.
+    `UNKNOWN` permits any value.
     """
     if isinstance(action, Write) or value == UNKNOWN or value == action.value:
         return action.value
@@ -184,20 +182,15 @@ class Log:
     transactional: bool = False  # otherwise both end offsets are equal
 
     def reaching(self, end: int, *, stable: bool) -> Log:
-        """Returns the log with its end offset raised to at least `end`; this may leave gaps.
-
-        If `stable` is true, its last stable offset is raised too.
+        """Returns the log with its end offset, and if `stable` its last stable offset, raised to at
+        least `end`.
         """
         stable_end = max(self.stable_end, end if stable else 0)
         return replace(self, end=max(self.end, end), stable_end=stable_end)
 
 
 def log(held: Log, action: LogAction) -> Log | None:
-    """Returns the next state of a log with gaps, or None if the action is illegal.
-
-    Gaps stand for markers and for the records of other clients. An offset has at most one record,
-    and a record has at most one offset.
-    """
+    """Returns the next state of a log with gaps; None if the action is illegal."""
     match action:
         case Append(offset, value):
             if offset < held.end:

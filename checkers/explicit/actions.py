@@ -40,10 +40,7 @@ class Program:
         self.successors: Callable[[Packed, Emit], None] = self.names["successors"]
 
     def predicate(self, formula: t.Node, env: Env | None = None) -> Callable[[Packed], bool]:
-        """Returns the formula as a function of a state in bytes, which may raise Undefined.
-
-        For a formula about steps, the function takes the states before and after the step.
-        """
+        """Returns the formula as a function of a packed state (or step); it may raise Undefined."""
         source = f"lambda s: {self.compiler.code(formula, env or {})}"
         made: Callable[[Packed], bool] = eval(source, self.names)
         return made

@@ -18,9 +18,8 @@ FEW: Final = Budget(states=5_000)
 
 
 def catch(variant: Variant) -> Caught:
-    """Explores a variant with a bug and the variant that fixes it, at the same scope.
-
-    Returns both verdicts on the bug's claim, both numbers of states, and the length of the trace.
+    """Explores a variant with a bug and the variant that fixes it; returns both verdicts on the
+    bug's claim.
     """
     assert variant.breaks is not None
     fixed = find(variant.spec, variant.fixed_by)

@@ -159,10 +159,9 @@ class Columns(FiniteTerms):
         return a if a is b or a == b else self.op("if", test, a, b)
 
     def conjunction(self, values: Iterable[Value]) -> Value:
-        """Returns the conjunction of the values as a column, and a mask of its undefined rows.
+        """Returns the conjunction of the values, and a mask of undefined rows.
 
-        In each row, evaluation goes from left to right and stops at the first false value. Values
-        after it may be undefined.
+        Values after the first false one may be undefined.
         """
         value: Code = 1
         bad: Code = 0
@@ -174,10 +173,9 @@ class Columns(FiniteTerms):
         return value, bad
 
     def disjunction(self, values: Iterable[Value]) -> Value:
-        """Returns the disjunction of the values as a column, and a mask of its undefined rows.
+        """Returns the disjunction of the values, and a mask of undefined rows.
 
-        In each row, evaluation goes from left to right and stops at the first true value. Values
-        after it may be undefined.
+        Values after the first true one may be undefined.
         """
         value: Code = 0
         bad: Code = 0
@@ -189,9 +187,8 @@ class Columns(FiniteTerms):
         return value, bad
 
     def conditional(self, test: Value, a: Value, b: Value) -> Value:
-        """Returns `a if test else b` as a column, and a mask of the rows where it is undefined.
-
-        A row is undefined if the test is undefined, or if the chosen branch is undefined.
+        """Returns `a if test else b` as a column, and a mask of rows where the test or the chosen
+        branch is undefined.
         """
         bad = self.either(test[1], self.choice(test[0], a[1], b[1]))
         return self.choice(test[0], a[0], b[0]), bad
@@ -305,10 +302,8 @@ class Columns(FiniteTerms):
     # ---- cells
 
     def in_sort(self, n: t.Node, env: Env, after: After | None = None) -> Value:
-        """Returns the term's value as a column, and a mask of the rows where it is undefined.
-
-        The term is a key, or is assigned to a variable. So it is also undefined in the rows where
-        its value is outside its sort.
+        """Returns the value of a key or assigned term as a column, and a mask of rows where it is
+        undefined or outside its sort.
         """
         value, bad = self.value(n, env, after)
         size = self.at.size(n.sort)
@@ -321,10 +316,8 @@ class Columns(FiniteTerms):
     def cells(
         self, variable: t.Variable, keys: tuple[t.Node, ...], env: Env, after: After | None = None
     ) -> tuple[list[tuple[Code, int]], Code]:
-        """Returns the columns that `variable[keys]` may read, and a mask of its undefined rows.
-
-        The keys may depend on the state, so each row may read another column. Each column has a
-        condition, which is true in the rows that read this column.
+        """Returns the columns that `variable[keys]` may read, each with the condition of its rows,
+        and a mask of undefined rows.
         """
         block = self.at.blocks[variable.name]
         found: list[tuple[Code, int]] = [(1, block.start)]

@@ -66,9 +66,8 @@ class Compiler(FiniteTerms):
         return " + ".join([*dynamic, *([str(start)] if start else [])])
 
     def in_sort(self, value: t.Node, env: Env) -> Code:
-        """Returns code for the value of a key, or for a value that is assigned.
-
-        If the value may be outside its sort, the code tests it.
+        """Returns code for the value of a key, or for an assigned value, with a test if it may be
+        outside its sort.
         """
         code = self.code(value, env)
         size = self.at.size(value.sort)
@@ -134,10 +133,8 @@ class Compiler(FiniteTerms):
                 assert_never(n)
 
     def extreme(self, n: t.Extreme, env: Env) -> Code:
-        """Returns code for the first (or last) element for which a formula is true.
-
-        If there is no such element, the value is the term's default. The code is a chain of
-        conditional expressions, one for each element.
+        """Returns code for the first (or last) element for which a formula is true; the term's
+        default if there is none.
         """
         found = self.code(n.default, env)
         elements = list(self.bindings((n.binder,), env))
@@ -176,10 +173,8 @@ class Compiler(FiniteTerms):
 
     @staticmethod
     def joined(codes: Iterable[Code], word: str, absorbing: int) -> Code:
-        """Returns the expressions joined by `and` or by `or`.
-
-        `absorbing` is the constant that decides the result: 0 for `and`, 1 for `or`. All
-        expressions after this constant are left out.
+        """Returns the expressions joined by `and` or `or`, up to the constant that decides the
+        result: `absorbing`.
         """
         parts: dict[str, None] = {}
         for code in codes:

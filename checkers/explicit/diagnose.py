@@ -35,9 +35,8 @@ def diagnose_action(at: Instance, state: Packed) -> Undefined | None:
 def diagnose_claim(
     at: Instance, claims: Sequence[Claim], state: Packed, after: Packed | None = None
 ) -> Undefined | None:
-    """Returns the first claim with an undefined term in the state, or None if there is none.
-
-    With `after`, the claims about steps are checked instead, in the step from the state to `after`.
+    """Returns the first claim about the state (or about the step to `after`) with an undefined
+    term; None if there is none.
     """
     interpreter = Interpreter(at.ranges)
     about = "states" if after is None else "steps"

@@ -36,10 +36,8 @@ class Stop(Exception):
 
 
 def until_stopped(search: Callable[[], None]) -> WhyStopped:
-    """Runs the search, and returns the reason why it ended.
-
-    The reason is `exhausted` if the search ended by itself, `interrupted` if the user pressed
-    Ctrl-C, and otherwise that of the exception Stop.
+    """Runs the search, and returns why it ended: `exhausted`, `interrupted` (Ctrl-C), or the reason
+    of the exception Stop.
     """
     try:
         search()
@@ -131,10 +129,8 @@ class Discovery:
 def discoveries(
     claims: Sequence[Claim], why: WhyStopped, traces: Mapping[str, Trace]
 ) -> dict[str, Discovery]:
-    """Returns the verdict on each claim; `traces` has one trace for each violated claim.
-
-    A claim without a trace holds if every reachable state was explored. Otherwise it is undecided,
-    with the reason `why`.
+    """Returns the verdict on each claim; without a trace, a claim holds if `why` is `exhausted`,
+    and is undecided otherwise.
     """
     found: dict[str, Discovery] = {}
     for claim in claims:
@@ -171,11 +167,7 @@ class IllDefined:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exploration:
-    """The result of one exploration: counts, verdicts and shortest traces.
-
-    `disabled` is counted only with coverage. It says how often each conjunct of a guard was the
-    first false one, over all states and parameters.
-    """
+    """The result of one exploration: counts, verdicts and shortest traces."""
 
     distinct: int
     generated: int

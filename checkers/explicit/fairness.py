@@ -63,10 +63,7 @@ class Fairness:
 
     @cached_property
     def resting(self) -> Mask:
-        """Returns a mask of the nodes in which no fair action can change the state.
-
-        A behaviour that stays in such a node forever is fair.
-        """
+        """Returns a mask of the nodes in which no fair action can change the state."""
         resting = np.ones(len(self.graph.states), dtype=bool)
         for instance in self.instances:
             resting[instance.enabled] = False
@@ -106,10 +103,8 @@ class Fairness:
         return [*self.graph.path_to(node), *way[::-1]]
 
     def sets(self, within: Mask, through: Mask) -> Iterator[Nodes]:
-        """Yields the maximal fair sets inside `within` that contain a node of `through`.
-
-        Both parameters are masks of nodes. The sets are disjoint, and the nodes of each set are in
-        ascending order.
+        """Yields the disjoint maximal fair sets inside `within` that contain a node of `through`,
+        each in ascending order.
         """
         left = within
         while left.any():
@@ -148,9 +143,8 @@ class Fairness:
     # ---- a fair cycle
 
     def cycle(self, nodes: Nodes, start: int, through: Mask) -> list[int]:
-        """Returns the edges of a fair cycle that starts and ends at `start`.
-
-        It visits a node of `through`. `nodes` is a fair set that contains `start`.
+        """Returns the edges of a fair cycle from `start` through a node of `through`; `nodes` is a
+        fair set that contains `start`.
         """
         inside = np.zeros(len(self.graph.states), dtype=bool)
         inside[nodes] = True
@@ -170,10 +164,8 @@ class Fairness:
     def _needed(
         self, instance: Instance, inside: Mask
     ) -> tuple[frozenset[int], frozenset[int]] | None:
-        """Returns the nodes and the edges that make a cycle fair to the instance.
-
-        A cycle with at least one of them is fair to the instance. The result is None if every cycle
-        inside the mask `inside` is fair to it.
+        """Returns nodes and edges, one of which makes a cycle fair to the instance; None if every
+        cycle is fair.
         """
         source, target = self.graph.source, self.graph.target
         edges = instance.edges

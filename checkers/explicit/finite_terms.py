@@ -17,9 +17,8 @@ class FiniteTerms:
     _may_leave: dict[t.Node, bool] = field(default_factory=dict)
 
     def packed(self, n: t.Const) -> int:
-        """Returns a literal's value as it is stored: the least value of an integer sort becomes 0.
-
-        A literal of the unbounded sort `Number` is returned unchanged.
+        """Returns a literal's value as it is stored: 0 for the least of an integer sort, unchanged
+        for `Number`.
         """
         shifted = n.sort.flavour == "int" and n.sort.name in self.at.ranges
         return n.value - self.at.elements(n.sort).start if shifted else n.value
@@ -40,10 +39,8 @@ class FiniteTerms:
     def bindings(
         self, binders: tuple[t.Local, ...], env: Mapping[int, int]
     ) -> list[dict[int, int]]:
-        """Returns one environment for each combination of values of the bound variables.
-
-        Each environment is a copy of `env` with these values. The value of the last variable
-        changes first.
+        """Returns a copy of `env` for each combination of values of the bound variables, where the
+        last variable changes first.
         """
         out = [dict(env)]
         for b in binders:

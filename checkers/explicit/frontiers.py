@@ -56,10 +56,8 @@ def search(task: Task) -> Exploration:
 
 @dataclass
 class Found:
-    """A transition, and the states of a batch in which it is enabled.
-
-    `rows` are these states. `written` has the new values of the columns that the transition
-    changes. `keys` has the key of each successor.
+    """A transition, and the states of a batch (`rows`) in which it is enabled, with the new columns
+    and successors' keys.
     """
 
     label: int

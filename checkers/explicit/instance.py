@@ -55,10 +55,8 @@ class Instance:
 
     @cached_property
     def blocks(self) -> dict[str, Block]:
-        """Returns the position of each variable in the bytes of a step.
-
-        A step is stored as two states, the state before and the state after. So a variable has two
-        entries: under its name and under its `after` name.
+        """Returns the position of each variable before (under its name) and after a step (under its
+        `after` name).
         """
         out: dict[str, Block] = {}
         start = 0

@@ -32,10 +32,8 @@ SEED = 2026
 
 @dataclass(frozen=True)
 class Numbering:
-    """Computes the 64-bit keys of states; 0 is never a key.
-
-    For a batch, the result has one row for each state and one column for each permutation of the
-    elements that symmetry reduction exchanges.
+    """Computes the 64-bit keys of states, one column for each permutation of symmetric elements; 0
+    is never a key.
     """
 
     at: Instance

@@ -60,10 +60,8 @@ def decide(
 def with_liveness(
     spec: Spec, found: Exploration, properties: Sequence[str], budget: Budget | None = None
 ) -> Exploration:
-    """Adds verdicts on liveness properties to the result of an exploration.
-
-    They are undecided if the exploration stopped early, or if it found more states than the budget
-    allows.
+    """Adds verdicts on liveness properties; they are undecided if the exploration stopped early or
+    found more states than the budget.
     """
     if not properties:
         return found

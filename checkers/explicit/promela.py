@@ -59,9 +59,8 @@ class PromelaCompiler(Compiler):
         ]
 
     def options(self, action: Action) -> Iterator[str]:
-        """Yields an option of the loop for each choice of values for the action's parameters.
-
-        If the guard is constantly false for a choice, there is no option.
+        """Yields an option of the loop for each choice of the action's parameters, except where the
+        guard is constantly false.
         """
         for values in product(*(range(self.at.size(p.sort)) for p in action.params)):
             env = {p.uid: v for p, v in zip(action.params, values, strict=True)}
@@ -81,10 +80,7 @@ class PromelaCompiler(Compiler):
         return f"  :: d_step {{ !({holds}) -> assert(false) }}"
 
     def written(self, action: Action, env: Env) -> dict[int, Code]:
-        """Returns the new value, as code, of each byte of the state that the action may change.
-
-        If two writes set the same byte, the later write wins.
-        """
+        """Returns the new value, as code, of each byte of the state that the action may change."""
         out: dict[int, Code] = {}
         for write in action.writes:
             for e in self.bindings(write.binders, env):
@@ -98,9 +94,8 @@ class PromelaCompiler(Compiler):
     def cells(
         self, variable: t.Variable, keys: tuple[t.Node, ...], env: Env
     ) -> list[tuple[int, Code]]:
-        """Returns the index of each byte that `variable[keys]` may read, with a condition as code.
-
-        The keys may depend on the state. The condition is true if they select the byte.
+        """Returns the index of each byte that `variable[keys]` may read, with the condition, as
+        code, that selects it.
         """
         sizes = [self.at.size(key) for key in variable.keys]
         codes = [self.in_sort(key, env) for key in keys]

@@ -43,10 +43,8 @@ class Taken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replayed:
-    """The result of a replay: the steps taken, and where the replay ended.
-
-    `broken` is the step that violates the property, or None. `stopped` says why the spec does not
-    allow the next step; it is empty if all steps were taken.
+    """The result of a replay: the steps taken, the step that breaks the property or None, and why
+    it stopped.
     """
 
     taken: tuple[Taken, ...]
@@ -64,9 +62,9 @@ def replay(
     claim: Claim | Liveness,
     loop: int | None = None,
 ) -> Replayed:
-    """Repeats the recorded steps, and checks the claim in the states that they reach.
+    """Repeats the recorded steps, and checks the claim in their states.
 
-    For a liveness property, `loop` is the step at which the loop of the lasso begins.
+    `loop` is where a liveness property's lasso begins its loop.
     """
     actions = {a.name: a for a in spec.actions}
     if steps[0].state not in interpreter.initial(spec):

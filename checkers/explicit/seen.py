@@ -24,10 +24,8 @@ class Seen:
         self.count = 0
 
     def add(self, keys: Keys) -> NDArray[np.int64]:
-        """Adds an array of keys, and returns the indexes of the keys that were not in the set.
-
-        An index is the position of a key in the given array; the indexes ascend. If a new key
-        occurs several times in the array, only one of its indexes is returned.
+        """Adds the keys, and returns the ascending positions in `keys` of those that are new, once
+        for each key.
         """
         while self.count + len(keys) > FULL * len(self._table):
             self._grow()

@@ -36,10 +36,8 @@ Weights = Mapping[str, float]  # a pattern of action names -> their relative wei
 def simulate(
     task: Task, *, seed: int = 0, length: int = LENGTH, weights: Weights | None = None
 ) -> Exploration:
-    """Takes random walks until the budget is spent or every property is violated.
-
-    The budget's number of states is here the number of steps, counted over all walks. In the
-    result, `distinct` is the number of different states that the walks reached.
+    """Takes random walks until the budget is spent (`states` counts steps) or every property is
+    violated.
     """
     return _Simulation(task, seed, length, weights or {}).run()
 

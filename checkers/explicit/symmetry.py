@@ -62,10 +62,8 @@ def permutations_of(at: Instance, sorts: Sequence[str]) -> list[Permutation]:
 
 
 def permuted(at: Instance, permutation: Permutation) -> list[tuple[int, list[int]]]:
-    """Returns how a permutation of elements moves and changes the bytes of a packed state.
-
-    The result has one pair for each byte, in the order of the bytes. The pair has the byte's new
-    position, and a list with the new value for each old value.
+    """Returns, for each byte of a packed state, its position after the permutation and the new
+    value for each old value.
     """
     place = {cell: k for k, (cell, _) in enumerate(at.cells)}
     keys = {v.name: v.keys for v in at.spec.variables}

@@ -32,10 +32,8 @@ class Transition:
 
     @classmethod
     def of(cls, columns: Columns, action: Action, raw: tuple[int, ...]) -> Transition | None:
-        """Returns the transition of an action for one choice of its parameters.
-
-        Each parameter is given as the index of an element in its sort. Returns None if this choice
-        makes the guard a constant that is false: then no state enables the transition.
+        """Returns the transition of an action for the elements `raw` of its parameters; None if its
+        guard is constantly false.
         """
         env = {p.uid: v for p, v in zip(action.params, raw, strict=True)}
         enabled: Code = 1
@@ -108,10 +106,7 @@ class Table:
 
 
 class Part:
-    """Some states of a table, such as those that enable an action.
-
-    An operation that the table has not cached is computed only for these states.
-    """
+    """Some states of a table, such as those that enable an action."""
 
     def __init__(self, table: Table, rows: Rows) -> None:
         self.table, self.rows = table, rows

@@ -35,10 +35,8 @@ class Empty:
 
 
 def vacuous(spec: Spec, found: Exploration, engine: str | None = "numpy") -> list[Empty]:
-    """Returns the parts of the spec that no reachable state uses.
-
-    The result is empty if the spec was not explored completely, or if it has more than a million
-    states.
+    """Returns the parts of the spec that no reachable state uses; empty if the spec was not
+    explored completely or is too large.
     """
     if not found.exhausted or found.distinct > LARGEST:
         return []
@@ -65,10 +63,8 @@ Candidate = tuple[str, str, t.Node]  # name, message if no state satisfies the f
 
 
 def _conjuncts(spec: Spec, names: Sequence[str]) -> Iterator[Candidate]:
-    """Yields formulas that show why an action is never taken.
-
-    For a guard with the conjuncts a, b and c, the formulas are: `a`; `a and b`; `a and b and c`.
-    The first formula that no reachable state satisfies ends with the conjunct to report.
+    """Yields, for each guard, its first conjunct, its first two, and so on; the first unsatisfied
+    one shows the conjunct to report.
     """
     for action in spec.actions:
         if action.name in names:

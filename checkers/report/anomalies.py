@@ -26,9 +26,8 @@ SHOWN_VERBOSE: Final = 32  # as many as an analysis keeps
 
 
 def explained(analysis: Analysis, *, verbose: bool = False) -> str:
-    """Returns the analysis as text: a summary, then each anomaly that occurs.
-
-    An anomaly is shown with its 8 most severe violations, or 32 if verbose.
+    """Returns the analysis as text: a summary, then each anomaly that occurs with its 8 (verbose:
+    32) most severe violations.
     """
     limit = SHOWN_VERBOSE if verbose else SHOWN
     paragraphs = [

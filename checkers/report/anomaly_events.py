@@ -60,10 +60,10 @@ def undecided(
 
 
 def keep_rows(tables: Mapping[str, pa.Table], folder: Path, name: str) -> dict[str, str]:
-    """Writes the violations of each anomaly to a file `FOLDER/NAME/ANOMALY.parquet`.
+    """Writes each anomaly's violations to `FOLDER/NAME/ANOMALY.parquet`, and returns the files
+    relative to FOLDER.
 
-    An anomaly without violations has no file. Returns the path of each file relative to FOLDER, by
-    anomaly.
+    An anomaly without violations has none.
     """
     import pyarrow.parquet as pq
 

@@ -38,10 +38,8 @@ def counterexample(
     replay: Sequence[str] = (),
     verbose: int = 0,
 ) -> str:
-    """Returns the violation of one property as text, at most 110 characters wide.
-
-    With `verbose` 1, the text also has every state in full. With `verbose` 2, it also has the
-    actions that each state disables, with the reasons.
+    """Returns the violation of one property as text; `verbose` 1 adds the full states, 2 also the
+    disabled actions.
     """
     discovery = found.discoveries[name]
     writer = Writer(spec, found.ranges)

@@ -27,10 +27,8 @@ def claim(decision: Decision) -> str:
 
 
 def heading(decision: Decision) -> str:
-    """Returns the heading under which reports list the decision.
-
-    For an anomaly: the analysed input, and its kind, such as a history. For a property: the spec,
-    the engine, the number of states, the seconds and the constants.
+    """Returns the heading under which reports list the decision: the input of an anomaly, or the
+    spec and engine of a property.
     """
     if isinstance(decision, AnomalyDecided):
         return f"{decision.history} · {decision.input_kind}"
@@ -74,10 +72,8 @@ def verdict(decision: Decision) -> str:
 
 
 def grounds(decision: Decision) -> str:
-    """Returns the reason for the verdict, or the size of the evidence.
-
-    For a property, this size is the length of the trace or the depth of the search. For an anomaly,
-    it is the number of violations and of observations that were checked.
+    """Returns the reason for the verdict, or the size of the evidence: steps, depth, violations,
+    observations.
     """
     if decision.reason is not None:
         return decision.reason

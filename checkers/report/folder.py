@@ -23,12 +23,7 @@ OWN: Final = frozenset({DESCRIPTION, EVENTS, REPORT})
 
 @dataclass(slots=True)
 class RunFolder:
-    """A folder like `runs/2026-11-21T0142-c3f1`, which contains everything about one run.
-
-    It has run.json (command, seed, versions), events.ndjson (every event), and a file for each
-    counterexample and for each table of violations. If the run has verdicts, report.html is added
-    at its end.
-    """
+    """A folder such as `runs/2026-11-21T0142-c3f1`, which contains everything about one run."""
 
     path: Path
     _decided: bool = False
@@ -68,10 +63,7 @@ class RunFolder:
             write_report(self.path)
 
     def drop_if_bare(self) -> None:
-        """Removes the folder if it contains nothing but run.json, events.ndjson and report.html.
-
-        A folder with a counterexample, a table of violations or any other file is kept.
-        """
+        """Removes the folder if it contains nothing but run.json, events.ndjson and report.html."""
         files = [*self.path.iterdir()]
         if {file.name for file in files} <= OWN:
             for file in files:
@@ -79,11 +71,7 @@ class RunFolder:
             self.path.rmdir()
 
     def keep(self, name: str, text: str) -> str:
-        """Writes text to a new file of the folder and returns the file's name.
-
-        If the name is taken, a number is added. Characters that a file name cannot have become
-        hyphens.
-        """
+        """Writes text to a new file of the folder; returns the file's name, perhaps not `name`."""
         plain = re.sub(r"[^\w.-]+", "-", name).strip("-.") or "evidence"
         stem, dot, ending = plain.rpartition(".") if "." in plain else (plain, "", "")
         free = plain

@@ -52,9 +52,8 @@ class GitHub:
 
 
 def commands(result: RunResult) -> list[str]:
-    """Returns the annotations, as workflow commands that GitHub Actions reads.
-
-    A violated claim is an error, an undecided claim a warning, a permitted violation a notice.
+    """Returns workflow commands for GitHub Actions: an error for a violated claim, a warning for an
+    undecided one, a notice for a permitted one.
     """
     levels = (("error", "violated"), ("warning", "undecided"), ("notice", "permitted"))
     lines: list[str] = []

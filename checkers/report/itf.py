@@ -28,9 +28,8 @@ NOTHING = "Nothing"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """A state of a trace, with the action and the arguments that led to it.
-
-    If the trace does not name the action, `action` is None.
+    """A state of a trace, with the action (None if the trace does not name it) and the arguments
+    that led to it.
     """
 
     action: str | None

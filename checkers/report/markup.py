@@ -32,9 +32,8 @@ def cut(text: str, longest: int) -> str:
 
 
 def element(tag: str, *inside: str, **attributes: str | float | None) -> str:
-    """Returns an element with attributes; its content `inside` must be escaped markup.
-
-    The attribute `class` is passed as `class_`. An attribute with the value None is left out.
+    """Returns an element with attributes, except None; `inside` must be escaped markup, and
+    `class_` is the attribute `class`.
 
     >>> element("text", words("a < b"), x=3.0, class_="op")
     '<text x="3" class="op">a &lt; b</text>'

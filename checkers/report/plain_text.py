@@ -37,10 +37,8 @@ def register() -> None:
 
 
 def _plain(fault: UnicodeError) -> tuple[str, int]:
-    """Replaces characters that the terminal's encoding lacks by those of the table `PLAIN`.
-
-    A character that is not in the table becomes `?`. This is an error handler of Python's `codecs`:
-    it returns the replacement, and the position at which encoding continues.
+    """Replaces characters that the terminal's encoding lacks by those of the table `PLAIN`, or by
+    `?`: an error handler of `codecs`.
     """
     if not isinstance(fault, UnicodeEncodeError):
         raise fault

@@ -62,9 +62,8 @@ def faults_shown(faults: Iterable[Fault], analysis: Analysis) -> tuple[FaultShow
 def rows_shown(
     analysis: Analysis, decision: Decision, history: str, faults: Sequence[FaultShown] = ()
 ) -> Iterator[RowShown]:
-    """Yields an event for each of the 32 most severe violations of an anomaly, the worst first.
-
-    The first 8 events also have the operations and the injected faults to draw on a timeline.
+    """Yields an event for each of the 32 most severe violations of an anomaly, the worst first; the
+    first 8 with operations and faults.
     """
     operations = since_start(analysis)
     for number, row in enumerate(decision.worst, 1):
@@ -151,10 +150,8 @@ class _About:
         return not self.keys or any(micro.key in self.keys for micro in operation.did)
 
     def text(self, operation: Operation) -> str:
-        """Returns an operation in the notation of histories, with the relevant records only.
-
-        These are the records with a key, and if possible a value or offset, of the violation. At
-        most 4 of them are shown, with the number of the others.
+        """Returns an operation in history notation, with at most 4 of the violation's records and
+        the number of the others.
         """
         micros, more = self._of_concern(operation)
         text = cut(show(replace(operation, did=micros)), LONGEST)

@@ -30,11 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A verdict on a property or anomaly, with its evidence and its effect on the exit code.
-
-    `judged` is the verdict on which the exit code depends. An anomaly has its worst rows in `rows`;
-    a property has its `evidence`.
-    """
+    """A verdict on a property or anomaly, with its evidence; the exit code depends on `judged`."""
 
     decision: Decision
     judged: Verdict
@@ -54,9 +50,8 @@ class Finding:
 
     @property
     def text(self) -> str:
-        """Returns the text that a report shows: the anomaly's rows, or the evidence on a property.
-
-        Without rows or evidence, this is the verdict as text.
+        """Returns the text that a report shows: the rows or the evidence, or the verdict if there
+        are neither.
         """
         shown = [row.text for row in self.rows] or [one.text for one in self.evidence]
         return "\n\n".join(shown) or f"{verdict(self.decision)}"
@@ -64,10 +59,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
-    """The result of a whole run: its decisions, and the other facts that a report shows.
-
-    `evidence` has the texts about a whole history. Evidence on a property is in its `Finding`.
-    """
+    """The result of a whole run: its decisions, and the other facts that a report shows."""
 
     started: RunStarted | None
     findings: tuple[Finding, ...]

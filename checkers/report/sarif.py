@@ -100,10 +100,8 @@ def _results(finding: Finding, ids: Sequence[str]) -> Iterator[dict[str, Any]]:
 
 
 def _location(decision: Decision) -> dict[str, Any]:
-    """Returns the SARIF location of a decision.
-
-    It is a file if the input is one history file or a spec's `.py` file. Else it is a name: of the
-    history, of the kind of input, or of the spec and its variant.
+    """Returns the SARIF location of a decision: a file for one history or a `.py` spec, otherwise a
+    name.
     """
     if isinstance(decision, AnomalyDecided):
         if decision.is_one_file:

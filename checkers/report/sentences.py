@@ -19,11 +19,7 @@ from model.language.values import Writer
 
 @dataclass(frozen=True, slots=True)
 class Sentences:
-    """Prints formulas as sentences about one state of a spec.
-
-    It has the state, the values of parameters and bound variables, and the names that the spec
-    gives to terms.
-    """
+    """Prints formulas as sentences about one state of a spec."""
 
     writer: Writer
     state: State

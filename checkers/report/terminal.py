@@ -85,10 +85,8 @@ class Terminal:
 
 
 def table(decisions: Sequence[Decision], *, verbose: bool = False) -> str:
-    """Returns the verdicts as a table: a heading for each input or spec, a line for each claim.
-
-    Anomalies that no observation could have shown share one line. If more than 4 other anomalies do
-    not occur, they share another line, unless the table is verbose.
+    """Returns the verdicts as a table: a heading for each input or spec, and a line for each
+    verdict or group of verdicts.
     """
     lines: list[str] = []
     parts = [
@@ -114,11 +112,8 @@ def table(decisions: Sequence[Decision], *, verbose: bool = False) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """The verdicts under one heading of the table, in three groups.
-
-    Each verdict of `single` has its own line. Anomalies that do not occur may be in `holding`, and
-    share one line. Anomalies that no observation could have shown are in `unobserved`, and share
-    another line.
+    """The verdicts under one heading of the table: those with their own lines, and two groups that
+    share a line.
     """
 
     single: Sequence[Decision]

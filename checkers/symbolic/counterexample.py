@@ -34,9 +34,8 @@ class EnginesDisagree(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CounterexampleToInduction:
-    """A state, a step from this state, and the claim that is false after the step.
-
-    If the action is `init`, both `state` and `after` are the same initial state.
+    """A state, a step from this state (for `init`: the same state), and the claim that is false
+    after the step.
     """
 
     spec: str

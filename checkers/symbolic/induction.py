@@ -63,8 +63,7 @@ class Induction:
     def goal(self, action: Action, claim: Claim) -> Goal:
         """Returns the condition that the claim is true after the action.
 
-        For the action `init`, the claim must be true in every initial state. Raises Declined if the
-        condition cannot be translated to Z3.
+        Raises Declined if Z3 cannot express it.
         """
         return self._initially(claim) if action.name == INIT else self._preserved(action, claim)
 
@@ -92,10 +91,8 @@ class Induction:
         )
 
     def assumed(self, claims: Sequence[Claim]) -> tuple[dict[str, Expr], list[str]]:
-        """Translates the claims to formulas about the state before a step.
-
-        Returns the formulas by name of the claim, and the names of claims that cannot be
-        translated.
+        """Returns the claims about the state before a step as formulas, by name, and the names that
+        cannot be translated.
         """
         formulas: dict[str, Expr] = {}
         missing: list[str] = []

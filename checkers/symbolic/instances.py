@@ -48,10 +48,8 @@ def failing(step: Step, action: Action, claim: Claim) -> tuple[Expr, list[tuple[
 def instances(
     step: Step, action: Action, about: Sequence[tuple[str, Expr]], claims: Sequence[Claim]
 ) -> list[Expr]:
-    """Returns the claims about the state before the step, instantiated with the step's terms.
-
-    The terms replace the quantified variables of a claim, in every combination. The caller may give
-    further terms, each with the name of its sort.
+    """Returns the claims about the state before the step, instantiated with the step's terms and
+    the terms `about`.
     """
     terms = _terms(step, action, about)
     return [

@@ -131,9 +131,8 @@ def unbounded(goal: Goal, facts: Facts, sorts: Sorts, strategy: Strategy) -> Att
 
 
 def decide(goal: Goal, sorts: Sorts, at_scopes: AtScopes, *, limit_ms: int, seed: int) -> Outcome:
-    """Returns the outcome of the first attempt that decides whether the goal follows.
-
-    If no attempt decides, the verdict is unknown. All attempts together take at most `limit_ms`.
+    """Returns the outcome of the first attempt that decides whether the goal follows; unknown after
+    `limit_ms`.
     """
     spent, remarks = 0.0, list[str]()
     for attempt in attempts(goal, sorts, at_scopes):

@@ -33,9 +33,8 @@ DECLINED: Final = "declined: "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """One condition of the induction, that an action preserves a claim, and the verdict on it.
-
-    With the action `init`, the condition is that the claim is true in every initial state.
+    """A condition of the induction: an action (for `init`, the initial state) preserves a claim,
+    with the verdict on it.
     """
 
     action: str

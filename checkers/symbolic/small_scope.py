@@ -74,9 +74,8 @@ class SmallScope:
 
 
 def scopes_of(spec: Spec, scope: Scope | None = None) -> list[Scope]:
-    """Returns the scopes to search: `scope`, or else the spec's own scope and a larger one.
-
-    If there is no `scope` and the spec has none, the result is empty.
+    """Returns the scopes to search: `scope`, or else the spec's own scope and a larger one; empty
+    without any.
     """
     if scope is not None:
         return [scope]

@@ -41,8 +41,7 @@ class Translation:
     def formula(self, node: t.Node, env: Env, state: Valuation) -> Expr:
         """Returns the term as a Z3 formula about this state.
 
-        `env` has the values of the term's parameters and bound variables. Raises Declined if the
-        term cannot be translated.
+        Raises Declined if the term cannot be translated.
         """
         values = [env[uid] for uid in sorted(self.free(node))]
         key = (id(node), id(state), *(value.get_id() for value in values))

@@ -150,10 +150,7 @@ false = wrap(Bool, t.Const(0, t.BOOL))
 
 
 class Sort(Term):
-    """Elements without an order: terms can only be compared with == and !=.
-
-    A proof is about any number of elements; an exploration is about the elements 0..n-1.
-    """
+    """A sort without order: its terms can only be compared with == and !=."""
 
     prefix: ClassVar[str] = ""  # of printed elements: `b` makes b0, b1, b2
 
@@ -213,10 +210,9 @@ nothing = wrap(Nothing, t.Least(t.SortInfo("Nothing", "sort", optional=True)))
 
 
 def lower(value: object, sort: Any) -> t.Node:
-    """Converts a term, or a Python literal such as `True` or 3, to a node of the grammar.
+    """Converts a term or a Python literal to a node of the grammar.
 
-    Engines read only nodes (`terms.py`). Raises SpecError for any other value, and for a number
-    where `sort` is no sort of integers.
+    Raises SpecError for a value that is not of the sort.
     """
     if isinstance(value, Term):
         return value.node
@@ -226,10 +222,9 @@ def lower(value: object, sort: Any) -> t.Node:
 
 
 def agree(left: t.Node, right: t.Node) -> tuple[t.Node, t.Node]:
-    """Converts two nodes to one common sort, so that they can be compared or assigned.
+    """Converts two nodes to one common sort.
 
-    If only one of the sorts has the value `nothing`, both nodes get this sort. Raises SpecError if
-    the sorts differ in any other way.
+    Raises SpecError if the sorts differ by more than the value `nothing`.
     """
     a, b = left.sort, right.sort
     if a == b:

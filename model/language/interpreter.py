@@ -46,10 +46,8 @@ Env = Mapping[int, Value]  # uid of a parameter or bound variable -> its value
 
 
 def joined(before: State, after: State) -> State:
-    """Joins the states before and after a step into one state, for formulas about steps.
-
-    Each variable has two entries: under its own name the value before the step, under its `after`
-    name the value after the step.
+    """Joins the states before and after a step; each variable has two entries, under its own name
+    and its `after` name.
     """
     return {**before, **{(f"{name}{t.AFTER}", keys): v for (name, keys), v in after.items()}}
 
@@ -150,7 +148,7 @@ class Interpreter:
         return False if sort.flavour == "bool" else self.elements(sort).start
 
     def kept(self, n: t.Node, state: State, env: Env) -> Value:
-        """Returns the value of a term that is used as a key or stored in a state variable.
+        """Returns the term's value as a key or as a stored value.
 
         Raises Undefined if the value is outside the term's sort.
         """

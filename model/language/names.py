@@ -34,10 +34,8 @@ def collecting_names(names: dict[t.Node, str]) -> Generator[None]:
 
 @contextmanager
 def watching_returns() -> Generator[None]:
-    """While the context is open, collects the functions of the spec that return None.
-
-    The list is `returned_nothing`; it is cleared at the end. The error for a missing formula uses
-    it to name the function that lacks a `return`.
+    """While the context is open, collects in `returned_nothing` the functions of the spec that
+    return None.
     """
 
     def keep(frame: FrameType, returned: object) -> None:

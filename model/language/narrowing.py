@@ -34,10 +34,8 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Narrowed:
-    """One disjunct of a formula, as conditions that restrict the values of its bound variable x.
-
-    `bounds` restrict x to a range. `row` and `above` stand for the condition `row[x] > above`,
-    where `row` is a state variable; both are None if the disjunct has no condition of this kind.
+    """One disjunct of a formula, as conditions on the bound variable x: bounds, and perhaps `row[x]
+    > above`.
     """
 
     bounds: tuple[Bound, ...] = ()
@@ -48,8 +46,7 @@ class Narrowed:
 def narrowed(formula: t.Node, binder: t.Local, free: Free) -> Sequence[Narrowed]:
     """Returns one `Narrowed` for each disjunct of the formula.
 
-    Together they allow every value that can satisfy the formula, and perhaps more values. Without a
-    comparison that restricts the bound variable, the result is one `Narrowed` without conditions.
+    Together they allow every value that can satisfy the formula, perhaps more.
     """
     match formula:
         case t.And():
@@ -131,9 +128,8 @@ def _of_conjuncts(conjuncts: Sequence[t.Node], binder: t.Local, free: Free) -> l
 
 
 def _bound(conjunct: t.Node, binder: t.Local) -> Bound | None:
-    """Returns the bound that the conjunct sets for the quantifier's variable, such as `o < end`.
-
-    Returns None if the conjunct is no comparison of the variable with a term without this variable.
+    """Returns the bound that a conjunct such as `o < end` sets for the quantifier's variable; None
+    if there is none.
     """
     match conjunct:
         case t.Lt(left=left, right=right) if right is binder and _without(left, binder):

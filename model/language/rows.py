@@ -41,11 +41,8 @@ class Row:
 
     @classmethod
     def filled(cls, size: int, value: Held) -> Self:
-        """Returns a row of `size` positions that all have the same value.
-
-        All full blocks are one shared object, so a long row needs little memory.
-        """
-        whole = (value,) * SIZE
+        """Returns a row of `size` positions that all have the same value."""
+        whole = (value,) * SIZE  # all full blocks share this object, which saves memory
         rest = ((value,) * (size & _MASK),) if size & _MASK else ()
         return cls((whole,) * (size >> SHIFT) + rest, size)
 

@@ -17,10 +17,9 @@ LARGEST_SORT = 255  # elements: with `nothing` they still fit into one byte of a
 
 
 def ranges_of(scope: Scope) -> Ranges:
-    """Returns the range of elements of each sort in the scope, by the sort's name.
+    """Returns each sort's elements as a range, by name, including Bool.
 
-    Bool is included and has two elements. Raises SpecError for a sort with no elements or with more
-    than 255.
+    Raises SpecError for a sort without elements or with more than 255.
     """
     out = {"Bool": range(2)}
     for sort, size in scope.items():

@@ -197,12 +197,8 @@ class Spec:
         return {s.__name__: s for s in found}
 
     def check_replaced(self) -> None:
-        """Traces also the methods of base classes that a subclass has replaced, to find mistakes in
-        them.
-
-        Otherwise only the replacing methods are traced, so these mistakes would stay hidden.
-        """
-        for cls in type(self).__mro__[1:]:
+        """Raises SpecError for mistakes in methods of base classes that a subclass has replaced."""
+        for cls in type(self).__mro__[1:]:  # tracing finds mistakes that the subclass hides
             for name, method in vars(cls).items() if cls is not Spec else ():
                 if getattr(type(self), name) is not method:
                     match getattr(method, "role", None):
@@ -323,9 +319,8 @@ class Spec:
 
 
 def entitled(cls: type[S], title: str, constants: Mapping[str, int | bool]) -> S:
-    """Returns an instance of the spec class, with a title for error messages.
-
-    The title has the names of the spec and of the variant, such as `replication kip-320`.
+    """Returns an instance of the spec class, with a title for error messages, such as `replication
+    kip-320`.
     """
     check(title, cls.constants, constants)
     spec = cls(**constants)

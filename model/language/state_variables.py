@@ -61,10 +61,9 @@ Shape = LeafShape | MapShape | RecordShape
 
 
 def shape_of(hint: Any) -> Shape | None:
-    """Returns the shape that an annotation declares: a value, a map or a record.
+    """Returns the shape that an annotation declares; None if it declares no state variable.
 
-    Returns None if the annotation declares no state variable. Raises SpecError for a map whose key
-    is no sort or whose value has no shape.
+    Raises SpecError for a malformed map.
     """
     origin = typing.get_origin(hint)
     if origin in (types.UnionType, typing.Union):
@@ -296,11 +295,8 @@ class Record:
 
 
 def no_such(owner: object, what: str, name: str, known: Iterable[str]) -> Exception:
-    """Returns the error for an unknown attribute: a SpecError with the nearest known name.
-
-    For a name that begins with `_` it is an AttributeError, because Python looks up such names
-    itself.
-    """
+    """Returns the error for an unknown attribute, with the nearest known name."""
+    # Python itself looks up names that begin with `_`, and expects an AttributeError
     fault = AttributeError if name.startswith("_") else SpecError
     return fault(
         f"{type(owner).__name__} has no {what} {name!r}; the nearest: {nearest(name, known)}"
@@ -308,11 +304,10 @@ def no_such(owner: object, what: str, name: str, known: Iterable[str]) -> Except
 
 
 def reraise_property_error(owner: object, name: str) -> None:
-    """Raises SpecError if the class has a property of this name that fails with an AttributeError.
-
-    Python hides such an error: it calls `__getattr__`, which would report that no such property
-    exists. The SpecError has the true cause.
+    """Raises SpecError with the true cause if the property of this name fails with an
+    AttributeError.
     """
+    # Python hides the AttributeError: it calls `__getattr__`, which reports no such property
     found = inspect.getattr_static(type(owner), name, None)
     if isinstance(found, property | cached_property):
         try:

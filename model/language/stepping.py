@@ -37,10 +37,8 @@ Elements: TypeAlias = Callable[[RowState, Env], Iterable[int]]
 
 @dataclass(frozen=True, slots=True)
 class _Write:
-    """One assignment of an action, compiled to Python functions.
-
-    If the assignment stores a whole row, the function `shares` returns this row. If it stores
-    single values, `shares` is None and the function `value` returns each value.
+    """One assignment of an action, compiled to Python functions; `shares` is None if the assignment
+    stores single values.
     """
 
     write: t.Write
@@ -157,10 +155,8 @@ class Stepper:
             written.add(name)
 
     def _whole_row(self, write: t.Write, free: Free) -> Callable[[RowState, Env], Row] | None:
-        """Returns a Python function that computes the whole row that the assignment stores.
-
-        This is another row with the same sorts, or a row with the same value everywhere. Returns
-        None if the assignment does not store a whole row.
+        """Returns a function that computes the whole row that the assignment stores; None if the
+        assignment stores single values.
         """
         if not write.binders or not write.keys or write.keys[-1] is not write.binders[-1]:
             return None
@@ -185,9 +181,8 @@ class Stepper:
         return self._row(value, free)
 
     def _row(self, n: t.Get, free: Free) -> Callable[[RowState, Env], Row]:
-        """Returns a Python function that finds the row from which the term `n` reads its value.
-
-        For a term `a[k][o]` this is the row `a[k]`: every key but the last is applied.
+        """Returns a function that finds the row from which the term reads its value: `a[k]` for the
+        term `a[k][o]`.
         """
         name, keys = n.variable.name, self._keys(n.keys[:-1], free)
         starts = [self.ranges[key.name].start for key in n.variable.keys[:-1]]
@@ -207,11 +202,7 @@ class Stepper:
     def _loops_of(
         self, binders: Sequence[t.Local], formula: t.Node, free: Free
     ) -> list[tuple[int, Elements]]:
-        """Returns, for each bound variable, its uid and a function that lists elements to visit.
-
-        The function of the last variable leaves out elements for which `formula` cannot be true: a
-        quantifier's body, or the condition of an assignment. The other functions list all elements.
-        """
+        """Returns each bound variable's uid and a function that lists the elements to visit."""
         loops = [(b.uid, self._all(b)) for b in binders[:-1]]
         if binders:
             loops.append((binders[-1].uid, self._elements(binders[-1], formula, free)))
@@ -261,9 +252,9 @@ class Stepper:
     # ---- terms as functions
 
     def function(self, n: t.Node, free: Free) -> Eval:  # noqa: C901 - one case for each word
-        """Compiles the term to a Python function that returns the term's value in a state.
+        """Compiles the term to a Python function of a state.
 
-        `free` has the uids of parameters whose values may be outside their sorts.
+        `free` has the uids of parameters that may be outside their sorts.
         """
         match n:
             case t.Const():

@@ -57,10 +57,7 @@ class Writer:
         return labels[value] if labels else f"{self.prefix(sort.name)}{value}"
 
     def call(self, action: Action, values: Sequence[int]) -> str:
-        """Returns an action with its arguments as text, for example `append(b0)`.
-
-        An argument that is only a number is printed with the name of its parameter.
-        """
+        """Returns an action with its arguments as text, for example `append(b0)`."""
         return f"{action.name}({', '.join(self.arguments(action.params, values))})"
 
     def arguments(self, params: Sequence[t.Local], values: Sequence[Value]) -> list[str]:
@@ -89,9 +86,8 @@ class Writer:
     # ---- states
 
     def items(self, state: State) -> list[Item]:
-        """Returns every field and variable of the state, in order, with its value as text.
-
-        A set is one item; its elements have no items of their own.
+        """Returns every field and variable of the state, in order, with its value as text; a set is
+        one item.
         """
         out: list[Item] = []
         for name, shape in self.spec.shapes.items():
@@ -119,9 +115,8 @@ class Writer:
                     yield from self._items(inner, f"{path}.{name}", keys, whole, name, state)
 
     def changes(self, before: State, after: State) -> list[tuple[str, list[str]]]:
-        """Returns pairs: a record or variable that the step changes, and the texts of its changes.
-
-        A text is `old → new`; in a record, the name of the field comes first.
+        """Returns each record or variable that the step changes, with the texts of its changes:
+        `old → new`, or `field old → new`.
         """
         changed: dict[str, list[str]] = {}
         for old, new in zip(self.items(before), self.items(after), strict=True):

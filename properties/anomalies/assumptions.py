@@ -88,10 +88,8 @@ def repeated_values(history: History) -> tuple[RepeatedValue, ...]:
 
 
 def overlapping_operations(history: History) -> tuple[OverlappingOperations, ...]:
-    """Returns one row per operation that began while its process still had an earlier operation
-    open.
-
-    If several earlier operations were open, the row names the last one to complete.
+    """Returns one row per operation that began while an earlier operation of its process was open:
+    the last of these to complete.
     """
 
     def closes(operation: Operation) -> float:
@@ -126,10 +124,8 @@ def backwards_operations(history: History) -> tuple[BackwardsOperation, ...]:
 
 
 def mixed_operations(history: History) -> tuple[MixedOperation, ...]:
-    """Returns no rows: a `History` cannot break this assumption.
-
-    A history as a table can break it: there an operation has one row per micro-operation, and these
-    rows may contradict each other.
+    """Returns no rows: in a `History`, the micro-operations of an operation cannot contradict each
+    other.
     """
     del history
     return ()

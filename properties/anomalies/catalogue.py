@@ -41,10 +41,9 @@ class NotLookedFor(InputFault):
 def named(
     names: tuple[str, ...] = (), declared: Declarations = NOTHING_DECLARED
 ) -> tuple[Anomaly, ...]:
-    """Returns the anomalies with these names in catalogue order; all if no name is given.
+    """Returns the named anomalies in catalogue order, or all.
 
-    Raises UnknownName for a name that does not exist. Raises NotLookedFor for an anomaly that the
-    present declarations leave out.
+    Raises UnknownName or, for a name that the declarations leave out, NotLookedFor.
     """
     of_all = catalogue(declared)
     needs = {one.id: one.only_with for one in EVERY}

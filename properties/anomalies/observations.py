@@ -96,11 +96,7 @@ def aborted_values(history: History) -> frozenset[KeyValue]:
 
 
 def committed_sends(history: History) -> dict[KeyValue, int]:
-    """Maps each key and value to the operation that sent it and must have taken effect.
-
-    If there are several such operations, the first to complete counts. A key and value without such
-    an operation is left out.
-    """
+    """Maps each key and value to the first sender that must have taken effect; omits others."""
     read = committed_reads(history)
     writers: dict[KeyValue, int] = {}
     for number, operation in enumerate(history):
@@ -129,9 +125,8 @@ def observations(history: History) -> frozenset[Observation]:
 
 
 def trusted_observations(history: History) -> frozenset[Observation]:
-    """Returns the observations that prove where a value is in the log.
-
-    An observation by a poll at read_uncommitted is left out if a send of that value failed.
+    """Returns the observations that prove a value's place in the log, without uncommitted reads of
+    values whose send failed.
     """
     failed = {
         key_value

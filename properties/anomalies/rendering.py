@@ -27,9 +27,8 @@ def render(
     offset: int | None = None,
     value: str | None = None,
 ) -> str:
-    """Returns the operation in history notation, with only its micro-operations on the key.
-
-    If an offset or a value is passed, only micro-operations with it are rendered.
+    """Returns the operation in history notation, with only its micro-operations on the key and, if
+    passed, the offset or value.
     """
     did = tuple(
         micro

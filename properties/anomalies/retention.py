@@ -21,10 +21,8 @@ NOWHERE: Final = 2**63 - 1  # above every offset: no record has to be there
 
 
 def kept_from(history: History, declared: Declarations) -> Callable[[str], int]:
-    """Returns a function that maps a key to the first offset that must still be in the log.
-
-    This is the log start that clients read. If none was read, it is an offset below all others; if
-    the key may be compacted, an offset above all others.
+    """Returns a function from a key to its log start: below all offsets if none was read, above all
+    if the key may be compacted.
     """
     starts: dict[str, int] = {}
     for operation in history:

@@ -16,10 +16,9 @@ from properties.log_audit.log import Batch, Logs, ReplicaLog
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Location:
-    """The location of a fault: replica, topic partition, segment, byte and offset.
+    """The location of a fault.
 
-    The offset is that of the first record at this byte. If there is no record, it is the offset
-    that the next record would get.
+    Its offset is that of the first record at this byte, or that of the next record.
     """
 
     partition: str

@@ -39,9 +39,8 @@ def torn_tails(logs: Logs) -> tuple[NoBatch, ...]:
 
 
 def unreadable_bytes(logs: Logs) -> tuple[NoBatch, ...]:
-    """Returns one row per segment that ends in bytes that form no batch.
-
-    An incomplete batch at the end of the newest segment gives no row.
+    """Returns one row per segment that ends in bytes that form no batch, except an incomplete last
+    batch of the log.
     """
     return _no_batch(logs, torn_tail=False)
 

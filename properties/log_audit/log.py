@@ -83,10 +83,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fragment:
-    """Bytes at the end of a segment that form no batch.
-
-    A torn fragment begins like a batch and ends too early, or is all zeros.
-    """
+    """Bytes at the end of a segment that form no batch; if torn, an incomplete batch or zeros."""
 
     segment: str
     position: int
@@ -147,11 +144,7 @@ class LogMetadata:
 
     @property
     def is_sequenced(self) -> bool:
-        """True if the batches of this log have sequence numbers.
-
-        Producers number their batches. Only the batches of the group coordinator, in the log
-        `__consumer_offsets`, have no sequence numbers.
-        """
+        """True if producers number this log's batches: in every log but `__consumer_offsets`."""
         return not self.partition.startswith(CONSUMER_OFFSETS)
 
 

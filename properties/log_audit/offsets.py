@@ -36,10 +36,8 @@ class OffsetGap(Location):
 
 
 def offsets_back(logs: Logs) -> tuple[OffsetBack, ...]:
-    """Returns one row per batch that begins below the lowest offset at which it may begin.
-
-    The lowest offset is the end of the previous batch or the base offset of the segment, whichever
-    is higher.
+    """Returns one row per batch that begins below the end of the previous batch or the segment's
+    base offset.
     """
     rows: list[OffsetBack] = []
     for log in logs.replicas:
@@ -52,13 +50,7 @@ def offsets_back(logs: Logs) -> tuple[OffsetBack, ...]:
 
 
 def cleaned_to(replicas: list[ReplicaLog]) -> int:
-    """Returns the offset below which compaction may have removed records from any replica.
-
-    This is the highest of these offsets:
-    - the cleaner's checkpoint of each replica;
-    - the start of the newest segment, for each replica with compacted batches. Compaction removes
-      records only below the newest segment.
-    """
+    """Returns the offset below which compaction may have removed records from any replica."""
     checkpointed = max(log.metadata.cleaned_to for log in replicas)
     compacted = [log for log in replicas if any(batch.compacted for batch in log.batches)]
     newest = max((base_offset(log.metadata.segments[-1]) for log in compacted), default=0)

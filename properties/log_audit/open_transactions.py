@@ -92,10 +92,9 @@ def _first_open(batches: list[Batch]) -> Batch:
 def hangs_because(
     partition: str, producer_epoch: int, idle_ms: int, known: CoordinatorEntry | None
 ) -> tuple[bool, str]:
-    """Returns whether an open transaction hangs, and the reason in words.
+    """Returns whether an open transaction hangs, and why.
 
-    `known` is the coordinator's entry of the producer, or None. `idle_ms` is the time from the
-    producer's last batch to the newest batch of all logs.
+    `idle_ms` is the time from the producer's last batch to the newest of all logs.
     """
     if known is not None:
         under_way = known.state in UNDER_WAY and partition in known.partitions

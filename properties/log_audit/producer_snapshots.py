@@ -90,9 +90,9 @@ def _in_both(log: ReplicaLog) -> Iterator[tuple[Batch, ProducerState, ProducerSt
 
 
 def _state_in_log(batches: list[Batch], *, whole: bool) -> ProducerState:
-    """Returns the producer's state according to its batches; unknown parts are UNKNOWN.
+    """Returns the producer's state according to its batches.
 
-    `whole` is true if the producer can have no earlier batches in the log.
+    If `whole`, no earlier batch can exist; otherwise unknown parts are UNKNOWN.
     """
     last = batches[-1]
     data = [batch for batch in batches if not batch.control]

@@ -47,9 +47,8 @@ class ProducerEpochBack(Location):
 
 
 def sequence_gaps(logs: Logs) -> tuple[SequenceJump, ...]:
-    """Returns one row per batch before which sequence numbers of its producer are missing.
-
-    Only batches of one contiguous run, in which no offset is missing, are compared.
+    """Returns one row per batch before which sequence numbers of its producer are missing, without
+    an offset gap between them.
     """
     rows: list[SequenceJump] = []
     for log in _sequenced(logs):
@@ -87,13 +86,12 @@ def _next(one: Batch, two: Batch) -> int:
 
 
 def _ahead(one: Batch, two: Batch) -> int:
-    """Returns how far the sequence number of batch `two` is above the one expected after `one`.
-
-    Sequence numbers wrap, so a number below the expected one gives a large result. Returns 0 if
-    batch `two` has an older producer epoch.
+    """Returns how far batch `two` is above the sequence number expected after `one`; 0 if the epoch
+    of `two` is older.
     """
     if two.producer_epoch < one.producer_epoch:
         return 0
+    # sequence numbers wrap, so a number below the expected one gives a large result
     return (two.base_sequence - _next(one, two)) % SEQUENCE_NUMBERS
 
 

@@ -46,11 +46,7 @@ RecordsByOffset = dict[int, tuple[Batch, Record]]  # with their batches
 
 
 def _committed(log: ReplicaLog, below: int) -> RecordsByOffset:
-    """Maps each offset to its record, with the batch of the record.
-
-    Only batches that end below the offset `below` are included. If several records have one offset,
-    the first of them counts.
-    """
+    """Maps each offset below `below` to its first record and the record's batch."""
     records: RecordsByOffset = {}
     for batch in log.sound:
         if batch.last_offset < below:

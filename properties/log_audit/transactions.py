@@ -78,11 +78,8 @@ def _successive(log: ReplicaLog) -> Iterator[tuple[Batch, Batch]]:
 
 
 def unclosed(logs: Logs) -> tuple[NotClosed, ...]:
-    """Returns one row per batch that a producer wrote although its last transaction had no marker
-    yet.
-
-    The batch is no part of that transaction: it is not transactional, or has a newer producer
-    epoch.
+    """Returns one row per batch that is no part of its producer's open transaction: not
+    transactional, or in a newer producer epoch.
     """
     return tuple(
         sorted(
@@ -152,9 +149,8 @@ def _closings(logs: Logs) -> Iterator[tuple[ReplicaLog, Batch]]:
 
 
 def split_transactions(logs: Logs) -> tuple[SplitTransaction, ...]:
-    """Returns one row per transaction that was committed on one partition and aborted on another.
-
-    The row names the first commit marker and the first abort marker.
+    """Returns one row, with both first markers, per transaction that was committed on one partition
+    and aborted on another.
     """
     first: dict[tuple[int, int, str], tuple[tuple[str, int, str], ReplicaLog, Batch]] = {}
     for log, marker in _closings(logs):

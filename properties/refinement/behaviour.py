@@ -65,8 +65,7 @@ class Behaviour:
     ) -> Self:
         """Returns a behaviour in an initial state.
 
-        `sorts` has the number of elements of each sort (type) of the spec. `chosen` has the
-        arguments of the spec's initial action.
+        `sorts` has the sizes of the spec's types; `chosen` has the arguments of the initial action.
         """
         ranges = {n: s if isinstance(s, range) else range(s) for n, s in sorts.items()}
         stepper = Stepper.of(spec, {"Bool": range(2), **ranges})

@@ -47,10 +47,7 @@ class Stamp(NamedTuple):
 
 @dataclass(slots=True)
 class Stamps:
-    """Translates records to stamps, with a number for each producer.
-
-    Each marker and each record without a sequence number counts as a producer of its own.
-    """
+    """Translates records to stamps, with a number for each producer."""
 
     numbers: dict[ProducerId | bytes, int] = field(default_factory=dict[ProducerId | bytes, int])
     known: dict[bytes, tuple[Stamp, ...]] = field(default_factory=dict[bytes, tuple[Stamp, ...]])
@@ -208,9 +205,8 @@ def _leader(node: object, topic_partition: TopicPartition) -> Leader | None:
 
 
 def _produced(traced: Traced, topic_partition: TopicPartition, stamps: Stamps) -> tuple[Stamp, ...]:
-    """Returns the records of a received Produce request, as producer, epoch and sequence number.
-
-    Returns () for any other event, and for a request without acks=all.
+    """Returns the stamps (producer, epoch, sequence number) of the records in a received Produce
+    request with acks=all; () for other events.
     """
     match traced.event:
         case RequestReceived(request=Produce(topic_partition=written, acks=acks, batches=data)):

@@ -94,10 +94,8 @@ class BrokerReplication:
 
     @classmethod
     def of(cls, topic_partition: TopicPartition, events: Sequence[Traced]) -> BrokerReplication:
-        """Returns the mapping before the first event of a run.
-
-        The controller has already created the partition, and consumers are out of sync. The spec
-        has enough replicas, leader epochs and offsets for all events.
+        """Returns the mapping before the first event of a run: the partition exists, and consumers
+        are out of sync.
         """
         states = [s for e in events for s in [_decision(e.after, topic_partition)] if s is not None]
         held = [r for e in events for r in [_replica(e.after, topic_partition)] if r is not None]
@@ -265,9 +263,8 @@ class BrokerReplication:
         return ExpectedStep(calls=(Call("restart", (r, log.high_watermark)),), cells=cells)
 
     def _moves(self, r: int, before: Replica | None, after: Replica) -> Iterator[Call]:
-        """Yields the actions by which a replica moves to a newer leader epoch; none if it stays.
-
-        The action for an unanswered fetch of the replica comes first.
+        """Yields the actions by which a replica moves to a newer leader epoch, in order; none if
+        the replica stays.
         """
         state, newer = self.behaviour.state, after.state.leader_epoch
         if newer == state["replica.leader_epoch", (r,)]:
@@ -340,10 +337,8 @@ class BrokerReplication:
         return cells
 
     def _fetched_offsets(self, after: Replica) -> dict[Cell, int]:
-        """Returns the fetch offsets that this leader knows, as values of the spec's `led.fetched`.
-
-        The result has the latest fetch offset of each follower; it is empty if the replica does not
-        lead.
+        """Returns each follower's latest fetch offset that this leader knows; empty if the replica
+        does not lead.
         """
         if isinstance(after, Follower):
             return {}

@@ -47,10 +47,8 @@ class CommittedLog:
 
 
 def log_of_replication(state: State, replicas: int) -> CommittedLog | None:
-    """Returns the log of the newest leader, in the latest leader epoch that a replica has.
-
-    If no replica leads in this epoch yet, the log has only the committed records. Returns None if
-    the newest leader or a member of the ISR lacks a committed record.
+    """Returns the log of the latest epoch's leader, or the committed records without one; None if a
+    committed record is missing.
     """
     high_watermark = as_int(state["true_high_watermark", ()])
     isr = [r for r in range(replicas) if state["registration.isr", (r,)]]
@@ -78,9 +76,8 @@ def log_of_partition(state: State, partition: int) -> CommittedLog:
 def actions_between(
     before: CommittedLog | None, after: CommittedLog | None
 ) -> tuple[str, ...] | None:
-    """Returns the abstract actions that lead from `before` to `after`; None if there are none.
-
-    Committed records must stay, and only a change of leader may remove uncommitted records.
+    """Returns the abstract actions that lead from `before` to `after`; () if both are equal, None
+    if no actions do.
     """
     if before is None or after is None or after.high_watermark < before.high_watermark:
         return None
@@ -100,10 +97,8 @@ def actions_between(
 def coverage(
     steps: Iterable[tuple[CommittedLog | None, CommittedLog | None]],
 ) -> Counter[str]:
-    """Returns, for each abstract action, the number of steps that take it.
-
-    The key `none` counts the steps that leave the log as it is. The key UNEXPLAINED counts the
-    steps that no actions explain.
+    """Counts the steps that take each abstract action; `none` counts steps that change nothing,
+    UNEXPLAINED those that no actions explain.
     """
     found: Counter[str] = Counter()
     for before, after in steps:

@@ -105,10 +105,8 @@ class MessageKnowledge:
                 pass
 
     def _counted(self, traced: Traced, before: Replica | None, after: Leader) -> Iterator[str]:
-        """Yields a violation for each fetch that the leader counts although it has not arrived.
-
-        Also yields a violation for each member of the maximal ISR whose fetch offset is below a new
-        high watermark.
+        """Yields a violation for each fetch offset that the leader counts, or that a new high
+        watermark needs, although the fetch has not arrived.
         """
         before_step = _remote_ends(before, after)
         for broker, end in _ends(after).items():

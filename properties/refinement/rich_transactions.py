@@ -112,9 +112,8 @@ class Refinement:
     # ---- the check
 
     def actions_between(self, before: State, after: State) -> Actions | None:
-        """Returns the names of at most two abstract actions that lead from `before` to `after`.
-
-        Returns () if both are the same abstract state, and None if no two actions suffice.
+        """Returns at most two abstract actions that lead from `before` to `after`; () if both are
+        equal, None if two do not suffice.
         """
         a, b = self.abstraction(before), self.abstraction(after)
         key = frozenset(a.items()), frozenset(b.items())

@@ -58,9 +58,9 @@ _LATE: Final[tuple[tuple[str, Literal["before", "after"]], ...]] = (
 
 
 def replicated(seed: int, bugs: Bugs = NO_BUGS, *, sends: int = 60, faults: int = 8) -> Events:
-    """Returns the events of a simulation: two producers and a consumer on one topic partition.
+    """Returns the events of a simulation with faults drawn from the seed.
 
-    Faults are drawn from the seed. Raises NoProgress if the cluster does not recover.
+    Raises NoProgress if the cluster does not recover.
     """
     scenario = Scenario(
         seed=seed,

@@ -44,9 +44,8 @@ class Refinement(Protocol):
     def fork(self) -> Self: ...
 
     def expected_step(self, traced: Traced) -> ExpectedStep | None:
-        """Returns the spec's actions for the event, and the state that must follow these actions.
-
-        Returns None if the event changes nothing that the spec covers.
+        """Returns the spec's actions for the event and the state after them; None if the spec does
+        not cover the event.
         """
         ...
 
@@ -101,10 +100,7 @@ def validate(mapping: Refinement, events: Sequence[Traced], done: int = 0) -> Va
 def first_unexplained(
     mappings: Sequence[Refinement], events: Sequence[Traced], done: int = 0
 ) -> Unexplained | None:
-    """Returns the first event that one of the specs rejects; None if no spec rejects any.
-
-    All specs check an event before the next event is checked.
-    """
+    """Returns the first event that one of the specs rejects; None if no spec rejects any."""
     for number, traced in enumerate(islice(events, done, None), done):
         for mapping in mappings:
             step = mapping.expected_step(traced)

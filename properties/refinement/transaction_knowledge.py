@@ -54,9 +54,8 @@ UNREQUESTED: Final = "no client requested this commit"
 
 
 class Ending(NamedTuple):
-    """The end of a transaction as a message carries it: the producer epoch, and COMMIT or ABORT.
-
-    A client requests an ending, and a coordinator decides it.
+    """The end of a transaction as a message carries it: the producer id and epoch, and COMMIT or
+    ABORT.
     """
 
     producer_id: ProducerId
@@ -97,9 +96,8 @@ class TransactionKnowledge:
     # ---- messages
 
     def violation(self, traced: Traced, state: State) -> str:
-        """Returns why a received message states something that is not true yet; else an empty text.
-
-        For example, a response confirms a commit that no coordinator has decided.
+        """Returns why a received message states something that is not true yet, such as an
+        undecided commit; else an empty text.
         """
         match traced.event:
             case RequestReceived(sender, correlation, request):
@@ -159,10 +157,7 @@ class TransactionKnowledge:
         return all(any(state[variable, (x, t)] for x in transactions) for t in numbers)
 
     def epoch_received(self, traced: Traced) -> ExpectedStep | None:
-        """Returns the step of a client that receives a producer epoch; None for any other event.
-
-        The spec refuses the step if another instance has received the same epoch before.
-        """
+        """Returns the step of a client that receives a producer epoch; None for any other event."""
         match traced.event:
             case ResponseReceived(
                 sender, correlation, InitializedProducerId(error=ErrorCode.NONE) as response

@@ -49,10 +49,8 @@ class TransactionNumbers:
         return number
 
     def carrying(self, state: State, stamped: Stamped, carries: CarriedEpoch) -> list[int]:
-        """Returns the numbers of the transactions that have the producer id and epoch of `stamped`.
-
-        `stamped` is a batch, a marker or a request. A transaction has one epoch in its records and
-        another in its markers: `carries` says which one is compared.
+        """Returns the numbers of the transactions whose epoch `carries` (of records or markers) and
+        producer are those of `stamped`.
         """
         if stamped.producer_id not in self.transactional_ids:
             return []

@@ -193,7 +193,7 @@ class Search(RunningSearch):
     def _first_trace(self, numbers: Iterable[int]) -> Trace:
         """Returns the trace to the found state with the lowest number; () if there is none.
 
-        Each thread reports the number of the state that it found, counted from 1, or 0 for none.
+        Numbers begin with 1; 0 means none.
         """
         first = min(filter(None, numbers), default=0)
         return self._trace(first - 1) if first else ()

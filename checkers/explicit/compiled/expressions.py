@@ -26,9 +26,8 @@ LOOPS = t.Forall | t.Exists | t.Count
 
 @dataclass
 class Expressions(FiniteTerms):
-    """Compiles the terms of a spec at one scope to C.
-
-    `named` maps the id of a term to the C variable that has the term's value.
+    """Compiles a spec's terms to C at one scope; `named` maps a term's id to the C variable with
+    its value.
     """
 
     named: dict[int, str] = field(default_factory=dict)  # id of a term -> its C variable
@@ -46,9 +45,8 @@ class Expressions(FiniteTerms):
         return " + ".join([*parts, str(block.start)] if block.start or not parts else parts)
 
     def in_sort(self, value: t.Node, env: Env) -> str:
-        """Returns C code for the value of a key, or for a value that is assigned.
-
-        If the value may be outside its sort, the code tests it.
+        """Returns C code for the value of a key, or for an assigned value, with a test if it may be
+        outside its sort.
         """
         code = self.code(value, env)
         return f"inside(w, {code}, {self.at.size(value.sort)})" if self.may_leave(value) else code
@@ -100,10 +98,7 @@ class Expressions(FiniteTerms):
                 assert_never(n)
 
     def loop(self, n: LOOPS, env: Env) -> str:
-        """Returns C code for a quantifier or a count: a loop over the elements of its sorts.
-
-        The loop of a quantifier ends as soon as the result is certain.
-        """
+        """Returns C code for a quantifier or a count: a loop over the elements of its sorts."""
         found = self.fresh("r")
         inner, heads = dict(env), ""
         start, update, go_on = {
@@ -119,10 +114,8 @@ class Expressions(FiniteTerms):
         return f"({{ int {found} = {start}; {heads}{body}; {found}; }})"
 
     def extreme(self, n: t.Extreme, env: Env) -> str:
-        """Returns C code for the first (or last) element for which a formula is true.
-
-        The code is a loop over the elements of the sort. If no element is found, the value is the
-        term's default.
+        """Returns C code for the first (or last) element for which a formula is true; the term's
+        default if there is none.
         """
         found, x = self.fresh("r"), self.fresh("x")
         size = self.at.size(n.binder.sort)

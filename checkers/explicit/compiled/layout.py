@@ -26,10 +26,7 @@ class Layout:
 
     @cached_property
     def places(self) -> list[tuple[int, int, int]]:
-        """Returns, for each value of a state, its word, its shift there, and its width in bits.
-
-        The widest values are placed first. Each value gets the first byte with enough free bits.
-        """
+        """Returns, for each value of a state, its word, its shift there, and its width in bits."""
         widths = [(self.at.size(sort) - 1).bit_length() for _, sort in self.at.cells]
         used: list[int] = [0]
         made = [(0, 0, 0)] * len(widths)

@@ -78,9 +78,8 @@ class Library:
 
     @contextmanager
     def opened(self, shards: int, claims: Iterable[str]) -> Generator[None]:
-        """Opens a search for violations of the named claims, for the `with` block.
-
-        At the end of the block, the memory of the search is freed.
+        """Opens a search for violations of the named claims; the end of the `with` block frees its
+        memory.
         """
         self.search = self.c.search_open(shards)
         if not self.search:

@@ -23,19 +23,15 @@ MOST = 127  # the largest signed byte: lanes are compared as signed bytes
 
 @dataclass(frozen=True)
 class SimdExpressions:
-    """Compiles formulas to SIMD code, with one lane for each state.
-
-    A term that does not read the state has the same value in all lanes. Such a term becomes scalar
-    code, made by the field `one`.
+    """Compiles formulas to SIMD code, with one lane for each state; terms that read no state become
+    scalar code.
     """
 
     one: Expressions
 
     def takes(self, formula: t.Node) -> bool:
-        """Returns True if SIMD code can evaluate the formula.
-
-        The formula must be defined in every state, its keys must not depend on the state, and its
-        numbers must fit into a signed byte.
+        """Returns True if SIMD code can evaluate the formula: always defined, no key read from the
+        state, numbers within a signed byte.
         """
         terms = list(t.walk(formula))
         return (

@@ -64,10 +64,10 @@ def components(graph: Graph) -> list[tuple[int, ...]]:
 
 
 def shortest_path(graph: Graph, start: int, end: int, within: Collection[int]) -> tuple[int, ...]:
-    """Returns a shortest path from `start` to `end` whose inner vertices are all in `within`.
+    """Returns the least of the shortest paths from `start` to `end`, with both ends; () if there is
+    none.
 
-    The path has both ends; if they are equal, it is a cycle. Of several shortest paths, the
-    lexicographically least is returned; () if there is no path.
+    Inner vertices are in `within`.
     """
     before: dict[int, int] = {}
     frontier = [start]  # vertices at equal distance are ordered by the least path to them
@@ -92,9 +92,8 @@ def _back(before: Mapping[int, int], start: int, vertex: int) -> tuple[int, ...]
 
 
 def shortest_cycle(graph: Graph, component: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns the vertices of a shortest cycle of the component, starting at its least vertex.
-
-    Of several shortest cycles, the lexicographically least is returned.
+    """Returns the vertices of the component's least shortest cycle, starting at the cycle's least
+    vertex.
 
     >>> shortest_cycle({1: {2}, 2: {3}, 3: {1, 2}}, (1, 2, 3))
     (2, 3)

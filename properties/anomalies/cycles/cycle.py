@@ -110,10 +110,7 @@ def dependencies(history: History, declared: Declarations) -> tuple[Dependency, 
 
 
 def cycles(history: History, form: str, declared: Declarations) -> tuple[Cycle, ...]:
-    """Returns the cycles of one form, such as `G1c`: at most one for each component of the graph.
-
-    A cycle of a stronger form in the same component may hide the cycle of this form.
-    """
+    """Returns the cycles of one form, such as `G1c`: at most one for each graph component."""
     found = dependencies(history, declared)
     if form in FORMS:
         return tuple(sorted(_of_form(form, found)))

@@ -53,10 +53,8 @@ class Dependency:
 
 
 def sender_of(history: History) -> dict[KeyValue, int]:
-    """Maps each key and value to the operation that counts as its sender.
-
-    If several operations sent the value, the last one that did not fail counts; if all failed, the
-    last one. Last means: with the highest operation number.
+    """Maps each key and value to its last sender by operation number; failed senders count only if
+    all failed.
     """
     return {
         key_value: max(ops, key=lambda op: (history[op].outcome != "fail", op))
@@ -65,9 +63,8 @@ def sender_of(history: History) -> dict[KeyValue, int]:
 
 
 def next_values(history: History) -> Iterator[tuple[str, int, str, str]]:
-    """Yields (key, offset, value, next value) for every two neighbouring records of a log.
-
-    The offset is that of the value, not of the next value.
+    """Yields (key, offset of the value, value, next value) for every two neighbouring records of a
+    log.
     """
     log: defaultdict[str, defaultdict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
     located = locations(history)

@@ -75,11 +75,7 @@ _REASONS: Final = {
 
 
 def anomalies(declared: Declarations) -> Iterator[Anomaly]:
-    """Yields a catalogue entry for each form of cycle, the strongest first.
-
-    Cycles of G0 are searched for only with the declaration `ww_deps`, those of G-single and G2 only
-    with `rw_deps`.
-    """
+    """Yields a catalogue entry for each form of cycle, the strongest first."""
     for form in (*FORMS, G_SINGLE, G2):
         yield _anomaly(form, declared)
 

@@ -62,9 +62,8 @@ _STEPS: Final = (polls_within, polls_between)
 def intermediate_reads(
     history: History, declared: Declarations = NOTHING_DECLARED
 ) -> tuple[IntermediateRead, ...]:
-    """Returns one row per jump of a process from a part of a transaction past its last value.
-
-    A process that ever polled this last value has no row for it.
+    """Returns one row per jump of a process from a part of a transaction past its last value, which
+    the process never polled.
     """
     kept, located, sender = kept_from(history, declared), locations(history), sender_of(history)
     steps = chain.from_iterable(skips(history, found, declared) for found in _STEPS)

@@ -51,9 +51,8 @@ class GroupOffsetWentBackwards:
 
 
 def _unexplained(history: History, fetch: Fetch) -> Iterator[Commit | Fetch]:
-    """Yields the earlier commits and fetches that contradict this fetch: they have a higher offset.
-
-    One of them is left out if a commit of the fetched, lower offset may have taken effect after it.
+    """Yields the earlier commits and fetches of a higher offset, unless a later commit may have
+    lowered the offset.
     """
     back = [
         commit
@@ -67,9 +66,8 @@ def _unexplained(history: History, fetch: Fetch) -> Iterator[Commit | Fetch]:
 
 
 def went_backwards(history: History) -> tuple[GroupOffsetWentBackwards, ...]:
-    """Returns one row per fetch of a lower offset than was observed before the fetch.
-
-    A fetch is left out if a commit of the lower offset may have taken effect in between.
+    """Returns one row per fetch of a lower offset than was observed before, unless a commit may
+    have lowered the offset.
     """
     rows: list[GroupOffsetWentBackwards] = []
     for fetch in fetches(history):

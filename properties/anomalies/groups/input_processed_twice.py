@@ -56,9 +56,8 @@ def _rewound(history: History, offset: int, first: Step, second: Step) -> bool:
 
 
 def inputs_processed_twice(history: History) -> tuple[InputProcessedTwice, ...]:
-    """Returns one row per input offset and two consecutive transactions that both consumed it.
-
-    There is no row if another commit may have set the group's offset back between the two.
+    """Returns one row per input offset and two consecutive transactions that consumed it, unless
+    another commit may have set the offset back.
     """
     return tuple(
         sorted(

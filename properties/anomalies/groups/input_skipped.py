@@ -76,11 +76,8 @@ def _begin(history: History, register: Register) -> int:
 
 
 def _first_commit_above(history: History, register: Register, offset: int) -> Step | None:
-    """Returns the first transaction, by operation number, that committed an offset above `offset`.
-
-    Returns None if there is no such transaction, and in two cases without a fault: the application
-    committed a higher offset outside transactions, or a transaction without recorded polls may have
-    consumed the record at `offset`.
+    """Returns the first transaction that committed an offset above `offset`; None if the record may
+    have been passed over without a fault.
     """
     jumped = any(
         c.register == register and c.offset > offset
@@ -104,10 +101,8 @@ def _first_commit_above(history: History, register: Register, offset: int) -> St
 def _inputs(
     history: History, declared: Declarations
 ) -> dict[tuple[Register, int], tuple[Step, Observation]]:
-    """Maps each input record that its group must have consumed to the two facts that prove this.
-
-    A record is identified by group, key and offset. The facts are the first transaction that
-    committed a higher offset, and an observation of the record in the log.
+    """Maps each (group, key) and offset that a group must have consumed to the first later commit
+    and an observation of the record.
     """
     kept = kept_from(history, declared)
     aborted = frozenset[KeyValue]() if declared.jepsen else aborted_values(history)

@@ -55,10 +55,9 @@ class OffsetWithoutOutput:
 
 
 def _proofs(history: History) -> Iterator[tuple[Fetch, Commit]]:
-    """Yields pairs of a fetch and a commit; each pair proves that one transaction was committed.
+    """Yields each fetch with the one transaction that can have set its offset.
 
-    Only this transaction can have set the offset that the fetch returned. Transactions that sent no
-    records are left out.
+    The transaction sent records and was committed.
     """
     for fetch in fetches(history):
         possible = [c for c in commits_of(history, fetch) if c.outcome != "fail"]

@@ -96,11 +96,7 @@ def facts(history: History) -> tuple[Commit | Fetch, ...]:
 
 
 def known_to(fetch: Fetch, fact: Commit | Fetch) -> bool:
-    """Returns True if the offset of `fact` had surely been set before the fetch began.
-
-    `fact` is a commit or a fetch. A commit inside a transaction counts only if the fetch waits for
-    undecided transactions (`stable`).
-    """
+    """Returns True if the commit or fetch `fact` surely set its offset before the fetch began."""
     if fact.register != fetch.register or fact.completed_ns >= fetch.invoked_ns:
         return False
     if isinstance(fact, Fetch):

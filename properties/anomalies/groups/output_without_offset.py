@@ -54,10 +54,8 @@ class _Shown:
 
 
 def _shown(history: History) -> Iterator[_Shown]:
-    """Yields each offset commit of a transaction, with the transaction's record that was read
-    first.
-
-    Transactions that failed, and transactions of which no record was read, are left out.
+    """Yields each offset commit of a transaction, with the first-read record of the transaction;
+    failed and unread transactions are left out.
     """
     readers = first_readers(history)
     for commit in commits(history):
@@ -74,19 +72,14 @@ def _before(history: History, fetch: Fetch, shown: _Shown) -> bool:
 
 
 def _after(fetch: Fetch, commit: Commit) -> bool:
-    """Returns True if the fetch is required to return the commit's offset or a later one.
-
-    The fetch must be of the same group and key, wait for undecided transactions, and begin after
-    the commit was invoked.
-    """
+    """Returns True if the fetch is required to return the commit's offset or a later one."""
     same = commit.register == fetch.register
     return same and fetch.stable and commit.invoked_ns < fetch.invoked_ns
 
 
 def outputs_without_offset(history: History) -> tuple[OutputWithoutOffset, ...]:
-    """Returns one row per fetch below the offset of a transaction whose output had been read.
-
-    A fetch is left out if a commit of the lower offset may have replaced the transaction's offset.
+    """Returns one row per fetch below the offset of a read transaction, unless another commit may
+    have lowered the offset.
     """
     rows: list[OutputWithoutOffset] = []
     everything, visible = commits(history), tuple(_shown(history))

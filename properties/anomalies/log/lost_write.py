@@ -54,10 +54,10 @@ class LostWrite:
 
 
 def highest_reads(history: History) -> dict[str, tuple[int, str, int]]:
-    """Maps each key to the highest offset that a reader surely reached: (offset, value, reader).
+    """Maps each key to its highest surely read offset: (offset, value, first operation that read
+    the value).
 
-    The reader is the first operation that read this value. A key is left out if no value with an
-    observed offset was read.
+    Unread keys are left out.
     """
     located, readers = locations(history), read_values(history)
     highest: dict[str, tuple[int, int, str]] = {}

@@ -28,9 +28,9 @@ from properties.anomalies.observations import (
 
 
 def own_offsets(history: History) -> Mapping[tuple[int, int], int]:
-    """Maps each poll and each send to its offset, by operation and position in the operation.
+    """Maps each poll and send to its offset, by operation and position.
 
-    A poll or a send with an unknown offset is left out.
+    Unknown offsets are left out.
     """
     only = {of: offsets[0] for of, offsets in locations(history).items() if len(offsets) == 1}
     read = committed_reads(history)

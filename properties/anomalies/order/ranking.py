@@ -26,11 +26,8 @@ _BITS: Final = 5  # bits of a hash that choose the branch at each level of the s
 
 
 def ranked(values: Collection[str]) -> str:
-    """Chooses one of the values that were observed at the same offset.
-
-    If all values are integers, the result is the one that a Clojure hash set has first, as in
-    Jepsen. Otherwise it is the least text.
-    """
+    """Chooses one of the values observed at one offset, as Jepsen does."""
+    # integers: the one that a Clojure hash set has first; else the least text
     if all(map(_INTEGER.fullmatch, values)):
         return min(values, key=lambda value: _branches(int(value)))
     return min(values)
@@ -60,9 +57,8 @@ def _rotated_left(word: int, bits: int) -> int:
 
 
 def ranks(history: History) -> Mapping[KeyValue, int]:
-    """Maps each key and value to the last offset at which `ranked` chose the value.
-
-    A value that is chosen at no offset is left out.
+    """Maps each key and value to the last offset at which `ranked` chose the value; never chosen
+    values are left out.
     """
     seen: defaultdict[tuple[str, int], set[str]] = defaultdict(set)
     for it in observations(history):

@@ -145,18 +145,14 @@ def sends_within(history: History, declared: Declarations = NOTHING_DECLARED) ->
 
 
 def polls_between(history: History, declared: Declarations = NOTHING_DECLARED) -> Iterator[Step]:
-    """Yields the steps of polls between operations of one process.
-
-    A step goes from the last record of a key in one operation to the first record of the key in the
-    next operation of the process that polls the key.
+    """Yields the steps from a process's last poll of a key in one operation to its first poll of
+    the key in a later one.
     """
     return _located(history, declared, _between(history, Poll))
 
 
 def sends_between(history: History, declared: Declarations = NOTHING_DECLARED) -> Iterator[Step]:
-    """Yields the steps of sends between operations of one process.
-
-    A step goes from the last record sent to a key in one operation to the first record sent to the
-    key in the next operation of the process that sends to the key.
+    """Yields the steps from a process's last send to a key in one operation to its first send to
+    the key in a later one.
     """
     return _located(history, declared, _between(history, Send))

@@ -74,10 +74,7 @@ def _located(history: History) -> Iterator[_Located]:
 
 
 def inversions(history: History) -> tuple[OffsetOrderInversion, ...]:
-    """Returns one row per send that got an offset below a log end observed before the send began.
-
-    The row names the highest of these log ends.
-    """
+    """Returns one row per send that got an offset below a log end observed before the send."""
     facts = list(reached(history))
     rows: list[OffsetOrderInversion] = []
     for send in _located(history):

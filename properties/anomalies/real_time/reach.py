@@ -40,9 +40,8 @@ class Reached:
     stable: bool  # the last stable offset reached `end` too
 
     def breaks(self, key: str, offset: int, invoked_ns: int) -> bool:
-        """Returns True if an operation that was invoked at this time must not get `offset`.
-
-        The log of the key had already reached a higher end at this time.
+        """Returns True if the log of the key had passed `offset` before this time, so that no later
+        operation may get the offset.
         """
         return self.key == key and self.completed_ns < invoked_ns and self.end > offset
 

@@ -52,9 +52,8 @@ def _ends(history: History) -> Iterator[tuple[int, EndOffset]]:
 
 
 def stale_end_offsets(history: History) -> tuple[StaleEndOffset, ...]:
-    """Returns one row per read of a log's end that is below an end observed before the read began.
-
-    The row names the highest end observed by then.
+    """Returns one row per read of a log end that is below the highest end observed before the read
+    began.
     """
     facts = list(reached(history))
     rows: list[StaleEndOffset] = []

@@ -44,10 +44,8 @@ class Missing:
 
 
 def missing_of(history: History, declared: Declarations) -> Callable[[int, int], Iterator[Missing]]:
-    """Returns a function that yields the missing records of an operation.
-
-    Its arguments are the operation's number and a time at which all records of the operation were
-    in the log.
+    """Returns a function from an operation and the time when its records were in the log to its
+    missing records.
     """
     readers, furthest = first_readers(history), furthest_readers(history)
     kept = kept_from(history, declared)
@@ -89,10 +87,8 @@ def _location(history: History, send: Send) -> tuple[int, int] | None:
 
 
 def _bound(history: History, key: str, in_log_ns: int) -> tuple[int, int] | None:
-    """Returns an upper bound of the record's offset, and the operation that proves the bound.
-
-    The record was in the log at `in_log_ns`. So a send or a read of the high watermark that began
-    later proves a bound. Returns None if the history has no such operation.
+    """Returns an upper bound of the record's offset, and the operation that proves it; None if
+    there is none.
     """
     bounds = [
         (micro.offset - 1, number)

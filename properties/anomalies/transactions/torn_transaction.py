@@ -57,9 +57,8 @@ class _Shown:
 
 
 def _shown(history: History) -> Iterator[_Shown]:
-    """Yields each transaction that sent several records, with the record that was read first.
-
-    Transactions that failed, and transactions of which no record was read, are left out.
+    """Yields each transaction that sent several records, with its first-read record; failed and
+    unread transactions are left out.
     """
     readers = first_readers(history)
     for number, operation in enumerate(history):

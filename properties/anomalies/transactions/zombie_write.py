@@ -78,10 +78,8 @@ def _instances(history: History) -> Iterator[tuple[int, str, int]]:
 
 
 def _replaced_by(history: History, name: str, made: int, asked: int) -> int | None:
-    """Returns the first `init_producer` that replaced a producer of the transactional id `name`.
-
-    `made` is the operation number of the replaced producer's own `init_producer`. The replacement
-    must have completed before the time `asked`; None if there is none.
+    """Returns the first `init_producer` that replaced the producer made by `made` before the time
+    `asked`; None if there is none.
     """
     made_ns = history[made].completed_ns
     newer = [

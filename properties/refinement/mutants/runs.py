@@ -83,10 +83,7 @@ def mutants(events: Events, mutations: Mutations, rng: Random, per_kind: int) ->
 def validate_mutants(
     mappings: Sequence[Refinement], events: Events, wrong: Iterable[Mutant]
 ) -> Iterator[tuple[Mutant, Unexplained | None]]:
-    """Yields each mutant with the event at which the specs reject it, or with None.
-
-    Up to its mutation, a mutant equals the real run, whose events are validated only once.
-    """
+    """Yields each mutant with the event at which the specs reject it, or with None."""
     done = 0
     for mutant in sorted(wrong, key=lambda mutant: mutant.number):
         assert first_unexplained(mappings, events[: mutant.number], done) is None
@@ -163,10 +160,7 @@ def _is_private(events: Events, k: int, mutations: Mutations) -> bool:
 
 
 def _commute(events: Events, k: int, mutations: Mutations) -> bool:
-    """True if the events number `k` and `k + 1` of the run can change places.
-
-    That is, no other node and no spec can see a difference.
-    """
+    """True if events `k` and `k + 1` can change places without a visible difference."""
     first, second = events[k], events[k + 1]
     if first.node != second.node:
         return _received(second) not in _sent(events, k) or _is_private(events, k, mutations)

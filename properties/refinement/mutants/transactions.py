@@ -164,10 +164,8 @@ def _with_last(
 
 
 def _marker(batch: Batch, *, is_opposite: bool = False, by: int = 0) -> Iterable[bytes] | None:
-    """Returns a transaction marker with its content altered; None if the batch is no marker.
-
-    If `is_opposite` is true, COMMIT becomes ABORT and ABORT becomes COMMIT. `by` is added to the
-    marker's producer epoch; the result is None if the epoch becomes negative.
+    """Returns the marker with its producer epoch raised `by`, and its result inverted if
+    `is_opposite`; None if no marker or negative epoch.
     """
     head, epoch = batch.header, batch.header.producer_epoch + by
     if not head.is_control or epoch < 0:

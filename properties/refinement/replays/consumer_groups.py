@@ -102,10 +102,9 @@ class ConsumerGroupHarness:
         self._write(after)
 
     def receive(self, m: int) -> None:
-        """Makes member `m` read its response: the member takes over its new epoch and partitions.
+        """Makes member `m` take over the epoch and partitions of its unread response.
 
-        Raises ValueError if the member has no unread response, or if the response has no
-        assignment.
+        Raises ValueError if there is none.
         """
         consumer = self.consumers[m]
         answer, consumer.answer = consumer.answer, None
@@ -172,10 +171,8 @@ def _settle(harness: ConsumerGroupHarness) -> None:
 
 
 def cells(harness: ConsumerGroupHarness) -> Mapping[Cell, Value]:
-    """Returns the group and its consumers as a state of the spec.
-
-    The model's epochs are one lower than the broker's, which begin with 1. A member without an
-    epoch has epoch -1 in the broker and 0 in the model.
+    """Returns the group and its consumers as a state of the spec, where epochs are one lower than
+    in the broker.
     """
     group = harness.group
     owners = (m for m, id_ in enumerate(MEMBERS) if PARTITION in group.target.get(id_, ()))

@@ -97,11 +97,7 @@ class ReplicationHarness:
         self.cluster.run_until(lambda: broker not in self.cluster.in_sync(), WAIT_MS)
 
     def lose_isr(self) -> None:
-        """Crashes all brokers in the ISR, and waits until the last broker leads.
-
-        This last broker is outside the ISR, because the effect `isolate_one` has cut it off from
-        the others. Now its links are restored.
-        """
+        """Crashes all brokers in the ISR, and waits until the one lagging broker leads."""
         self.committed = self.log_in_memory(self.cluster.leader())
         for broker in self.cluster.in_sync():
             self.cluster.crash(broker)
@@ -157,10 +153,8 @@ def read_replicas(harness: ReplicationHarness) -> Reading:
 
 
 def read_leaders_log(harness: ReplicationHarness) -> Reading:
-    """Returns the leader's log and the acknowledged records as a state of idempotence-abstract.
-
-    A record counts as acknowledged if it was committed when the producer got the response. Without
-    a leader, the committed log is returned instead of the leader's.
+    """Returns the leader's log (without a leader, the committed log) and the acknowledged records
+    as a state of idempotence-abstract.
     """
     cluster, stamps = harness.cluster, Stamps()
     log = cluster.log(cluster.leader()) if cluster.leader() != NO_BROKER else harness.committed

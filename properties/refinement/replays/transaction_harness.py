@@ -198,10 +198,7 @@ class TransactionHarness:
         )
 
     def lose_leader(self) -> None:
-        """Crashes the leader, restarts it, and waits until a broker leads the partition.
-
-        If unclean elections are allowed, the lagging replica then leads, otherwise the old leader.
-        """
+        """Crashes and restarts the leader, then waits until a broker leads the partition."""
         leader = self.cluster.leader(WRITTEN)
         self.cluster.crash(leader)
         self.cluster.heal()

@@ -70,11 +70,7 @@ def read_abstract(harness: TransactionHarness) -> Reading:
 
 
 def read_coordinator_and_log(harness: TransactionHarness) -> Reading:
-    """Returns the cluster as a state of the spec `transactions`, with transaction version 1.
-
-    The state is read from the coordinator's cache, from the logs of the coordinator and of the
-    topic partition, and from the client's requests.
-    """
+    """Returns the cluster as a state of the spec `transactions`, with transaction version 1."""
     entries, transactions = harness.entries(), harness.transactions()
     cells: dict[Cell, Value] = {
         ("metadata.transaction", ()): len(transactions) - 1,

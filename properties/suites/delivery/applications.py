@@ -76,11 +76,7 @@ class Instance:
         )
 
     def step(self) -> Steps:
-        """Waits at a point where the suite may kill or pause the process; then sends a heartbeat.
-
-        A killed process does not come back from this call. A paused process waits here until the
-        pause ends.
-        """
+        """Waits where the suite may kill or pause the process, then sends a heartbeat."""
         self.steps += 1
         yield Pause(STEP_MS)
         while self.is_held:
@@ -243,8 +239,7 @@ def two_databases(at: Instance, *, output_first: bool) -> Program:
 def two_phase_commit(at: Instance) -> Program:
     """Prepares the output in one database, stores the position in another, then commits the output.
 
-    The write of the position is the decision to commit. An instance that starts ends all prepared
-    transactions: it commits those below the stored position, and rolls back the others.
+    A new instance finishes prepared transactions.
     """
     for name in at.database.prepared():
         key, _, next_offset = name.rpartition("@")
@@ -300,10 +295,8 @@ def producing_apart(at: Instance) -> Program:
 
 
 def with_side_effect(at: Instance, *, is_guarded: bool = False) -> Program:
-    """Runs a pipeline whose processing has a side effect: a write to a database.
-
-    If `is_guarded` is true, a message that is marked in the database as consumed is not written
-    again.
+    """Runs a pipeline that also writes to a database; if `is_guarded`, only messages that are not
+    marked as consumed.
     """
     producer = at.producer()
     yield from producer.init_transactions()

@@ -24,11 +24,7 @@ Positions = dict[TopicPartition, Offset]
 
 @dataclass(slots=True, kw_only=True)
 class Worker:
-    """A member of the group: the partitions that it began to process, and its commits.
-
-    Rules of the suite can pause a member between work and commit, or make the member leave the
-    group.
-    """
+    """A member of the group: the partitions that it began to process, and its commits."""
 
     app: Application
     began: list[Began] = field(default_factory=list[Began])
@@ -44,10 +40,8 @@ class Worker:
         return f"m{self.app.process}"
 
     def new_events(self) -> list[str]:
-        """Returns one sentence per partition begun and per position committed since the last call.
-
-        Counterexamples print these sentences. Of several commits of one partition in one epoch,
-        only the last is returned.
+        """Returns one sentence per partition begun and per position last committed in an epoch,
+        since the last call.
         """
         began, committed = self._printed
         self._printed = len(self.began), len(self.committed)
@@ -66,10 +60,8 @@ class Worker:
     def resumes(
         self, epoch: int, committed: Mapping[TopicPartition, Offset | None], ns: int
     ) -> None:
-        """Begins to process the assigned partitions at their committed positions.
-
-        `committed` maps each partition to its position; None stands for 0. `ns` is the time at
-        which the member requested the positions.
+        """Begins to process the assigned partitions at their committed positions (None: 0), which
+        the member requested at the time `ns`.
         """
         for place, offset in committed.items():
             self.positions[place] = offset or Offset(0)

@@ -106,10 +106,9 @@ class PausesBrokers(Protocol):
 
 @runtime_checkable
 class Administers(Protocol):
-    """A cluster in real time on which a rule can do the work of an administrator.
+    """A cluster in real time, with the changes that an administrator makes.
 
-    A rule can move replicas, elect preferred leaders and configure topics. Internal topics, such as
-    `__consumer_offsets`, are never changed.
+    Internal topics are never changed.
     """
 
     def move_away(self, broker: BrokerId) -> None: ...

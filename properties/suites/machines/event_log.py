@@ -169,10 +169,8 @@ def _effects(operations: list[Operation]) -> Iterator[str]:
 
 
 def _records(operation: Operation) -> Iterator[tuple[str, str, str, str]]:
-    """Yields a row of four texts for each record and each group offset of an operation.
-
-    The first text is a format string, such as `reads {values} at offset {offsets} of {key}`. The
-    other three fill its gaps: the topic partition (`key`), the value and the offset.
+    """Yields a format string for each record and group offset of an operation, and its topic
+    partition, value and offset.
     """
     is_transaction = operation.f == "txn"
     for did in operation.did:

@@ -43,9 +43,9 @@ class Shown(Exception):
 
 @dataclass(slots=True)
 class Tally:
-    """The cost of a search so far: its runs, and the steps of brokers and controller in these runs.
+    """The cost of a search so far: its runs, and their broker and controller steps.
 
-    The callback `progress` is called after each run.
+    `progress` is called after each run.
     """
 
     runs: int = 0  # including the runs of shrinking
@@ -67,10 +67,8 @@ class Setting(Protocol):
 
 
 class JudgedMachine(RuleBasedStateMachine):
-    """A Hypothesis state machine that checks claims when its run ends.
-
-    A subclass has the rules of a suite: the calls that Hypothesis draws. It also has the suite's
-    claims: those that every run must satisfy (`ALWAYS`), and goals to reach (`SOMETIMES`).
+    """A Hypothesis state machine that checks claims when its run ends; subclasses add rules, claims
+    (`ALWAYS`) and goals (`SOMETIMES`).
     """
 
     ALWAYS: ClassVar[Always]
@@ -120,10 +118,9 @@ class JudgedMachine(RuleBasedStateMachine):
         return None
 
     def teardown(self) -> None:
-        """Ends the run and checks it; raises `Shown` if the run breaks a claim or reaches a goal.
+        """Ends the run and checks it.
 
-        Only the claims, goals and anomalies of the search are checked; the first one found is
-        raised.
+        Raises `Shown` if the run breaks a searched claim or reaches a searched goal or anomaly.
         """
         try:
             self.observed = self.end()

@@ -112,9 +112,8 @@ def _comment(text: str, indent: int = 2) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Printed:
-    """The parts of a printed program: machine, setting, seeded bugs, searched name and calls.
-
-    The searched name is a claim that the program breaks, or a goal or anomaly that it reaches.
+    """The parts of a printed program: machine, setting, seeded bugs, searched name (of a claim,
+    goal or anomaly) and calls.
     """
 
     machine: type[JudgedMachine]

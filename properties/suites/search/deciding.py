@@ -72,10 +72,8 @@ class Search:
         return partial(self.suite.machine, setting, bugs=bugs, tally=self.tally)
 
     def found(self, setting: str, bugs: Bugs, judge: Sequence[str]) -> Found | None:
-        """Searches for a run that breaks one of the claims in `judge`; returns None without one.
-
-        `judge` may also name goals and anomalies, which the run must reach. The search also ends at
-        a run in which the clients make no progress.
+        """Returns a run that breaks a claim in `judge` or reaches a goal or anomaly in `judge`;
+        None without one.
         """
         return search(
             partial(self.machine(setting, bugs), judge=tuple(judge)),
@@ -148,10 +146,8 @@ def decide(
     shrinks: bool = True,
     progress: Callable[[Tally], None] | None = None,
 ) -> ClaimVerdict:
-    """Returns the verdict on one claim, in the setting and with the seeded bugs of its side.
-
-    A `Side` is one row of a suite's table: a claim, a setting, perhaps bugs, the expected verdict.
-    The run found is shrunk only if `shrinks` is true.
+    """Returns the verdict on one claim, in the setting and with the bugs of its side (a row of the
+    suite's table).
     """
     tally = Tally(progress=progress)
     where = Search(suite=suite, seed=seed, runs=runs, rules=rules, tally=tally, shrinks=shrinks)
@@ -179,9 +175,8 @@ def _judge_together(
 
 
 def _verdict(claim: str, ended: JudgedMachine, found: Found) -> ClaimVerdict:
-    """Returns the verdict on one claim from the run at which the search ended.
-
-    If this run does not break the claim, the claim is undecided.
+    """Returns the verdict on one claim from the last run of a search; undecided if this run does
+    not break the claim.
     """
     how = None if ended.observed is None else ended.shows(claim)
     if how is None:

@@ -16,11 +16,7 @@ from properties.suites.search.programs import Call
 
 
 def drawn(machine: JudgedMachine, coins: Random, powers: Collection[Power]) -> Call | None:
-    """Draws a call of a rule that is possible now; None if no rule is possible.
-
-    A rule is possible if its preconditions hold and the cluster has the ability that the rule
-    needs.
-    """
+    """Draws a call of a rule that is possible now; None if no rule is possible."""
     possible = [
         (rule.function.__name__, tuple(rule.arguments_strategies))
         for rule in machine.rules

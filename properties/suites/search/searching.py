@@ -43,10 +43,9 @@ def search(
     simpler: Mapping[str, tuple[int, ...]],
     shrinks: bool = True,
 ) -> Found | None:
-    """Returns a run that raises `Shown`, shrunk if `shrinks` is true; None if no run raises it.
+    """Returns a run that raises `Shown`, or None.
 
-    `simpler` lists the values of each argument, the simplest first. The result depends only on the
-    arguments. Any other exception of a run is raised to the caller.
+    Any other exception of a run is raised to the caller.
     """
     test = get_state_machine_test(
         machine,  # type: ignore[arg-type]  # any factory works; the annotation wants a class
@@ -91,10 +90,8 @@ def shrink(
 def _neighbours(
     calls: tuple[Call, ...], simpler: Mapping[str, tuple[int, ...]]
 ) -> Iterator[tuple[Call, ...]]:
-    """Yields the programs that are one step smaller than `calls`.
-
-    First come the programs without one of the calls, from the last call to the first. Then come
-    those with one simpler argument, and then, for short programs, those without two of the calls.
+    """Yields the programs one step smaller than `calls`: without a call, with a simpler argument,
+    or without two calls.
     """
     for at in reversed(range(len(calls))):
         yield calls[:at] + calls[at + 1 :]

@@ -153,9 +153,8 @@ def sends_without_transaction(place: TopicPartition, value: str) -> ProgramFacto
 
 
 def fetches_offset(place: TopicPartition, isolation: Isolation) -> ProgramFactory:
-    """Returns a client program that fetches the committed offset of the group.
-
-    At read_committed the fetch waits for open transactions that commit an offset of the group.
+    """Returns a client program that fetches the group's committed offset; at read_committed it
+    waits for open transactions.
     """
 
     def program(app: Application) -> Program:

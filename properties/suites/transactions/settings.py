@@ -17,10 +17,8 @@ V1, V2 = TransactionVersion.V1, TransactionVersion.V2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """The configuration of producers, readers and cluster, and which requests may be late.
-
-    A late request times out at its sender, which sends it again. The first copy arrives after later
-    requests.
+    """The configuration of producers, readers and cluster, and the requests that may arrive after a
+    retry.
     """
 
     condition: str

@@ -60,9 +60,8 @@ class Store(Protocol):
 
 @contextmanager
 def transaction(store: Store, prepare_as: str | None = None) -> Generator[None]:
-    """Commits the statements of the block together; an exception rolls all of them back.
-
-    If `prepare_as` is a name, the transaction is only prepared, under this name.
+    """Commits the block's statements together, or only prepares them under `prepare_as`; an
+    exception rolls all of them back.
     """
     store.execute("BEGIN")
     try:
