@@ -38,7 +38,7 @@ tlc: $(READY)
 	$(BIN)/python -m tools.tlc
 
 # Real clients against the served broker: writes benchmarks/results/clients.json and docs/clients.md. Needs Maven, Java,
-# Go, npm and kcat, a network once, and a quarter of an hour.
+# Go, npm, Cargo and kcat, a network once, and a quarter of an hour.
 clients: $(READY)
 	$(BIN)/python -m tools.clients
 

@@ -87,6 +87,35 @@ def test_a_program_that_does_not_end_fails(broker: Broker) -> None:
     assert cell == Cell(outcome="failed", note="not finished after 0 s")
 
 
+WRITES = """
+import sys
+from confluent_kafka import Producer
+settings = {"bootstrap.servers": sys.argv[2], "compression.type": "gzip", "linger.ms": 50}
+producer = Producer({**settings, "enable.idempotence": %s})
+for value in range(9):
+    producer.produce(sys.argv[3], b"a long value that gzip makes shorter" * 9, partition=0)
+producer.flush()
+print('{"outcome": "passed", "note": "%s"}')
+"""
+
+
+@pytest.mark.parametrize(
+    ("is_idempotent", "claimed", "why"),
+    [
+        (True, "gzip", "gzip"),
+        (True, "gzip, zstd", "the batches have the codecs ['gzip']"),
+        (False, "gzip", "the batch at offset 0 is not idempotent"),
+    ],
+)
+def test_batches_are_read_and_compared_with_what_the_client_claims(
+    broker: Broker, is_idempotent: bool, claimed: str, why: str
+) -> None:
+    client = program(WRITES % (is_idempotent, claimed))
+    topic = f"codecs-{is_idempotent}-{len(claimed)}"
+    cell, _ = try_scenario(broker, client, BY_NAME["records"], topic, FEW)
+    assert cell == Cell(outcome="passed" if why == claimed else "failed", note=why)
+
+
 def test_a_crash_that_did_not_happen_fails(broker: Broker) -> None:
     cell, _ = try_scenario(broker, program(PASSED), BY_NAME["crash-of-leader"], "d", FEW)
     assert cell == Cell(outcome="failed", note="the planned crash did not happen")

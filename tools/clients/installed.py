@@ -100,6 +100,14 @@ def _java(main: str) -> Callable[[], Installed]:
     return install
 
 
+def _rust() -> Installed:
+    pinned = (HERE / "rust" / "Cargo.toml").read_text()
+    (version,) = re.findall(r'rskafka = .*version = "=(.*?)"', pinned)
+    folder = _built("rust", ("cargo", "build", "--release", "--quiet"))
+    program = folder / "target" / "release" / "scenarios"
+    return Installed(version=version, command=(str(program),))
+
+
 def _kcat() -> Installed:
     ended = subprocess.run([_program("kcat"), "-V"], capture_output=True, text=True, check=False)
     (version,) = re.findall(r"Version (\S+)", ended.stdout)
@@ -123,6 +131,7 @@ CLIENTS: Final = (
         language="Node",
         install=_node("platformatic", "@platformatic/kafka"),
     ),
+    Client(name="rskafka", language="Rust", install=_rust),
     Client(name="kcat", language="C", install=_kcat),
 )
 BY_NAME: Final = {client.name: client for client in CLIENTS}

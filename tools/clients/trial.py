@@ -10,9 +10,11 @@ from typing import Final, Literal, get_args
 from checkers.testing.broker import Broker
 from tools.clients.installed import Installed
 from tools.clients.scenarios import Scenario, prepare
+from tools.clients.written import codecs
 
 Outcome = Literal["passed", "not offered", "not tried", "failed"]
 OUTCOMES: Final = get_args(Outcome)
+RECORDS: Final = "records"
 ACTS_WITHIN_S: Final = 1.0  # the program has ended, so its last request has arrived
 
 
@@ -39,12 +41,25 @@ def try_scenario(
         said = (expired.stderr or b"").decode(errors="replace")
         return Cell(outcome="failed", note=f"not finished after {scenario.limit_s:.0f} s"), said
     cell = _read(ended)
+    if cell.outcome == "passed" and scenario.name == RECORDS:
+        cell = _checked_codecs(broker, topic, cell)
     if cell.outcome == "passed" and crash is not None:
         try:
             crash.await_acted(within_s=ACTS_WITHIN_S)
         except TimeoutError:
             return Cell(outcome="failed", note="the planned crash did not happen"), ended.stderr
     return cell, ended.stderr
+
+
+def _checked_codecs(broker: Broker, topic: str, cell: Cell) -> Cell:
+    """Returns the cell as failed if the batches do not have the codecs that the client named."""
+    try:
+        found = codecs(broker, topic)
+    except ValueError as error:
+        return Cell(outcome="failed", note=str(error))
+    if found != set(cell.note.split(", ")):
+        return Cell(outcome="failed", note=f"the batches have the codecs {sorted(found)}")
+    return cell
 
 
 def _read(ended: subprocess.CompletedProcess[str]) -> Cell:
