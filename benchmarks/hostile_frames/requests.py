@@ -151,6 +151,7 @@ _VALUES: Final[dict[str, Callable[[random.Random], Any]]] = {
     "string": lambda rng: rng.choice(_NAMES),
     "bytes": lambda rng: bytes(rng.randrange(256) for _ in range(rng.randrange(20))),
     "records": _batch,
+    "uint16": lambda rng: rng.choice((0, 1, 9092, 2**16 - 1)),
     "uuid": lambda rng: rng.choice((None, uuid.UUID(int=rng.getrandbits(128)))),
     "float64": lambda rng: rng.random(),
     "timedelta_i32": lambda rng: timedelta(milliseconds=rng.randrange(50)),

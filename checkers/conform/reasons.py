@@ -108,6 +108,13 @@ REASONS: Final[tuple[Reason, ...]] = (
         sentence="The reference broker has fewer requests than Kafka, and ApiVersions says so.",
     ),
     Reason(
+        name="share-and-streams-groups",
+        verdict=Verdict.PERMITTED,
+        apis=_of(*(api for api in Api if "SHARE" in api.name or "STREAMS" in api.name)),
+        sentence="Share groups and streams groups are switched on in a new cluster of Kafka; the "
+        "reference broker answers as a Kafka that has them switched off.",
+    ),
+    Reason(
         name="features",
         verdict=Verdict.PERMITTED,
         apis=_of(Api.API_VERSIONS),

@@ -1,8 +1,8 @@
 """Wire handlers of features that are switched off: access control, tokens and client quotas.
 
 A Kafka without an authorizer answers SECURITY_DISABLED, one without authentication refuses requests
-for tokens, and one without quotas lists none. Requests of telemetry, share groups and streams
-groups are not served, and ApiVersions does not list them.
+for tokens, and one without quotas lists none. Requests of telemetry are not served,
+and ApiVersions does not list them; `share_and_streams` answers those of share and streams groups.
 
 Source: KIP-48, KIP-140, KIP-546; AclApis, KafkaApis of Apache Kafka.
 """

@@ -1,7 +1,8 @@
 """The supported requests and their versions, as ApiVersions advertises them.
 
-The versions are those of Apache Kafka 4.1; those of JoinGroup are of 4.3. So a client chooses the
-same versions for this broker as for Kafka. An unsupported request is not listed.
+The versions are those of Apache Kafka 4.1; those of JoinGroup, and of share and streams groups, are
+of 4.3. So a client chooses the same versions for this broker as for Kafka. An unsupported request
+is not listed.
 
 Produce is an exception, as in Kafka: versions 0 to 2 are advertised, because old versions of
 librdkafka need this, but a request of these versions is rejected.
@@ -84,4 +85,18 @@ VERSIONS: Final = {
     Api.CONSUMER_GROUP_DESCRIBE: Versions(0, 1, 0),
     Api.LIST_CONFIG_RESOURCES: Versions(0, 1, 0),
     Api.DESCRIBE_TOPIC_PARTITIONS: Versions(0, 0, 0),
+    Api.SHARE_GROUP_HEARTBEAT: Versions(1, 1, 1),
+    Api.SHARE_GROUP_DESCRIBE: Versions(1, 1, 1),
+    Api.SHARE_FETCH: Versions(1, 2, 1),
+    Api.SHARE_ACKNOWLEDGE: Versions(1, 2, 1),
+    Api.INITIALIZE_SHARE_GROUP_STATE: Versions(0, 0, 0),
+    Api.READ_SHARE_GROUP_STATE: Versions(0, 0, 0),
+    Api.WRITE_SHARE_GROUP_STATE: Versions(0, 1, 0),
+    Api.DELETE_SHARE_GROUP_STATE: Versions(0, 0, 0),
+    Api.READ_SHARE_GROUP_STATE_SUMMARY: Versions(0, 1, 0),
+    Api.STREAMS_GROUP_HEARTBEAT: Versions(0, 0, 0),
+    Api.STREAMS_GROUP_DESCRIBE: Versions(0, 0, 0),
+    Api.DESCRIBE_SHARE_GROUP_OFFSETS: Versions(0, 1, 0),
+    Api.ALTER_SHARE_GROUP_OFFSETS: Versions(0, 0, 0),
+    Api.DELETE_SHARE_GROUP_OFFSETS: Versions(0, 0, 0),
 }

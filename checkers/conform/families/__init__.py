@@ -49,7 +49,9 @@ FAMILIES: Final[Mapping[str, Family]] = {
     "group-administration": Family(
         1, "groups: descriptions, lists, deletion of groups and offsets", group_administration
     ),
-    "switched-off": Family(1, "access control, tokens and quotas", switched_off),
+    "switched-off": Family(
+        1, "access control, tokens, quotas, share and streams groups", switched_off
+    ),
     "security": Family(1, "SASL where it is off, SCRAM credentials", security),
     "inspection": Family(
         1, "producers, markers, transactions, log sizes, the quorum, elections", inspection

@@ -1,11 +1,11 @@
-"""Requests for what is switched off: access control, delegation tokens and client quotas."""
+"""Requests for what is switched off: access control, tokens, quotas, share and streams groups."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 from checkers.conform.families.draw import Draw
-from checkers.conform.steps import Send, Topic, raw
+from checkers.conform.steps import Send, Topic, raw, topic_id
 from reference_impl.wire.apis import Api
 
 ANY: Final = 1  # resource type, pattern type, operation and permission of a filter
@@ -28,6 +28,67 @@ _ACL: Final = {
     "operation": ALL,
     "permission_type": ALLOW,
 }
+MEMBER: Final = "AAAAAAAAAAAAAAAAAAAAAA"
+GROUP: Final = "~g"
+_ACKNOWLEDGED: Final = {
+    "group_id": GROUP,
+    "member_id": MEMBER,
+    "share_session_epoch": 0,
+    "is_renew_ack": False,
+    "topics": [],
+}
+_FETCHED: Final = {
+    **_ACKNOWLEDGED,
+    "max_wait": 100,
+    "min_bytes": 1,
+    "max_bytes": 100,
+    "max_records": 10,
+    "batch_size": 10,
+    "share_acquire_mode": 0,
+    "forgotten_topics_data": [],
+}
+
+
+def _state(**partition: Any) -> dict[str, Any]:
+    """Returns the body of a request to a share coordinator, with these fields of a partition."""
+    topic = {"topic_id": topic_id("~nowhere"), "partitions": [{"partition": 0, **partition}]}
+    return {"group_id": GROUP, "topics": [topic]}
+
+
+_WRITTEN: Final = _state(
+    state_epoch=0, leader_epoch=0, start_offset=0, delivery_complete_count=0, state_batches=[]
+)
+_OF_GROUPS: Final = {"group_ids": [GROUP, "~h"], "include_authorized_operations": False}
+_OFFSETS: Final = {
+    "group_id": GROUP,
+    "topics": [
+        {"topic_name": "~t", "partitions": [{"partition_index": 0, "start_offset": 0}]},
+    ],
+}
+_TASKS: Final = ("active_tasks", "standby_tasks", "warmup_tasks", "task_offsets")
+_STREAMS: Final = {
+    "group_id": GROUP,
+    "member_id": "m",
+    "member_epoch": 0,
+    "endpoint_information_epoch": 0,
+    "instance_id": None,
+    "rack_id": None,
+    "rebalance_timeout": 1000,
+    "topology": None,
+    "process_id": None,
+    "user_endpoint": None,
+    "client_tags": None,
+    "task_end_offsets": None,
+    "shutdown_application": False,
+    **dict.fromkeys(_TASKS),
+}
+_JOIN: Final = {
+    "group_id": GROUP,
+    "member_id": MEMBER,
+    "member_epoch": 0,
+    "rack_id": None,
+    "subscribed_topic_names": ["~t"],
+}
 REQUESTS: Final[tuple[tuple[Api, dict[str, Any]], ...]] = (
     (Api.DESCRIBE_ACLS, _FILTER),
     (Api.CREATE_ACLS, {"creations": [_ACL, _ACL]}),
@@ -36,6 +97,20 @@ REQUESTS: Final[tuple[tuple[Api, dict[str, Any]], ...]] = (
     (Api.EXPIRE_DELEGATION_TOKEN, {"hmac": raw(b"1"), "expiry_time_period": 1000}),
     (Api.DESCRIBE_DELEGATION_TOKEN, {"owners": None}),
     (Api.DESCRIBE_CLIENT_QUOTAS, {"components": [], "strict": False}),
+    (Api.SHARE_GROUP_DESCRIBE, _OF_GROUPS),
+    (Api.STREAMS_GROUP_DESCRIBE, _OF_GROUPS),
+    (Api.DESCRIBE_SHARE_GROUP_OFFSETS, {"groups": [{"group_id": GROUP, "topics": None}]}),
+    (Api.ALTER_SHARE_GROUP_OFFSETS, _OFFSETS),
+    (Api.DELETE_SHARE_GROUP_OFFSETS, {"group_id": GROUP, "topics": [{"topic_name": "~t"}]}),
+    (Api.STREAMS_GROUP_HEARTBEAT, _STREAMS),
+    (Api.SHARE_GROUP_HEARTBEAT, _JOIN),
+    (Api.SHARE_FETCH, _FETCHED),
+    (Api.SHARE_ACKNOWLEDGE, _ACKNOWLEDGED),
+    (Api.INITIALIZE_SHARE_GROUP_STATE, _state(state_epoch=0, start_offset=0)),
+    (Api.READ_SHARE_GROUP_STATE, _state(leader_epoch=0)),
+    (Api.WRITE_SHARE_GROUP_STATE, _WRITTEN),
+    (Api.DELETE_SHARE_GROUP_STATE, _state()),
+    (Api.READ_SHARE_GROUP_STATE_SUMMARY, _state(leader_epoch=0)),
 )
 
 
@@ -43,5 +118,15 @@ def switched_off(draw: Draw) -> tuple[Topic, ...]:
     """Adds one request of each kind, in a random version; it needs no topics."""
     for api, body in REQUESTS:
         version = draw.version(api)
-        draw.add(Send(api=api, version=version, body=body, to="node 1", note="switched off"))
+        is_of_group = "SHARE" in api.name or "STREAMS" in api.name  # here nobody coordinates it
+        draw.add(
+            Send(
+                api=api,
+                version=version,
+                body=body,
+                to="node 1",
+                note="switched off",
+                retries=not is_of_group,
+            )
+        )
     return ()

@@ -22,6 +22,7 @@ FILES = (
     "apache-kafka-4.3.0.jsonl.gz",
     "apache-kafka-4.3.0-administration.jsonl.gz",
     "apache-kafka-4.3.0-reassignments.jsonl.gz",
+    "apache-kafka-4.3.0-switched-off.jsonl.gz",
     "apache-kafka-4.3.0-security.jsonl.gz",
 )
 LEAST = 3_000

@@ -1,10 +1,11 @@
-"""Access control, delegation tokens and quotas are switched off, and the broker says so."""
+"""Access control, tokens, quotas, share and streams groups are switched off, as in Kafka."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
 import pytest
 from confluent_kafka import KafkaException
@@ -15,6 +16,7 @@ from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 from reference_impl.protocol.messages import ErrorCode
 from reference_impl.wire.apis import Api
 from reference_impl.wire.serving import Served
+from reference_impl.wire.versions import VERSIONS
 from tests.reference_impl.wire.single_requests import versions
 
 Connect = Callable[..., Any]
@@ -73,3 +75,37 @@ def test_librdkafka_learns_that_there_is_no_authorizer(cluster: Served) -> None:
     with pytest.raises(KafkaException) as refused:
         admin.create_acls([wanted])[wanted].result(10)
     assert refused.value.args[0].code() == DISABLED
+
+
+SHARE_AND_STREAMS = (
+    Api.SHARE_GROUP_HEARTBEAT,
+    Api.STREAMS_GROUP_HEARTBEAT,
+    Api.SHARE_FETCH,
+    Api.SHARE_ACKNOWLEDGE,
+    Api.ALTER_SHARE_GROUP_OFFSETS,
+    Api.DELETE_SHARE_GROUP_OFFSETS,
+)
+
+
+@pytest.mark.parametrize("api", SHARE_AND_STREAMS, ids=lambda api: api.name.lower())
+def test_share_and_streams_groups_are_an_unsupported_version(api: Api, broker: Any) -> None:
+    answer = broker.call(api, VERSIONS[api].last, group_id="g")
+    assert answer.error_code == ErrorCode.UNSUPPORTED_VERSION
+
+
+def test_share_and_streams_groups_are_described_with_an_error_each(broker: Any) -> None:
+    for api in (Api.SHARE_GROUP_DESCRIBE, Api.STREAMS_GROUP_DESCRIBE):
+        described = broker.call(api, VERSIONS[api].last, group_ids=["g", "h"]).groups
+        found = [(one.group_id, one.error_code) for one in described]
+        assert found == [(group, ErrorCode.UNSUPPORTED_VERSION) for group in "gh"]
+    wanted = [{"group_id": "g", "topics": None}]
+    (of_group,) = broker.call(Api.DESCRIBE_SHARE_GROUP_OFFSETS, 0, groups=wanted).groups
+    assert (of_group.error_code, of_group.topics) == (ErrorCode.UNSUPPORTED_VERSION, ())
+
+
+@pytest.mark.parametrize("api", [api for api in VERSIONS if "SHARE_GROUP_STATE" in api.name])
+def test_no_broker_is_a_share_coordinator(api: Api, broker: Any) -> None:
+    topics = [{"topic_id": UUID(int=5), "partitions": [{"partition": 3}]}]
+    (topic,) = broker.call(api, VERSIONS[api].last, group_id="g", topics=topics).results
+    (found,) = topic.partitions
+    assert (found.partition, found.error_code) == (3, ErrorCode.NOT_COORDINATOR)
