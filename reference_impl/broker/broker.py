@@ -157,8 +157,7 @@ class Broker:
     ) -> StepResult[Broker]:
         """Returns a broker that starts with the logs on `disk`, and its first effects.
 
-        `incarnation` must be larger at each start of the same broker. `previous_broker_epoch` is
-        the broker epoch before a clean shutdown, or -1 if the last stop was not clean.
+        `incarnation` must grow at each start; `previous_broker_epoch` is -1 after an unclean stop.
         """
         broker = cls(
             config=config,
@@ -175,17 +174,14 @@ class Broker:
         return broker, (*broker._call_controller(now_ms), checkpoint, retention)
 
     def step(self, now_ms: int, event: Input) -> StepResult[Broker]:
-        """Returns the broker after one input, and the effects of the step.
-
-        The same step handles messages of the broker to itself, for example from coordinator to
-        leader.
-        """
+        """Returns the broker after one input, and the effects of the step."""
         broker, effects = self._step(now_ms, event)
         me = NodeId(self.config.broker_id)
         outward: list[Effect] = []
         todo = deque(effects)
         while todo:
             match todo.popleft():
+                # A message of the broker to itself, for example from a coordinator to a leader.
                 case Send(to, correlation, request) if to == me:
                     broker, more = broker._step(now_ms, RequestReceived(me, correlation, request))
                 case Reply(to, correlation, response) if to == me:
@@ -396,9 +392,8 @@ class Broker:
         return self, ()
 
     def _call_controller(self, now_ms: int) -> Effects:
-        """Returns the next request to the controller, and the timer of the request after it.
-
-        The request is a registration until the broker is registered, then always a heartbeat.
+        """Returns the next request to the controller (a registration or a heartbeat), and the timer
+        of the request after it.
         """
         again = SetTimer(Timer(TimerKind.HEARTBEAT), now_ms + self.config.timeouts.heartbeat_ms)
         return (self.channel.call(self.correlation, self.image.version), again)

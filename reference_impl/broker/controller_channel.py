@@ -73,12 +73,12 @@ class ControllerChannel:
         return Send(CONTROLLER, correlation, heartbeat)
 
     def with_registration(self, answer: RegisteredBroker) -> ControllerChannel:
-        """Returns the channel after a registration response, with the broker epoch of the response.
+        """Returns the channel with the broker epoch of a registration response.
 
-        If the response has an error, the channel does not change: the heartbeat timer repeats the
-        registration. The channel does not change either if the broker is already registered.
+        The channel stays the same if the response has an error or the broker is already registered.
         """
         if answer.error is not ErrorCode.NONE or self.is_registered:
+            # After an error the heartbeat timer repeats the registration.
             return self
         return replace(self, broker_epoch=answer.broker_epoch)
 

@@ -71,10 +71,9 @@ class LocalCoordinators:
     )
 
     def apply_roles(self, replicas: Replicas, context: Context) -> StepResult[LocalCoordinators]:
-        """Starts and stops coordinators after newer metadata.
+        """Starts a coordinator for each internal topic partition that this broker now leads.
 
-        Each internal topic partition that this broker leads gets a coordinator for the current
-        leader epoch. The other coordinators stop, and their waiting requests get error responses.
+        Stops the other coordinators, with error responses to their waiting requests.
         """
         roles: dict[TopicPartition, Coordinator] = {}
         effects: Effects = ()
@@ -100,10 +99,8 @@ class LocalCoordinators:
     def forget_offsets(
         self, deleted: frozenset[TopicPartition], context: Context, replicas: Replicas
     ) -> tuple[Send, ...]:
-        """Returns requests that delete the groups' committed offsets of deleted partitions.
-
-        The broker sends these requests to itself. Offsets that are not yet replicated are deleted
-        too.
+        """Returns requests of the broker to itself that delete the groups' offsets of deleted
+        partitions.
 
         Kafka: GroupCoordinatorService.onMetadataUpdate, OffsetMetadataManager.onTopicsDeleted.
         """
@@ -125,11 +122,13 @@ class LocalCoordinators:
     def on_request(
         self, context: Context, requester: Requester, request: CoordinatorRequest
     ) -> StepResult[LocalCoordinators]:
-        """Handles a request at the transaction coordinator of its transactional id.
+        """Handles a request at its transaction coordinator.
 
-        The response is NOT_COORDINATOR if another broker has this coordinator. Every broker rejects
-        an empty transactional id. Kafka: TransactionCoordinator.handleInitProducerId.
+        Responds with NOT_COORDINATOR if the coordinator is on another broker.
+
+        Kafka: TransactionCoordinator.handleInitProducerId.
         """
+        # Every broker rejects an empty transactional id.
         if not request.transactional_id:
             error = ErrorCode.INVALID_REQUEST
             return self, (requester.reply(transactions.refusal(request, error)),)
@@ -145,11 +144,11 @@ class LocalCoordinators:
     def on_group_request(
         self, context: Context, requester: Requester, request: GroupRequest, replicas: Replicas
     ) -> StepResult[LocalCoordinators]:
-        """Handles a request at the group coordinator of its group.
+        """Handles a request at its group coordinator.
 
-        The response is NOT_COORDINATOR if another broker has this coordinator. Every broker rejects
-        a malformed request.
+        Responds with NOT_COORDINATOR if the coordinator is on another broker.
         """
+        # Every broker rejects a malformed request.
         malformed = request_error(request, context.timeouts)
         if malformed is not ErrorCode.NONE:
             answer = groups.refusal(request, malformed)
@@ -166,10 +165,10 @@ class LocalCoordinators:
         return self._with(role), effects
 
     def list_groups(self, context: Context, requester: Requester, replicas: Replicas) -> Effects:
-        """Returns the response with the groups of all coordinators on this broker.
+        """Returns a response with all groups of this broker's coordinators, or an error while one
+        loads.
 
-        The response has an error if a coordinator still loads its groups. Kafka:
-        GroupCoordinatorService.listGroups.
+        Kafka: GroupCoordinatorService.listGroups.
         """
         groups: list[ListedGroup] = []
         for place, role in self.roles.items():
@@ -193,14 +192,11 @@ class LocalCoordinators:
     def append_error(
         self, topic_partition: TopicPartition, correlation: int, bugs: Bugs
     ) -> ErrorCode:
-        """Returns the error that rejects a coordinator's batch just before its append, or NONE.
-
-        Only a group's offset commit can be rejected. It may have waited for the verification of its
-        transaction, so the group coordinator checks the commit again.
-        """
+        """Returns the error that rejects a coordinator's batch just before its append, or NONE."""
         role = self.roles.get(topic_partition)
         if not isinstance(role, GroupCoordinator):
             return ErrorCode.NONE
+        # An offset commit may have waited for the verification of its transaction.
         return role.append_error(correlation, bugs)
 
     def on_marker_response(
@@ -233,9 +229,8 @@ class LocalCoordinators:
 def find_coordinator(
     context: Context, requester: Requester, request: FindCoordinator, topic_partitions: int
 ) -> Effects:
-    """Returns the coordinator of a group id or transactional id, according to the applied metadata.
-
-    If the internal topic does not exist, the broker requests it from the controller.
+    """Responds with the coordinator of a group id or transactional id, and requests its internal
+    topic from the controller if that topic does not exist.
     """
     topic = TRANSACTION_STATE if request.is_transactional else CONSUMER_OFFSETS
     leader = context.coordinators.leader(topic, request.key)

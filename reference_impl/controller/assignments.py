@@ -40,14 +40,15 @@ def kept(state: PartitionState, isr: Members) -> Assignment:
 
 
 def reassigned(state: PartitionState, target: Members, bugs: Bugs = NO_BUGS) -> Assignment:
-    """Returns the assignment with which a reassignment to the target replicas begins.
+    """Returns the assignment at the start of a reassignment to the target replicas.
 
-    Kafka: ReplicationControlManager.changePartitionReassignment. As there, a reassignment that adds
-    or removes no replica leaves the added or removed ones of the earlier reassignment in place.
+    Kafka: ReplicationControlManager.changePartitionReassignment.
     """
     removing = tuple(sorted(set(state.replicas) - set(target)))
     adding = tuple(sorted(set(target) - set(state.replicas)))
     isr = (*state.isr, *adding) if Bug.ADDED_REPLICA_COUNTS in bugs else state.isr
+    # As in Kafka, a reassignment that adds or removes no replica keeps the added or removed ones of
+    # the earlier reassignment.
     return Assignment(isr, (*target, *removing), adding or state.adding, removing or state.removing)
 
 
@@ -64,12 +65,10 @@ def completed(wanted: Assignment) -> Assignment:
 
 
 def reverted(state: PartitionState) -> tuple[Assignment, bool]:
-    """Returns the assignment without the reassignment, and whether it needs an unclean election.
-
-    It needs one if only added replicas are in the ISR: then the first replica becomes its member.
-    """
+    """Returns the assignment without the reassignment, and whether it needs an unclean election."""
     replicas = _without(state.replicas, state.adding)
     isr = _without(state.isr, state.adding)
+    # If only added replicas are in the ISR, the first replica becomes its only member.
     return Assignment(isr or replicas[:1], replicas), not isr
 
 

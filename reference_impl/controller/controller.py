@@ -97,9 +97,9 @@ class Controller:
         bugs: Bugs = NO_BUGS,
         image: MetadataImage = NO_METADATA,
     ) -> StepResult[Controller]:
-        """Returns a controller that starts with the stored metadata, and its first effects.
+        """Returns a controller with the stored metadata, and its first effects.
 
-        A stored broker must register again; otherwise the first check of the sessions fences it.
+        The first check of the sessions fences stored brokers that have not registered again.
         """
         expired_ms = now_ms - timeouts.session_timeout_ms
         known = {state.broker_id: state for state in image.brokers}
@@ -355,9 +355,10 @@ class Controller:
     # ------------------------------------------------------------ publishing the image
 
     def _published(self, before: Controller) -> StepResult[Controller]:
-        """Returns the controller with the next version of its metadata image.
+        """Returns the controller with its next metadata image, and sends the image to registered
+        brokers.
 
-        Sends the image to every registered broker. Does nothing if the metadata has not changed.
+        Does nothing if the metadata has not changed.
         """
         if self.version == before.version:
             return self, ()

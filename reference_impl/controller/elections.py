@@ -100,13 +100,13 @@ def reassigned_partition(
 def effective_min_isr(
     states: Mapping[TopicPartition, PartitionState], place: TopicPartition
 ) -> int:
-    """Returns the minimal size of the ISR that the controller uses for the ELR of a partition.
+    """Returns the minimal size of the ISR that the controller uses for a partition's ELR.
 
-    As in Kafka, the number of replicas of partition 0 limits it, whichever partition changes.
     Kafka: ReplicationControlManager.getTopicEffectiveMinIsr.
     """
     state = states[place]
     first = states.get(TopicPartition(place.topic, 0), state)
+    # As in Kafka, the replicas of partition 0 are the limit, whichever partition changes.
     return min(state.min_insync_replicas, len(first.replicas))
 
 
@@ -157,8 +157,7 @@ def change_without(
     """Returns the partition's registration after `broker` has left the ISR, with a new leader if
     needed.
 
-    The broker was fenced or had an unclean shutdown. Without the ELR feature, the last member of
-    the ISR stays in it.
+    Without `elr`, the last member of the ISR stays in it.
     """
     isr = tuple(member for member in state.isr if member != broker)
     if not isr and not elr:
@@ -172,10 +171,9 @@ def change_without(
 def with_leader(
     state: PartitionState, broker: BrokerId | None, alive: Alive
 ) -> PartitionState | None:
-    """Returns the registration with another leader, a live member of the ISR.
+    """Returns the registration with another leader: `broker`, or for None the next live ISR member.
 
-    This is `broker`, or if `broker` is None, the next live member. Returns None if there is no such
-    member, or if `broker` leads already.
+    Returns None if the leader cannot change.
     """
     after = state.isr.index(state.leader) + 1 if state.leader in state.isr else 0
     members = (*state.isr[after:], *state.isr[:after])

@@ -14,16 +14,14 @@ _NO_TOPIC: Final = CreateTopic(topic="")
 
 
 def with_defaults(request: CreateTopic, defaults: TopicDefaults) -> CreateTopic:
-    """Returns the request with the dynamic default of each setting that it leaves out.
-
-    A value other than the built-in default counts as one that the request has.
-    """
+    """Returns the request with the dynamic default of each setting that it leaves out."""
     topic: dict[str, Any] = {}
     log: dict[str, Any] = {}
     for name, value in defaults.set_values():
         is_log = name in _OF_LOG
         holder: Any = request.log_config if is_log else request
         built_in: Any = DEFAULT_LOG_CONFIG if is_log else _NO_TOPIC
+        # A value other than the built-in default counts as part of the request.
         is_left_out = getattr(holder, name) == getattr(built_in, name)
         if is_left_out and name not in request.configured:
             (log if is_log else topic)[name] = value

@@ -134,14 +134,14 @@ def _cancelled(
 
 
 def _invalid_target(cluster: ClusterState, target: Members) -> list[Reason]:
-    """Returns each possible reason why the target is invalid, and whether it applies.
+    """Returns each possible reason why the target is invalid, and whether the reason applies.
 
-    As in Kafka the brokers are checked in the order of their ids, and a fenced broker is valid.
     Kafka: ReplicationControlManager.validateManualPartitionAssignment.
     """
     error, of = ErrorCode.INVALID_REPLICA_ASSIGNMENT, "The manual partition assignment includes"
     reasons: list[Reason] = [(not target, error, f"{of} an empty replica list.")]
     before = None
+    # As in Kafka, in the order of their ids; a fenced broker is valid.
     for broker in sorted(target):
         unknown = f"{of} broker {broker}, but no such broker is registered."
         twice = f"{of} the broker {broker} more than once."

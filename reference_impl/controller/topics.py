@@ -287,7 +287,7 @@ def reconfigured(
 ) -> PartitionState:
     """Returns the partition's registration with these settings, and a new leader if needed.
 
-    `configured` names the settings that the topic has itself afterwards; by default the same ones.
+    `configured` names the topic's own settings afterwards; None keeps the names.
     """
     state = cluster.states[place]
     log = {name: value for name, value in settings.items() if name in _OF_LOG}

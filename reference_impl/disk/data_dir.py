@@ -80,9 +80,8 @@ class LogDirectory:
         self._checkpoint()
 
     def _incarnation(self, place: TopicPartition) -> int:
-        """Returns the incarnation of the topic to which the log in the folder belongs.
-
-        Returns -1 if this topic was deleted, even if a new topic has its name.
+        """Returns the incarnation of the topic to which the folder's log belongs, or -1 if that
+        topic was deleted.
         """
         file = self.folder / str(place) / checkpoints.PARTITION_METADATA
         now = self.incarnations.get(place.topic, 0)
@@ -90,10 +89,9 @@ class LogDirectory:
         return now if kept in {None, self.topic_id(place.topic, now)} else DELETED
 
     def keep(self, broker: Broker) -> Broker:
-        """Writes the logs that have changed since the last call, and returns the broker.
+        """Writes the logs that have changed, and returns the broker.
 
-        If a log has many closed segments in memory, the returned broker has them only in the files,
-        and reads their batches when it needs them.
+        The returned broker may have closed segments only in the files, no longer in memory.
         """
         if broker.replicas is self._seen:
             return broker
@@ -228,9 +226,9 @@ class DataDir:
         return cls(folder, note, metadata, cluster_id, topic_id, lock)
 
     def start_broker(self, broker_id: BrokerId) -> tuple[Disk, BrokerEpoch]:
-        """Returns the broker's logs, and its broker epoch before a clean shutdown (-1 without one).
+        """Returns the broker's logs, and its broker epoch before a clean shutdown, else -1.
 
-        Raises BadDataDir if a file of the broker cannot be read.
+        Raises BadDataDir for an unreadable file.
         """
         folder = self.folder / f"broker-{broker_id}"
         folder.mkdir(exist_ok=True)

@@ -34,10 +34,9 @@ def written(value: Any) -> Any:
 
 
 def read(of: Any, value: Any) -> Any:
-    """Returns a value of the given type from parsed JSON: the reverse of `written`.
+    """Returns a value of the given type from parsed JSON, the reverse of `written`.
 
-    If the JSON does not fit the type, raises ValueError (for example for an unknown Enum value),
-    TypeError (a field without default is missing) or KeyError (an unknown field).
+    Raises ValueError, TypeError or KeyError if the JSON does not fit the type.
     """
     while hasattr(of, "__supertype__"):  # a NewType
         of = of.__supertype__

@@ -99,12 +99,9 @@ def _append(folder: Path, old: Segment, new: Segment) -> None:
 
 
 def _files(log: PartitionLog) -> Mapping[int, Segment]:
-    """Returns the segment of each file, by the first offset in the file's name.
-
-    If the log has no segments, or compaction has removed the first batches, there is an empty file
-    at the log's first offset.
-    """
+    """Returns the segment of each file, by the first offset in the file's name."""
     files: dict[int, Segment] = {segment.base_offset: segment for segment in log.segments}
+    # An empty file keeps the log's first offset if no segment begins there.
     first = log.first_offset if files else log.end_offset
     return {first: NO_SEGMENT, **files}
 

@@ -52,8 +52,7 @@ NOTHING = Checkpointed()
 def recovered(folder: Path, known: Checkpointed, note: Note) -> PartitionLog:
     """Repairs the files of a log folder, and returns the log.
 
-    Calls `note` with a sentence for each file that is truncated, and for each duplicate segment
-    that is deleted.
+    Calls `note` with a sentence for each truncated or deleted file.
     """
     files = sorted(folder.glob("*.log"))
     segments: list[Segment] = []
@@ -102,10 +101,7 @@ def recovered(folder: Path, known: Checkpointed, note: Note) -> PartitionLog:
 
 
 def _readable(file: Path, end: Offset, recovery_point: Offset) -> tuple[list[Batch], str]:
-    """Returns the valid batches at the beginning of a segment, and why the rest is invalid.
-
-    The text is empty if all of the segment is valid.
-    """
+    """Returns the valid batches at the start of a segment, and why the rest is invalid, or ""."""
     found: list[Batch] = []
     try:
         for data in batches(file.read_bytes()):
@@ -161,12 +157,10 @@ class _Replay:
             found = found[len(below) :]
 
     def take_up_to(self, offset: Offset) -> None:
-        """Adds the producer snapshots up to the offset to the log.
-
-        A snapshot file has no aborted transactions, so they come from the batches read so far.
-        """
+        """Adds the producer snapshots up to the offset to the log."""
         while self.pending and self.pending[0][0] <= offset:
             at, kept = self.pending.pop(0)
+            # A snapshot file has no aborted transactions: those read from the batches stay.
             transactions = replace(self.states.transactions, open=kept.transactions.open)
             self.states = ProducerStates(kept.producers, transactions)
             self.snapshots.append(Snapshot(at, self.states))
