@@ -52,11 +52,8 @@ def paired(
     runs: int = 5,
     own: bool = False,
 ) -> Pairing:
-    """Runs both functions in turn, `runs` times each, and returns their times.
-
-    Before the measurement, each function runs once as a warm-up. If `own` is true, there is no
-    warm-up: each function does its work in a new process, and returns the seconds that this process
-    measured.
+    """Runs both functions in turn after a warm-up, and returns their seconds; if `own`, each
+    function returns the seconds of its new process.
     """
     for _, work in () if own else (ours, baseline):
         work()

@@ -118,9 +118,8 @@ def detected(row: Detection) -> str:
 
 
 def of_mutants(scenario: str) -> Mapping[str, object]:
-    """Returns how many mutated runs of the scenario were made, and how many were rejected.
-
-    Mutants that are equivalent to a valid run are counted separately.
+    """Returns how many mutated runs of the scenario were made and rejected, and how many are
+    equivalent to a valid run.
     """
     made: Counter[str] = Counter()
     rejected: Counter[str] = Counter()

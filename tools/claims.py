@@ -59,10 +59,8 @@ SIDES: Final = ("inside", "outside")
 
 
 def by_suite(suite: Suite, sides: Collection[str], profile: Profile) -> Iterator[Decided]:
-    """Runs a suite, and yields a verdict for each of its claims.
-
-    The parameter `sides` selects the settings: those that satisfy the claim's condition (`inside`),
-    those that do not (`outside`), or both.
+    """Runs a suite in the settings of `sides` (`inside` the claim's condition, `outside` or both);
+    yields a verdict per claim.
     """
     if "inside" in sides:
         for setting in dict.fromkeys(side.setting for side in suite.inside):
@@ -115,9 +113,8 @@ def _outside(suite: Suite, side: Side, profile: Profile) -> Decided:
 
 
 def by_model(claim: Claim, decider: Decider) -> Iterator[Decided]:
-    """Yields the track record's verdicts on a claim that is a property of a spec.
-
-    The property holds in variants without the bug, and is violated in variants with a bug.
+    """Yields the track record's verdicts on a claim about a spec: the variant without the bug, and
+    those with it.
     """
     for row in caught().values():
         if f"{row.spec}.{row.breaks}" == decider.name:
@@ -175,10 +172,8 @@ def by_proof(claim: Claim, decider: Decider) -> Iterator[Decided]:
 
 
 def by_history(claim: Claim, decider: Decider) -> Iterator[Decided]:
-    """Yields the verdicts of history analysis on a claim, for each sweep and for each seeded bug.
-
-    A sweep simulates a correct broker, where the claim must hold. With a seeded bug, at least one
-    history must have the claim's anomaly.
+    """Yields the verdicts of history analysis on a claim, for each sweep of a correct broker and
+    for each seeded bug.
     """
     sweeps = [sweep for sweep in SWEEPS if _observations(decider.name, sweep)]
     for sweep in sweeps:
@@ -224,9 +219,8 @@ def _in_a_sweep(anomaly: str, row: SeededBug, sweeps: list[str]) -> tuple[str, s
 
 
 def _in_a_suite(anomaly: str, row: SeededBug) -> tuple[str, str] | None:
-    """Searches the suites for a program (a list of calls) that shows the anomaly of a seeded bug.
-
-    Returns a text such as `suite NAME, SETTING, seed 0`, and the program; None if there is none.
+    """Returns the place of a suite's program that shows a seeded bug's anomaly, and the program;
+    None without one.
     """
     bugs = frozenset({row.bug})
     for suite in (suite for suite in SUITES.values() if f"suite {suite.name}" in row.caught_by):
@@ -256,10 +250,8 @@ ENGINES: Final = {"model": by_model, "proof": by_proof, "history": by_history}
 def verdicts_of(
     names: Collection[str], sides: Collection[str], profile: Profile
 ) -> Iterator[Decided]:
-    """Yields the verdicts of all named suites and engines, claim by claim.
-
-    The parameter `sides` selects the settings: those that satisfy the claim's condition (`inside`),
-    those that do not (`outside`), or both.
+    """Yields the verdicts of all named suites and engines, in the settings of `sides`: `inside` a
+    claim's condition, `outside` or both.
     """
     for suite in SUITES.values():
         if suite.name in names:

@@ -41,10 +41,7 @@ def frame(data: bytes) -> None:
 
 
 def batch(data: bytes) -> None:
-    """Validates the bytes as a record batch; a batch that a leader accepts must be decodable.
-
-    First writes a correct checksum into the batch, so that the later checks are reached.
-    """
+    """Validates the bytes as a record batch; a batch that a leader accepts must be decodable."""
     found = only_batch(sealed(data) if len(data) >= 61 else data)
     if isinstance(found, ErrorCode):
         return

@@ -102,10 +102,8 @@ def index(pages: Iterable[str]) -> Iterator[str]:
 
 
 def page(name: str) -> Iterator[str]:
-    """Yields the lines of the page of one kind of name, such as `bugs`.
-
-    There is one section for each name. Two entries of `urteil list` with the same name, such as
-    bugs of two specs, share a section.
+    """Yields the lines of the page of one kind of name, such as `bugs`, with a section for each
+    name.
     """
     title, kinds, says = PAGES[name]
     yield from (f"# {title}", "", says)

@@ -15,9 +15,8 @@ from model.specs import all_variants
 
 
 def main(specs: list[str]) -> None:
-    """Runs the buggy variants of all specs, or of the named ones, and writes the track record.
-
-    The track record has the verdicts on each buggy variant and on the variant that fixes it.
+    """Runs the buggy variants of the named specs, or all, and writes the track record: their
+    verdicts and those of the fixes.
     """
     known = kept()
     record: dict[tuple[str, str], Caught] = {}

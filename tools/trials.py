@@ -76,10 +76,7 @@ def main() -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Decides claims until the time is over, and saves each verdict at once.
-
-    Claims whose trials need no faults on brokers come first, several at the same time.
-    """
+    """Decides claims until the time is over, and saves each verdict at once."""
     name = named(options.on)
     folder: Path = options.folder or Path(tempfile.mkdtemp(prefix="trials-"))
     note(f"files in {folder}")

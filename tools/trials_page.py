@@ -128,10 +128,8 @@ def _broken(suite: str, claim: str, rows: Sequence[Decided]) -> tuple[str, str, 
 
 
 def _options(row: Decided) -> str:
-    """Returns the options of `python -m tools.trials` that repeat the trials of a verdict.
-
-    They allow the same kinds of faults, and set the same settings of brokers. The result is empty
-    if the trials had no faults and no settings of their own.
+    """Returns the options of `python -m tools.trials` that repeat a verdict's trials; empty if they
+    had no faults or settings.
     """
     proxied = {Power.CUT.value, Power.DELAY.value}.intersection(row.tried)
     settings = (f"--broker-config {setting}" for setting in row.settings)
@@ -151,9 +149,8 @@ def _counts(rows: Sequence[Decided]) -> tuple[str, ...]:
 
 
 def _once(rows: Iterable[Decided]) -> list[Decided]:
-    """Returns one verdict for each group of claims that were decided by the same trials.
-
-    So each trial counts once in a sum over the result, although several claims shared the trial.
+    """Returns one verdict for each group of claims decided by the same trials, so that a sum counts
+    each trial once.
     """
     return list({_trials_of(row): row for row in rows}.values())
 

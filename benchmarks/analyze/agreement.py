@@ -221,10 +221,8 @@ def _literally(one: Anomaly, as_one: Joined) -> tuple[list[Any], int]:
 def campaign(
     histories: int, seed: int, processes: int, anomalies: Catalogue = catalogue
 ) -> Iterator[tuple[int, Counter[str], list[Difference]]]:
-    """Compares the histories in groups; yields three results after each group.
-
-    The first two are totals over all groups so far: the number of histories, and the number of
-    violations of each anomaly. The third is the list of differences in this group.
+    """Compares the histories in groups; yields, after each, the total of histories, of violations
+    by anomaly, and the group's differences.
     """
     end = seed + histories
     blocks = [

@@ -37,9 +37,8 @@ from properties.anomalies.real_time.stale_end_offset import StaleEndOffset
 
 
 class Changes:
-    """The operations of one window of a synthetic history, some of which `make` changes.
-
-    The operations are in completion order and numbered; `first_op` is the first number.
+    """The operations of one window of a synthetic history, in completion order from `first_op`;
+    `make` changes some.
     """
 
     def __init__(self, window: Operations, first_op: int) -> None:

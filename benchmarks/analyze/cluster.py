@@ -157,10 +157,8 @@ class Cluster:
     # ------------------------------------------------------------ senders
 
     def _sends(self, size: int) -> tuple[Operations, Ints, Ints, Ints]:
-        """Returns send operations, still without offsets, and three facts on each record.
-
-        The facts are the record's append time, the end time of its transaction, and its fate: 0 if
-        it never reached the log, 1 if it was aborted, 2 if it took effect.
+        """Returns sends without offsets, and each record's append time, its transaction's end time,
+        and its fate (0 lost, 1 aborted, 2 effective).
         """
         rng, shape = self.rng, (SENDERS, size)
         duration = rng.integers(200 * US, 1_400 * US, shape)

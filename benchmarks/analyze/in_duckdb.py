@@ -130,10 +130,7 @@ def linearizable(history: Path) -> Locations:
 
 
 def everything(history: Path) -> Locations:
-    """Returns, for each anomaly that DuckDB checks, the locations of its rows.
-
-    The checks are those of real time, of the log, and of the order within each process.
-    """
+    """Returns, for each anomaly that DuckDB checks, the locations of its rows."""
     connection = _opened(history)
     rows = [
         row for query in (REAL_TIME, LOG, STEPS) for row in connection.execute(query).fetchall()

@@ -35,10 +35,7 @@ def linearizable(history: Path) -> Locations:
 
 
 def everything(history: Path) -> Locations:
-    """Returns, for each anomaly that Polars checks, the locations of its rows.
-
-    The checks are those of real time, of the log, and of the order within each process.
-    """
+    """Returns, for each anomaly that Polars checks, the locations of its rows."""
     rows = _rows(history)
     found = [_collected(query(rows)) for query in (_real_time, _log, _steps)]
     return as_locations([row for some in found for row in some], SHARED)
@@ -90,9 +87,8 @@ def _real_time(rows: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _contradicted(queries: pl.LazyFrame, observed: pl.LazyFrame) -> pl.LazyFrame:
-    """Returns the sends and end-offset queries that violate real-time order, one row each.
-
-    Their offset is below an offset that was observed before the send or query began.
+    """Returns the sends and end-offset queries below an offset that was observed before they began,
+    one row each.
     """
     known = observed.select("key", "completed_ns", known=col("reach").cum_max().over("key"))
     name = pl.when(END).then(pl.lit("stale-end-offset")).otherwise(pl.lit("offset-order-inversion"))

@@ -43,10 +43,8 @@ class _Scene:
 
 @dataclass(slots=True, kw_only=True)
 class Injection:
-    """The anomalies to inject into a synthetic history, and the violations that they cause.
-
-    The number `each` counts three things: the scenes (small example histories) of each chosen
-    anomaly; the sends that are moved to a later time; and the end offsets that are lowered.
+    """The anomalies to inject into a synthetic history, with the violations that they cause; `each`
+    is the number of each kind of change.
     """
 
     each: int = 0
@@ -64,10 +62,8 @@ class Injection:
     _changes: list[Any] = field(default_factory=list)  # rows
 
     def begin(self, texts: dict[str, list[str]], windows: int) -> None:
-        """Chooses a random window for each scene, a small example history of one anomaly.
-
-        Adds the texts of the scenes, such as keys and groups, to the vocabulary of the synthetic
-        history: the list of texts that each column may contain.
+        """Chooses a random window for each scene (a small example history), and adds the scenes'
+        texts to those that columns may contain.
         """
         self._rng = np.random.default_rng([self.seed, 1])
         self._windows = windows
@@ -134,9 +130,8 @@ def shown(found: Analysis) -> Shown:
 
 
 def own_cells(row: Any) -> tuple[Any, ...]:
-    """Returns the values of a violation's fields, except `later` and `component`.
-
-    These two fields depend on the rest of the history, so they cannot be compared.
+    """Returns the values of a violation's fields, except `later` and `component`, which depend on
+    the rest of the history.
     """
     return tuple(getattr(row, cell.name) for cell in fields(row) if cell.name not in OF_ALL)
 

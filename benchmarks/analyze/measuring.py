@@ -36,9 +36,8 @@ _TIMES: Final = ("cpu_s", "system_s", "wall_s", "ready_cpu_s", "ready_s")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """The cost of one check by one engine, and the check's wrong results.
-
-    The fields `ready_...` measure the time before the check: imports, and the start of Spark.
+    """The cost of one check by one engine, and its wrong results; `ready_...` is the time before
+    the check.
     """
 
     way: str
@@ -71,9 +70,9 @@ def measured(
     runs: int = 1,
     report: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Cost]:
-    """Generates a history, and yields the cost of each check by each engine and each peer.
+    """Generates a history, and yields the cost of each check by each engine and peer.
 
-    Peers do not run the check `all`. All failures are raised at the end, as an ExceptionGroup.
+    Raises an ExceptionGroup of all failures at the end.
     """
     failed: list[RuntimeError] = []
     with tempfile.TemporaryDirectory(prefix="urteil-synthetic-") as made:

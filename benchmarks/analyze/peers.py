@@ -64,10 +64,7 @@ def location_of(row: Any, names: tuple[str, ...]) -> Location:
 def as_locations(
     rows: Iterable[tuple[Any, ...]], columns: Mapping[str, tuple[str, ...]]
 ) -> Locations:
-    """Returns, for each anomaly, the locations of its rows.
-
-    The first field of a row is the id of the anomaly. The other fields are the location.
-    """
+    """Returns the locations of the rows by anomaly; a row's first field is the anomaly's id."""
     found: dict[str, set[Location]] = {name: set() for name in columns}
     for name, *location in rows:
         found[name].add(tuple(map(str, location)))

@@ -45,10 +45,8 @@ ROWS_PER_PART: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """Operations of a synthetic history as columns.
-
-    Some columns have one element for each operation, the others one for each micro-operation.
-    `counts` has the number of micro-operations of each operation.
+    """Operations of a synthetic history as columns; `counts` has each operation's number of
+    micro-operations.
     """
 
     of_operation: Columns
@@ -58,10 +56,8 @@ class Operations:
 
     @classmethod
     def of(cls, counts: Ints, values: pa.Array, **columns: Ints | int) -> Operations:
-        """Returns operations from columns, given by their names.
-
-        A column that is not given is null in every row. If an integer is given in place of a
-        column, every row has this integer.
+        """Returns operations from named columns; a missing column is null, and an integer is the
+        value of every row.
         """
 
         def full(name: str, size: int) -> Ints:
@@ -133,9 +129,8 @@ class Operations:
 
 
 def positions(counts: Ints) -> Ints:
-    """Returns the index of each row in its group, as one array; adjacent rows form a group.
-
-    Example: for groups of the sizes 3 and 2, the result is 0, 1, 2, 0, 1.
+    """Returns the index of each row in its group, as one array: 0, 1, 2, 0, 1 for groups of 3 and
+    2.
     """
     return np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
 

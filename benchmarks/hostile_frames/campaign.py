@@ -101,10 +101,8 @@ def _process(errors: IO[str]) -> subprocess.Popen[str]:
 
 
 def campaign(frames: int, connections: int, seed: int) -> dict[str, Any]:
-    """Runs the campaign, and returns its measurements as a JSON object.
-
-    It has the counts of frames by result, the latencies of the healthy client before and during the
-    attack, and the CPU time and memory of the server.
+    """Runs the campaign; returns frame counts by result, latencies before and during the attack,
+    CPU time and memory as JSON.
     """
     with served() as server:
         quiet, _ = measured(server, lambda: time.sleep(QUIET_S))
@@ -173,10 +171,8 @@ def summary(values_ms: list[float]) -> dict[str, Any]:
 
 
 async def attack(server: Server, frames: int, connections: int, seed: int) -> Counter[str]:
-    """Sends random frames over many connections; returns how many had each result, by kind.
-
-    A key of the result is a kind and a result: `damaged, closed`. The results are `answered`,
-    `not answered in time` and `closed`, if the server closed the connection.
+    """Sends random frames; returns counts by kind and result (`answered`, `not answered in time` or
+    `closed`), such as `damaged, closed`.
     """
     rng = random.Random(seed)
     valid = [
@@ -246,10 +242,8 @@ def _frame(kind: str, valid: list[bytes], rng: random.Random) -> bytes:
 
 
 def idle() -> dict[str, Any]:
-    """Measures the cost of 2,000 idle connections, and returns it as a JSON object.
-
-    It has the CPU share of the server without and with the connections, the server's memory, and
-    the latencies of a healthy client.
+    """Measures 2,000 idle connections; returns the server's CPU share with and without them,
+    memory, and latencies as JSON.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < IDLE + 200:

@@ -29,9 +29,10 @@ VERSIONS: Final = {Api.CREATE_TOPICS: 7, Api.METADATA: 9, Api.PRODUCE: 9}
 
 
 def latencies_ms(servers: str, begun: Event, stop: Event) -> list[float]:
-    """Returns the time of each produce request until `stop` is set; raises if one fails.
+    """Returns the time in ms of each produce request until `stop` is set, including the wait for a
+    new leader.
 
-    If the leader has moved, the request ends when the new leader has answered it.
+    Raises if one fails.
     """
     found: list[float] = []
     places = servers.split(",")

@@ -81,10 +81,8 @@ def request(api: Api, version: int, rng: random.Random) -> Frame:
 
 
 def damaged(data: bytes, rng: random.Random) -> bytes:
-    """Returns a copy of the bytes with one to four random changes.
-
-    The first four bytes are the API key and the version, and stay as they are. A broker would
-    refuse most copies with another API key or version at once.
+    """Returns a copy of the bytes with one to four random changes, but with the same API key and
+    version.
     """
     changed = bytearray(data)
     for _ in range(rng.randint(1, 4)):

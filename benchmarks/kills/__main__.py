@@ -75,10 +75,9 @@ def _log_dirs(data_dir: Path) -> list[str]:
 
 
 def _violated(folder: Path, *words: str) -> list[str]:
-    """Runs `urteil analyze`, and returns the names of the anomalies that it finds.
+    """Runs `urteil analyze`, and returns the anomalies that it finds and settings do not permit.
 
-    An anomaly that the recorded settings permit is left out. Raises RuntimeError if `urteil
-    analyze` reports an error or cannot decide.
+    Raises RuntimeError if it reports an error.
     """
     call = [sys.executable, "-c", _URTEIL, "analyze", *words, "--engine", "local", "--json"]
     ended = subprocess.run(

@@ -42,11 +42,7 @@ class Trial:
 
 
 class ForkedCluster:
-    """A served cluster that can be killed and started again on the same port.
-
-    The cluster is run by another process. This class writes `start` or `kill` to the stdin of the
-    process, and waits for the answer.
-    """
+    """A served cluster in another process that can be killed and started again on the same port."""
 
     def __init__(self, process: subprocess.Popen[str], port: int) -> None:
         self._process, self._port = process, port
@@ -112,9 +108,8 @@ def run(trial: Trial, folder: Path) -> tuple[RecordResult, Path]:
 
 
 def _await_load(data_dir: Path, sent: threading.Event) -> None:
-    """Waits until the first broker has written 600 more bytes of records than at the call.
-
-    Returns earlier if the clients have sent all records, and after 10 seconds in any case.
+    """Waits for 600 more bytes of records, but not after the clients have sent everything and at
+    most 10 seconds.
     """
     limit_s, before = time.monotonic() + LOAD_WITHIN_S, _size(data_dir)
     while _size(data_dir) < before + LOAD and not sent.is_set() and time.monotonic() < limit_s:

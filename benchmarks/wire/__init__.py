@@ -175,10 +175,8 @@ def _ratios(requests: dict[str, dict[str, dict[str, object]]]) -> dict[str, dict
 
 
 def _idle() -> dict[str, object]:
-    """Measures two idle clusters, one with 1 partition and one with 500 partitions.
-
-    Maps `1 partitions` and `500 partitions` to three results: the share of a core that the idle
-    cluster uses, and the CPU time and the latency of one produce request.
+    """Measures two idle clusters (1 and 500 partitions): CPU share, and the CPU time and latency of
+    one produce request.
     """
     found: dict[str, object] = {}
     for partitions in (1, PARTITIONS):

@@ -89,11 +89,9 @@ class Client:
 
 
 def created(servers: str, topic: str, partitions: int, replicas: int) -> list[str]:
-    """Creates a topic and returns the address of the leader of each partition.
-
-    librdkafka's mock creates a topic, with four partitions, when its metadata is requested.
-    """
+    """Creates a topic and returns the address of the leader of each partition."""
     with Client(servers.split(",")[0]) as client:
+        # librdkafka's mock creates a topic, with four partitions, when its metadata is requested
         if int(Api.CREATE_TOPICS) in client.versions:
             wanted = {
                 "name": topic,

@@ -111,10 +111,8 @@ def decide(
     expected: Mapping[str, Verdict] | None = None,
     title: str | None = None,
 ) -> Analysis:
-    """Analyzes the history, emits a verdict on each anomaly, and returns the analysis.
-
-    If the run has a folder, all rows of each anomaly that occurs are written there as Parquet.
-    `title` names the history if a run analyzes several histories; otherwise it is None.
+    """Analyzes the history, emits a verdict on each anomaly, keeps the anomalies' rows in the run's
+    folder, and returns the analysis.
     """
     from checkers.report.anomaly_events import decided, keep_rows, undecided
     from properties.anomalies.catalogue import named

@@ -149,10 +149,8 @@ class SearchOptions:
 
 
 def emit_coverage(run: Run, spec: Spec, found: Exploration) -> None:
-    """Emits how many states are deadlocks; with --coverage, also how often each action was taken.
-
-    Without a deadlock, no number of deadlocks is emitted. For each condition of an action,
-    --coverage also counts how often this condition disabled the action.
+    """Emits the number of deadlocks, if any; with --coverage, also how often actions were taken and
+    conditions disabled them.
     """
     if found.deadlocks:
         run.emit(Measured(metric="deadlocks", value=found.deadlocks, unit="states"))
@@ -176,11 +174,9 @@ def check(
     command: str | None = None,
     walks: Mapping[str, float] | None = None,
 ) -> Exploration:
-    """Explores the spec, emits verdicts and counterexamples, and returns the exploration.
+    """Explores the spec, emits verdicts and returns the exploration.
 
-    If `walks` has weights of actions, the spec is explored by random walks. After the verdicts, the
-    function raises Interrupted if the user pressed Ctrl-C, and InputFault if a term of the spec is
-    undefined.
+    Raises Interrupted after Ctrl-C, and InputFault for an undefined term.
     """
     if walks is None:
         found = explored(run, variant, spec, properties, budget, search)

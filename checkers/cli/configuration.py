@@ -46,9 +46,9 @@ def _table(path: str, outer: object, name: str, file: Path) -> Mapping[str, Any]
 def defaults(
     name: str, commands: Mapping[str, str], load: Callable[[str], click.Command]
 ) -> dict[str, Any]:
-    """Returns the default values that pyproject.toml sets for the options of a command.
+    """Returns the options' defaults in pyproject.toml.
 
-    Raises UnknownName for an unknown key, InputFault for a value that the option does not accept.
+    Raises UnknownName for an unknown key, InputFault for a value that the option refuses.
     """
     table = read()
     if not table:

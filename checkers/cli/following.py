@@ -22,11 +22,10 @@ _RETRIES: Final = 3  # of an analysis: the recorder may rename the file it is re
 def followed(
     run: Run, history: Path, engine: str, master: str | None, analyze_now: Callable[[], Analysis]
 ) -> Generator[None]:
-    """Prints the verdicts each time they change, then runs the `with` block.
+    """Prints the verdicts each time they change until the recording ends or Ctrl-C, then runs the
+    `with` block.
 
-    The printing ends when the recording ends or the user presses Ctrl-C, which does not end the
-    run. The block runs in the same Spark session. Raises InputFault if `history` is not a recorded
-    folder.
+    Raises InputFault for another history.
     """
     from checkers.histories.io import recorded
     from checkers.spark.connect import SCHEME

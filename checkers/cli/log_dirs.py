@@ -82,9 +82,8 @@ def decide(
     engine: str = "spark",
     master: str | None = None,
 ) -> Audit:
-    """Audits the log folders, emits a verdict on each check, and returns the audit.
-
-    If the run has a folder, all rows of each check with findings are written there as Parquet.
+    """Audits the log folders, emits a verdict on each check, keeps the checks' rows in the run's
+    folder, and returns the audit.
     """
     from checkers.report.anomaly_events import decided, keep_rows, undecided
     from checkers.report.log_audit import explained, rows_shown

@@ -78,8 +78,7 @@ def prove(
 ) -> Proof:
     """Tries to prove the spec, emits the verdicts, and returns the proof.
 
-    If a condition fails, the function also searches for a run that breaks a property. If the user
-    pressed Ctrl-C, it raises Interrupted after the verdicts.
+    Raises Interrupted after the verdicts if the user pressed Ctrl-C.
     """
     from checkers import symbolic
 
@@ -120,9 +119,8 @@ def prove(
 def verdict_on(
     name: str, proof: Proof, runs: Exploration | None
 ) -> tuple[Verdict, str | None, int | None]:
-    """Returns the verdict on a property, its reason, and the length of a run that breaks it.
-
-    The reason is None if the property is violated. The length is None if it is not.
+    """Returns the verdict on a property, its reason (None if violated), and the length of a
+    violating run or None.
     """
     if name not in {claim.name for claim in proof.claims}:
         return (
@@ -139,9 +137,8 @@ def verdict_on(
 
 
 def show_failures(run: Run, variant: Variant, spec: Spec, proof: Proof, *, expected: bool) -> None:
-    """Emits a counterexample for each failed condition of the induction: one step of an action.
-
-    All claims are true in the state before the step, but one claim is false after it.
+    """Emits a counterexample for each failed condition: a step from a state with all claims true to
+    one with a false claim.
     """
     from checkers import symbolic
 

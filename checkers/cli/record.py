@@ -269,10 +269,9 @@ def record(run: Run, options: RecordOptions, subject: Subject) -> RecordResult:
 
 @contextmanager
 def started(run: Run, subject: Subject, log: Path, fault_log: Path) -> Generator[System]:
-    """Starts the system, or connects to a running one; yields the system.
+    """Starts the system, or connects to a running one, and yields the system.
 
-    A started system has its files in the run folder. The reference broker writes the requests that
-    it applied to `log`, and its kills and restarts to `fault_log`.
+    The reference broker writes `log` and `fault_log`.
     """
     from checkers.systems import served
     from checkers.systems.opening import CLUSTER, opened

@@ -23,10 +23,8 @@ if TYPE_CHECKING:
 
 
 def _or_trials(function: Callable[..., None]) -> Callable[..., None]:
-    """Returns a command that repeats a trace of a model, or kept trials.
-
-    If the argument is a folder or the file of a kept trial, the command repeats trials. Otherwise
-    it calls `function`, which repeats a trace of a model.
+    """Returns a command that repeats kept trials if its file belongs to a trial, and otherwise
+    calls `function` on a model's trace.
     """
 
     @functools.wraps(function)
@@ -130,10 +128,8 @@ def replay_command(
 
 
 def _on_real_brokers(file: Path, on: str, meta: Mapping[str, Any]) -> str:
-    """Returns the error text if a user repeats a trace of a model with `--on`.
-
-    Such a trace cannot run on brokers. The text names the command `urteil reproduce`, which can
-    show some counterexamples on brokers.
+    """Returns the error text for `--on` with a trace of a model, which cannot run on brokers; names
+    a reproduction that can.
     """
     from checkers.reproduce.catalogue import REPRODUCTIONS
 

@@ -92,9 +92,8 @@ def reproduce_command(
 
 
 def _default(reproduction: Reproduction, kafka_home: Path | None) -> str:
-    """Returns the default of `--on`: the Kafka version on which the defect was shown.
-
-    With `--kafka-home`, the result is plain `apache-kafka`: the folder has the release.
+    """Returns the default of `--on`: the Kafka version on which the defect was shown, or that of
+    `--kafka-home`.
     """
     from checkers.systems.opening import APACHE_KAFKA
 

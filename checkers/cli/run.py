@@ -88,9 +88,8 @@ class Run:
         drawing: str | None = None,
         trace: Mapping[str, Any] | None = None,
     ) -> None:
-        """Writes the evidence for a verdict to the run folder, and emits it as an event.
-
-        If the violation was expected, the event has no trace.
+        """Writes the evidence for a verdict to the run folder and emits it, without trace for an
+        expected violation.
         """
         kept = self.written(file, text + "\n")
         expected = verdict_expected and self.judged_by_expectation
@@ -265,11 +264,7 @@ def command(
 
 @contextmanager
 def _lost_interrupts_hidden() -> Generator[None]:
-    """Hides Python's message about an ignored KeyboardInterrupt, inside the `with` block.
-
-    Python prints the message if Ctrl-C comes during garbage collection. The interrupt is not lost:
-    the run has already recorded that the user pressed Ctrl-C.
-    """
+    """Hides Python's message about a KeyboardInterrupt that it ignores, inside the `with` block."""
     shows = sys.unraisablehook
 
     def hook(dropped: sys.UnraisableHookArgs) -> None:

@@ -90,9 +90,9 @@ def properties(spec: Spec, patterns: Sequence[str], name: str = "this spec") -> 
 
 
 def weights(texts: Sequence[str], spec: Spec, name: str) -> dict[str, float]:
-    """Returns the weights of actions from texts such as `crash*=3`, where `crash*` is a glob.
+    """Returns the weights of actions from texts such as `crash*=3`.
 
-    Raises InputFault if a text is malformed or if its glob matches no action.
+    Raises InputFault if a text is malformed or its glob matches no action.
     """
     names = [action.name for action in spec.actions]
     made: dict[str, float] = {}
@@ -126,9 +126,9 @@ def memory(text: str | None) -> int | None:
 
 
 def budget(text: str | None) -> tuple[int | None, float | None]:
-    """Returns a budget as (states, seconds): `200k-states` limits states, `60s` limits seconds.
+    """Returns a budget (`200k-states` or `60s`) as (states, seconds), None for no limit.
 
-    A missing limit is None; without a text, both are None. Raises InputFault for any other text.
+    Raises InputFault for any other text.
     """
     if text is None:
         return None, None

@@ -111,10 +111,8 @@ def until_budget(seconds: float | None, verdicts: Iterator[Judged]) -> Iterator[
 
 
 def emit_verdicts(run: Run, swept: Swept, seeds: range, found: Sequence[Judged]) -> None:
-    """Emits one verdict for each property, over all seeds.
-
-    Also emits the number of seeds, operations and broker steps, and the CPU time. The histories of
-    the first three seeds with an anomaly are written to the run folder.
+    """Emits one verdict per property over all seeds, with counts and CPU time; saves the first
+    three failed histories.
     """
     failed = sorted(judged.seed for judged in found if judged.occurs or judged.stuck)
     stuck = {judged.seed for judged in found if judged.stuck}
@@ -183,9 +181,8 @@ def emit_anomalies(run: Run, swept: Swept, found: Sequence[Judged], judged: str)
 
 
 def variant_name(swept: Swept) -> str:
-    """Returns the bugs of the sweep as text, with `liveness` if the sweep has this option.
-
-    The text is empty without bugs and without this option.
+    """Returns the bugs of the sweep as text, with `liveness` if the sweep has this option; empty
+    without both.
     """
     bugs = [f"bug {bug}" for bug in sorted(bug.value for bug in swept.bugs)]
     return ", ".join([*bugs, *["liveness"] * swept.liveness])

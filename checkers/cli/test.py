@@ -147,9 +147,8 @@ def check_system(
 
 
 def inside(run: Run, suite: Suite, bugs: Bugs, profile: Profile, seed: int) -> None:
-    """Checks every claim of the suite inside its condition, and emits the verdicts.
-
-    The parameter `bugs` has the bugs that are switched on in the reference broker.
+    """Checks every claim of the suite inside its condition, with the reference broker's `bugs`, and
+    emits the verdicts.
     """
     from properties.suites.search import deciding
     from reference_impl.node.seeded_bugs import SEEDED_BUGS

@@ -165,11 +165,8 @@ def _progress(run: Run, subject: str, total: int, done: int) -> None:
 
 
 def _files(path: Path) -> list[Path]:
-    """Returns the log files that a path names.
-
-    A file stands for itself, and a folder for its log files, ordered by name. The folder of a
-    cluster that `urteil record --traced` started has one trace for each node: then only these are
-    returned.
+    """Returns the log files that a path names: a file itself, or a folder's log files by name, only
+    `trace.log` files if any.
     """
     if not path.is_dir():
         return [path]

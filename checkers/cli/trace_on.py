@@ -33,9 +33,9 @@ class Campaign:
 
 
 def recorded(run: Run, campaign: Campaign) -> Path:
-    """Records the campaign in the run folder, and returns the folder of the cluster.
+    """Records the campaign and returns the folder of the cluster.
 
-    Raises InputFault if the system writes no TRACE logs, and SystemFailed if it does not start.
+    Raises InputFault for a system without TRACE logs, SystemFailed if it does not start.
     """
     from checkers.record.options import RecordOptions
     from checkers.systems.opening import CLUSTER, KafkaSystem, named

@@ -27,9 +27,8 @@ VIOLATED: Final[Verdict] = "violated"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expectation:
-    """A variant of a spec, its constants, and the expected verdict on each property.
-
-    If `expected` is empty, the table of variants gives the expected verdicts on all properties.
+    """A variant of a spec, its constants, and the expected verdicts; if empty, those of the table
+    of variants.
     """
 
     spec: str
@@ -212,10 +211,8 @@ def selected(expectation: Expectation) -> tuple[Variant, Spec]:
 
 
 def recorded(run: Run, name: str, sends: int, *bugs: str) -> Path:
-    """Records a history on the reference broker, with some seeded bugs; returns its folder.
-
-    Without bugs, the recording must contain enough lost responses: sends that the broker applied
-    but did not answer. The emitted verdict on this is `holds` or `undecided`.
+    """Records a history on the reference broker, with seeded bugs or, without bugs, with enough
+    lost responses; returns its folder.
     """
     from checkers.record.options import RecordOptions
     from checkers.systems.opening import ServedSystem

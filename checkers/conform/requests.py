@@ -21,7 +21,7 @@ READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 
 
 def of_topic(topic: str) -> dict[str, Any]:
-    """Returns the fields that name the topic, for requests of any version."""
+    """Returns a topic's name and id under every field name that a version of a request may use."""
     return {"topic": topic, "name": topic, "topic_id": topic_id(topic)}
 
 

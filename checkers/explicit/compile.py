@@ -173,8 +173,8 @@ class Compiler(FiniteTerms):
 
     @staticmethod
     def joined(codes: Iterable[Code], word: str, absorbing: int) -> Code:
-        """Returns the expressions joined by `and` or `or`, up to the constant that decides the
-        result: `absorbing`.
+        """Returns the expressions joined by `and` or `or`, without those after the constant
+        `absorbing`, which decides the result (0: and, 1: or).
         """
         parts: dict[str, None] = {}
         for code in codes:

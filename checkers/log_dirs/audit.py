@@ -63,10 +63,10 @@ class Audit:
 
     @property
     def verdict(self) -> Outcome:
-        """Returns the verdict on all checks together; it ignores permitted violations.
+        """Returns one verdict: `violated`, `nothing checked` (no batch was read), `undecided` or
+        `holds`.
 
-        The first that applies: `violated` if a violation is not permitted; `nothing checked` if no
-        batch was read; `undecided` if a check is undecided; else `holds`.
+        Permitted violations do not count.
         """
         if any(d.verdict == "violated" and not d.permitted for d in self.decisions):
             return "violated"

@@ -56,9 +56,8 @@ class Log:
 
     @cached_property
     def joined(self) -> Flags:
-        """Returns a mask of the sound batches whose previous batch is sound too.
-
-        A batch is sound if its format is known and its checksum is right.
+        """Returns a mask of the sound batches (known format, right checksum) whose previous batch
+        is sound too.
         """
         before: Flags = np.append(False, self.is_sound[:-1])[: len(self.base)]
         return self.is_sound & before
@@ -73,10 +72,8 @@ class Log:
 
     @cached_property
     def range_number(self) -> Ints:
-        """Returns, for each row, the number of its range.
-
-        A range is a series of adjacent sound batches without an offset gap between them. A batch is
-        sound if its format is known and its checksum is right.
+        """Returns each row's range number: a range is a series of adjacent sound batches without an
+        offset gap.
         """
         return np.cumsum(~(self.joined & (self.base == self.next_offset)))
 
@@ -94,16 +91,14 @@ class Log:
 
     @cached_property
     def ascends(self) -> bool:
-        """True if the sound batches are in offset order and do not overlap.
-
-        A batch is sound if its format is known and its checksum is right.
+        """True if the sound batches (known format, right checksum) are in offset order and do not
+        overlap.
         """
         return bool((self.base[self.sound[1:]] > self.last[self.sound[:-1]]).all())
 
     def covering(self, offset: int) -> Ints:
-        """Returns the row numbers of the sound batches whose offset range contains the offset.
-
-        A batch is sound if its format is known and its checksum is right.
+        """Returns the row numbers of the sound batches (known format, right checksum) whose offset
+        range contains the offset.
         """
         rows = self.sound
         if self.ascends:  # at most one batch covers the offset, found by binary search
@@ -117,9 +112,8 @@ class Log:
 
     @cached_property
     def end(self) -> tuple[int, int, str]:
-        """Returns where the log ends: the log end offset, the byte and the segment file.
-
-        For a log without batches, these are the base offset and byte 0 of the newest segment.
+        """Returns the log end offset, its byte and its segment file; base offset and byte 0 of the
+        newest segment without batches.
         """
         batches = np.flatnonzero(self.is_batch)
         if not len(batches):
@@ -129,18 +123,15 @@ class Log:
         return int(self.last[last]) + 1, position, str(self.names[self.segment[last]])
 
     def by_producer(self, rows: Ints) -> Ints:
-        """Returns those of the given batches that have a producer id, sorted by producer id.
-
-        Batches are given and returned as row numbers. Those of one producer stay in log order.
+        """Returns the given batches (row numbers) that have a producer id, sorted by it; a
+        producer's batches stay in log order.
         """
         rows = rows[self.of["producer_id"][rows] >= 0]
         return rows[np.argsort(self.of["producer_id"][rows], kind="stable")]
 
     def successive(self, rows: Ints) -> tuple[Ints, Ints]:
-        """Returns each pair of consecutive batches of the same producer, as two arrays.
-
-        The first array has the row number of the earlier batch of each pair, the second array that
-        of the later batch.
+        """Returns the pairs of consecutive batches of the same producer, as two arrays of row
+        numbers: the earlier and the later ones.
         """
         rows = self.by_producer(rows)
         same = self.of["producer_id"][rows[1:]] == self.of["producer_id"][rows[:-1]]

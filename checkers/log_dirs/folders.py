@@ -56,11 +56,7 @@ class UnreadableLogDir(InputFault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """A segment file of a log; a log is one replica of a topic partition.
-
-    The numbers of its topic partition, of its log and of the segment itself are indexes in the
-    tuples of a `LogDirs`.
-    """
+    """A segment file of a log; a log is one replica of a topic partition."""
 
     path: Path
     partition: int
@@ -70,10 +66,8 @@ class Segment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partition:
-    """A topic partition, with the numbers of its logs and of their segments.
-
-    A log is one replica of the partition. The numbers are indexes in the tuples of a `LogDirs`,
-    where the logs of one partition are adjacent, and so are its segments.
+    """A topic partition, with the ranges of its logs (replicas) and segments in the tuples of a
+    `LogDirs`.
     """
 
     name: str
@@ -83,9 +77,8 @@ class Partition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogDirs:
-    """All logs and segments, ordered by topic partition, replica and offset.
-
-    The number of a log, segment or topic partition is its index in the tuple here.
+    """All logs and segments, ordered by topic partition, replica and offset; their numbers are
+    indexes in these tuples.
     """
 
     logs: tuple[LogMetadata, ...]

@@ -103,9 +103,8 @@ def _hop(data: bytes) -> tuple[list[int], int]:
 
 
 def _of_known_format(data: bytes, begins: list[int], end: int) -> tuple[list[int], int]:
-    """Keeps the batches before the first one of an unknown format.
-
-    Returns the position at which each kept batch begins, and the end of the last one.
+    """Returns the positions of the batches before the first one of an unknown format, and the end
+    of the last one.
     """
     if not begins:
         return begins, 0

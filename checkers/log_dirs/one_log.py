@@ -21,9 +21,8 @@ from properties.log_audit.replicas import BeyondEnd
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """The result of one check: its violations, one row for each, and how much it checked.
-
-    `observations` is the number of things that were checked, such as batches.
+    """The result of one check: its violations (`rows`), and the number of things that it checked
+    (`observations`), such as batches.
     """
 
     check: str
@@ -32,10 +31,8 @@ class Found:
 
 
 def integrity(log: Log) -> Iterator[Found]:
-    """Yields the results of five checks of a log's bytes.
-
-    Two checks find bytes that form no batch. The other three find batches with a wrong checksum,
-    with malformed records, or in an old format.
+    """Yields the results of five checks of a log's bytes: torn tail, unreadable bytes, checksum,
+    malformed records, old format.
     """
     fault, newest = log.of["fault"], log.segment == len(log.names) - 1
     segments, batches = len(log.names), int(log.is_batch.sum())
@@ -60,9 +57,8 @@ def integrity(log: Log) -> Iterator[Found]:
 
 
 def offsets(log: Log, cleaned_to: int) -> Iterator[Found]:
-    """Yields the results of two checks: offsets that do not ascend, and gaps between offsets.
-
-    Below the offset up to which the log was compacted, gaps are normal and not reported.
+    """Yields the results of two checks: offsets that do not ascend, and gaps between offsets from
+    `cleaned_to` on.
     """
     named = np.array([int(name.partition(".")[0]) for name in log.names], np.int64)
     least = np.maximum(named[log.segment], np.where(log.joined, log.next_offset, 0))
@@ -81,9 +77,7 @@ def offsets(log: Log, cleaned_to: int) -> Iterator[Found]:
 
 
 def leader_epochs(log: Log) -> Iterator[Found]:
-    """Yields the results of two checks of the batches' leader epochs.
-
-    The first finds epochs that decrease. The second finds epochs that differ from the file
+    """Yields the results of two checks: leader epochs that decrease, and those that differ from
     `leader-epoch-checkpoint`.
     """
     epoch = log.of["leader_epoch"]
@@ -111,10 +105,8 @@ def leader_epochs(log: Log) -> Iterator[Found]:
 
 
 def end(log: Log) -> Found:
-    """Checks that the log reaches at least to its checkpointed high watermark.
-
-    The result has one row if the log is too short. It has none if the log is long enough, or if no
-    high watermark was checkpointed.
+    """Checks that the log reaches to its checkpointed high watermark: one row if too short, none
+    without a checkpoint.
     """
     high_watermark = log.metadata.high_watermark
     offset, position, segment = log.end

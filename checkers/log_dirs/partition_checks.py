@@ -32,10 +32,8 @@ FOUND: Final = pa.schema(
 
 
 def check_partition(partition: int, rows: pa.Table, dirs: LogDirs) -> pa.Table:
-    """Runs all checks of one topic partition on its record batches; returns a table of results.
-
-    A check of a single log has one row for each replica. The other checks have one row. Further
-    rows are the input of later checks, such as the open transactions of the partition.
+    """Runs all checks of one topic partition on its record batches; returns their results and the
+    input of later checks.
     """
     logs = _logs(partition, rows, dirs)
     cleaned = [n.log.metadata.cleaned_to for n in logs]
@@ -81,10 +79,8 @@ def _of_one_log(log: Log, cleaned_to: int) -> Iterator[Found]:
 
 
 def compare_records(partition: int, rows: pa.Table, suspects: pa.Table, dirs: LogDirs) -> pa.Table:
-    """Returns the records of one topic partition that differ between its replicas, as a table.
-
-    One argument has the batches that differ, for all topic partitions. Another has the records of
-    these batches.
+    """Returns the records of one topic partition that differ between its replicas, as a table;
+    `suspects` has the batches that differ.
     """
     its = suspects.filter(pa.array(suspects["partition"].to_numpy() == partition))
     return _packed([replicas.compare_suspects(rows, its, dirs)])
@@ -109,9 +105,8 @@ def _stream(rows: pa.Table) -> bytes:
 
 
 def unpacked(found: pa.Table, check: str) -> Found:
-    """Returns the result of one check for all topic partitions together.
-
-    The violations are joined to one table, and the numbers of things checked are added.
+    """Returns the result of one check for all topic partitions: the joined violations and the added
+    numbers of things checked.
     """
     its = found.filter(pa.array(found["check"].to_numpy(zero_copy_only=False) == check))
     streams = (pa.ipc.open_stream(rows).read_all() for rows in its["rows"].to_pylist())

@@ -103,10 +103,8 @@ def epochs(log: Log) -> Iterator[Found]:
 
 
 def transactions(log: Log) -> Iterator[Found]:
-    """Yields the results of two checks: missing and repeated transaction markers.
-
-    A third result is input for a later check: the markers whose producer epoch is larger than that
-    of the records that they close.
+    """Yields missing and repeated transaction markers, and, for a later check, markers with a newer
+    producer epoch than their records.
     """
     of = log.of
     one, two = log.successive(log.sound)
@@ -151,10 +149,8 @@ def transactions(log: Log) -> Iterator[Found]:
 
 
 class _Runs:
-    """The batches of each producer in log order, divided into runs.
-
-    The caller gives a number to each batch of the log. A producer's run ends where this number
-    changes, and after each transaction marker.
+    """The batches of each producer, divided into runs: they end where the number in `cuts` changes,
+    and after each marker.
     """
 
     def __init__(self, log: Log, cuts: Ints) -> None:
@@ -171,10 +167,7 @@ class _Runs:
 
 
 def open_at_end(log: Log) -> Found:
-    """Returns the transactions that are open at the end of the log, one row for each.
-
-    A row locates the transaction's first batch. This is input for a later check.
-    """
+    """Returns the transactions that are open at the end of the log, each with its first batch."""
     runs = _Runs(log, np.zeros(len(log.base), np.int64))
     producers = log.of["producer_id"][runs.rows]
     is_last = np.append(producers[1:] != producers[:-1], True)[: len(producers)]

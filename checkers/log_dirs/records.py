@@ -30,9 +30,8 @@ LONG_BYTES: Final = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Records:
-    """The records of many batches, in the order of the batches; malformed batches are left out.
-
-    Every position is an index in the parsed bytes. A null key or value has the length -1.
+    """The records of many batches, as positions in the parsed bytes; a null key or value has the
+    length -1.
     """
 
     malformed: Flags  # of each batch
@@ -114,10 +113,8 @@ class _Batches:
 
 
 def _varints(view: Bytes, at: Ints, longest: int) -> tuple[Ints, Ints, Flags]:
-    """Decodes one varint at each of the given byte positions, in zigzag encoding.
-
-    Returns three arrays with one element per position: the number, the position after it, and
-    whether the varint is invalid.
+    """Decodes one zigzag varint at each byte position; returns arrays of the numbers, the positions
+    after them, and the flags for invalid ones.
     """
     last = len(view) - 1
     byte = view[np.minimum(at, last)]

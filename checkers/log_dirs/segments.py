@@ -101,9 +101,8 @@ def batches(segment: Segment) -> Iterator[pa.RecordBatch]:
 
 
 def records(segment: Segment, positions: Collection[int]) -> Iterator[pa.RecordBatch]:
-    """Yields the records of the batches at the given byte positions of the segment.
-
-    The tables have the columns of RECORDS. Batches with a fault have no rows.
+    """Yields the records of the batches at the byte positions, as tables with the columns of
+    RECORDS, without batches with a fault.
     """
     wanted = np.array(sorted(positions), np.int64)
     for block in _read(segment):
@@ -225,9 +224,8 @@ def _parts(block: Block, wanted: Flags) -> Iterator[_Part]:
 
 
 def _markers(control: Flags, part: _Part) -> tuple[Ints, Ints]:
-    """Returns two arrays: the kind of marker in each batch, and its coordinator epoch.
-
-    The kind is commit or abort. Both are -1 for a batch without a transaction marker.
+    """Returns the kind of transaction marker (commit or abort) in each batch, and its coordinator
+    epoch; -1 for no marker.
     """
     marker, coordinator_epoch = np.full((2, len(control)), -1)
     view, found = np.frombuffer(part.data, np.uint8), part.records

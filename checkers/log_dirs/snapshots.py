@@ -20,9 +20,8 @@ CHECK: Final = "producer-snapshot"
 
 
 def producer_snapshot(log: Log) -> Found:
-    """Checks that the newest producer snapshot agrees with the log below the snapshot's offset.
-
-    The result has one row for each field of a producer's state that differs.
+    """Checks that the newest producer snapshot agrees with the log below its offset; one row for
+    each producer field that differs.
     """
     faults: list[SnapshotFault] = []
     snapshot, rows = log.metadata.snapshot, _below(log)
@@ -52,10 +51,8 @@ def producer_snapshot(log: Log) -> Found:
 
 
 def _below(log: Log) -> Ints:
-    """Returns the unbroken series of batches that ends just below the snapshot's offset.
-
-    The batches are row numbers of the log, in log order. They are sound, adjacent and without an
-    offset gap. If no batch ends at the snapshot's offset, the result is empty.
+    """Returns the row numbers of the unbroken batches that end just below the snapshot's offset;
+    empty if there are none.
     """
     offset = -1 if log.metadata.snapshot is None else log.metadata.snapshot.offset
     rows: Ints = log.sound

@@ -48,10 +48,8 @@ class UnreachableCluster(InputFault):
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A consumer and its isolation level, at which it reads records and queries end offsets.
-
-    `read_up_to` has, for each partition, the position at which the consumer found no more records.
-    It may be far above the last record's offset, since offsets have gaps.
+    """A consumer and its isolation level, with the position in each partition at which it found no
+    more records.
     """
 
     consumer: Any
@@ -137,10 +135,9 @@ class Clients:
                     ) from error
 
     def create_topic(self, topic: str, partitions: int, replication_factor: int) -> None:
-        """Creates the topic and waits until all partitions have a leader.
+        """Creates the topic and waits for its leaders.
 
-        Raises UnreachableCluster if the cluster refuses the topic, or if a leader is missing for
-        too long.
+        Raises UnreachableCluster if the cluster refuses it or a leader is missing too long.
         """
         new = NewTopic(topic, partitions, replication_factor)
         try:

@@ -17,12 +17,7 @@ BROKER_DEFAULT: Final = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordOptions:
-    """The options of a recording: cluster, workload, size, folder.
-
-    The function `fault_injector` runs in its own thread during the workload. Its argument is an
-    event, which is set when every record is sent. After the function has returned, the recorder
-    reads the logs to their ends.
-    """
+    """The options of a recording: cluster, workload, size, folder."""
 
     folder: Path  # for the history; must not exist
     bootstrap_servers: str
@@ -43,5 +38,6 @@ class RecordOptions:
     system: str = ""  # the name of the system under test, for the history's description
     broker_config: Mapping[str, str] = field(default_factory=dict[str, str])  # of its nodes
     broker_log: Path | None = None  # the log of applied requests of a reference broker
+    # runs in its own thread, which ends before the logs are read; the event: every record is sent
     fault_injector: Callable[[threading.Event], None] | None = None
     progress: Callable[[str], None] = lambda _text: None

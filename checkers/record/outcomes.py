@@ -47,11 +47,8 @@ def of_delivery(error: Any) -> Outcome:
 
 
 def offset_of(message: Any) -> int | None:
-    """Returns the offset of a delivered message, or None if the client does not know it.
-
-    librdkafka counts DUPLICATE_SEQUENCE_NUMBER as a success, since an earlier attempt appended the
-    batch. But the answer does not have the offset.
-    """
+    """Returns the offset of a delivered message, or None if the client does not know it."""
+    # None for DUPLICATE_SEQUENCE_NUMBER: librdkafka counts it as a success, but it has no offset
     offset: int | None = message.offset()
     return offset
 

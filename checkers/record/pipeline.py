@@ -285,10 +285,8 @@ class Attempt:
         return report
 
     def end(self, error: Any, *, abort: bool, replaced: bool) -> tuple[Outcome, str | None, bool]:
-        """Commits the transaction, or aborts it.
-
-        It is aborted if `abort` is true, if there is an `error`, or if the commit fails. Returns
-        the outcome, the reason (None after a commit), and whether the producer can be used again.
+        """Commits or aborts the transaction; returns the outcome, the reason (None: committed), and
+        whether the producer can be used again.
         """
         producer = self.pipeline.producer
         requested = False

@@ -32,10 +32,7 @@ Done = Callable[[int, tuple[MicroOperation, ...]], bool]
 
 
 def poll_until(shared: Shared, reader: Reader, topics: Sequence[Topic], done: Done) -> None:
-    """Assigns every partition from its beginning, then polls until `done` returns true.
-
-    Before each poll, `done` is called with the reader's process and the records of the last poll.
-    """
+    """Reads every partition from its beginning until `done(process, last records)` returns True."""
     process = _assigned(shared, reader, topics)
     seen: tuple[MicroOperation, ...] = ()
     while not shared.stopped.is_set() and not done(process, seen):
@@ -139,10 +136,7 @@ def _bounds(
 def read_to_the_end(
     shared: Shared, reader: Reader, querying: Reader, topics: Sequence[Topic]
 ) -> tuple[str, ...]:
-    """Reads every partition to its end; returns the keys of the partitions where this failed.
-
-    Before it reads, it queries the start and end offsets with the client `querying`.
-    """
+    """Reads every partition to its end; returns the keys of the partitions where this failed."""
     ends = _ends(shared, querying, topics)
     quiet_until = time.monotonic() + READ_WITHIN_S
 

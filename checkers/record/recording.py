@@ -51,11 +51,9 @@ class RecordResult:
 
 
 def record(options: RecordOptions) -> RecordResult:
-    """Runs the workload and writes its history to the folder.
+    """Runs the workload and writes its history, also at a KeyboardInterrupt.
 
-    Before it writes anything, it may raise UnreachableCluster, BadClientConfig or InputFault. After
-    Ctrl-C, the workload stops, the history keeps all recorded operations, and KeyboardInterrupt is
-    raised.
+    Raises UnreachableCluster, BadClientConfig or InputFault before it writes anything.
     """
     started = time.monotonic()
     if options.folder.exists():

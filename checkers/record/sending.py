@@ -28,11 +28,7 @@ GIVE_UP_AFTER_S: Final = 60.0  # total wait of a thread for sends that ended `in
 
 @dataclass(slots=True)
 class SharedProducer:
-    """A producer that several processes share; a new one replaces it after a fatal error.
-
-    Without the replacement, an idempotent producer that lost its sequence numbers would reject
-    every later send.
-    """
+    """A producer that several processes share; a new one replaces it after a fatal error."""
 
     make: Callable[[], Any]
     now: Any = None
@@ -73,10 +69,9 @@ def send_all(
     pause_s: float,
     rng: random.Random,
 ) -> None:
-    """Sends `count` records one after another, each to a random partition.
+    """Sends `count` records, each to a random partition.
 
-    Stops early when sends with an unknown outcome have taken 60 seconds in total: a part of the
-    cluster is probably down.
+    Stops early after 60 seconds of sends with an unknown outcome.
     """
     process = shared.new_process()
     unanswered_s = 0.0

@@ -74,17 +74,14 @@ class HistoryWriter:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Ends the history: open operations get the outcome `info`, without a completion.
-
-        The tail, the file of the newest operations, is removed last. Its absence means that the
-        history is complete; `urteil analyze --follow` depends on this.
-        """
+        """Ends the history: open operations get the outcome `info`, without a completion."""
         with self._lock:
             self._completed += self._opened.values()
             self._opened.clear()
             self._write_part(self._part)
             os.close(self._tail)
             self._describe(finished=error is None and not self.unread)
+            # last: to `urteil analyze --follow`, a missing tail means that the history is complete
             tail_path(self.folder, self._part).unlink()
 
     @property

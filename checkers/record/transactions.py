@@ -83,10 +83,8 @@ def run(
 def _watch_group_offsets(
     shared: Shared, clients: Clients, route: Route, drained: threading.Event, pause_s: float
 ) -> None:
-    """Fetches the group's committed offsets repeatedly, until the group has finished.
-
-    The group has finished if it has consumed all input, or has made no progress for a minute. Then
-    the event `drained` is set.
+    """Fetches the group's offsets until all input is consumed or a minute passes without progress;
+    then sets `drained`.
     """
     process = shared.new_process()
     querying = clients.reader("read_committed", group=route.group)

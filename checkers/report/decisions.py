@@ -42,9 +42,8 @@ def heading(decision: Decision) -> str:
 
 
 def subject(decision: Decision) -> str:
-    """Returns what a decision is about: the heading of reports, without states and seconds.
-
-    So equal checks have the same subject in every run.
+    """Returns what a decision is about: the heading of reports without its number of states and its
+    duration, so equal in every run.
     """
     if isinstance(decision, AnomalyDecided):
         return f"{decision.history} · {decision.input_kind}"

@@ -1,6 +1,7 @@
 """A partition in the metadata of one broker: its leader, ISR, ELR and replicas.
 
-Source: KIP-966, DescribeTopicPartitions. Brokers before 4.0 have no ELR, and answer Metadata.
+Source: KIP-966, DescribeTopicPartitions. Brokers before 4.0 have no ELR; they get a Metadata
+request instead.
 """
 
 from __future__ import annotations

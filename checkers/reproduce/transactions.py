@@ -77,10 +77,8 @@ class RawTransactions:
         return str(answer["error_code"])
 
     def next_epoch(self, epoch: int) -> str:
-        """Requests the epoch after `epoch`, as an instance does after an error (KIP-360).
-
-        Returns the error and the epoch. The producer keeps its own epoch, as if the answer were
-        lost.
+        """Requests the epoch after `epoch` (KIP-360); returns the error and the epoch, but the
+        producer keeps its own.
         """
         body = {**NEW_INSTANCE, "producer_id": self.producer_id, "producer_epoch": epoch}
         answer = self._settled(lambda: self.call(Api.INIT_PRODUCER_ID, 4, body))

@@ -36,9 +36,9 @@ def is_connected(spark: SparkSession) -> bool:
 def connected(
     master: str, settings: Mapping[str, str], archive: Callable[[Path], Path]
 ) -> Generator[SparkSession]:
-    """Yields a session of the server that has this project's packages, until the block ends.
+    """Yields a session of the server with this project's packages.
 
-    Raises InputFault if no server answers, or if a package that the client needs is missing.
+    Raises InputFault if no server answers or a package is missing.
     """
     try:
         import grpc
@@ -83,9 +83,7 @@ def is_local(spark: SparkSession) -> bool:
 
 
 def parallelism(spark: SparkSession) -> int:
-    """Returns the number of tasks that run in parallel.
-
-    For a Spark Connect session, which does not have this number, it is the number of shuffle
+    """Returns the number of tasks in parallel, which for Spark Connect is the number of shuffle
     partitions.
     """
     if is_connected(spark):

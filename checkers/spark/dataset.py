@@ -80,9 +80,8 @@ class SparkDataset:
 
     @contextmanager
     def cached(self, *, on_disk: bool) -> Generator[SparkDataset]:
-        """Yields this dataset with a cache on disk for the columns that tasks read.
-
-        Without `on_disk`, or if the master is not local, there is no cache.
+        """Yields this dataset with a cache on disk; without a cache if not `on_disk` or if the
+        master is not local.
         """
         if not on_disk or not is_local(self.spark):
             yield self
@@ -96,10 +95,8 @@ class SparkDataset:
             yield replace(self, partitions=tuple(partitions))
 
     def collect(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
-        """Returns, for each kernel, the rows that it returned for all partitions.
-
-        A kernel is a function from a partition to a table. It runs only on the partitions that it
-        needs.
+        """Returns, for each kernel (a function from a partition to a table), its rows for all
+        partitions that it needs.
         """
         needed = tuple(
             (number, partition)

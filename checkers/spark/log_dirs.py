@@ -42,9 +42,9 @@ def audit_on_spark(
     checks: tuple[str, ...] = (),
     watch: Watcher = unwatched,
 ) -> Audit:
-    """Returns the audit of the folders by Spark; without a master Spark uses all local cores.
+    """Returns the audit by Spark; all local cores without a master.
 
-    Raises UnreadableLogDir or UnknownName; or InputFault if there is no Java.
+    Raises UnreadableLogDir, UnknownName, or InputFault without Java.
     """
     chosen = named(checks)
     dirs = log_dirs(folders)

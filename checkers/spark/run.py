@@ -49,11 +49,9 @@ def analyze_on_spark(
     rows_per_partition: int | None = None,
     shuffle_partitions: int | None = None,
 ) -> Analysis:
-    """Decides the anomalies of the history on Spark; without a master Spark uses all local cores.
+    """Decides the history's anomalies on Spark.
 
-    A history that is not Parquet is first written as Parquet into `folder`, or into a temporary
-    folder. Raises UnreadableHistory or UnknownName; or InputFault if Java, the master or a file is
-    missing.
+    Raises UnreadableHistory, UnknownName, or InputFault for a missing Java, master or file.
     """
     chosen = named(anomalies, declared)
     with tempfile.TemporaryDirectory(prefix="urteil-history-") as temporary:

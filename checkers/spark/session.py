@@ -67,11 +67,11 @@ def session(
     environment: Mapping[str, str] | None = None,
     compiled: bool = False,
 ) -> Generator[SparkSession]:
-    """Yields a session on the master, or on all local cores; the session ends with the block.
+    """Yields a session on the master, or all local cores; reuses an active one.
 
-    An active session is reused and not ended. For jobs with many rows, `compiled` turns on Spark's
-    code generation. Raises InputFault if there is no Java, or if the master does not answer.
+    Raises InputFault without Java or an answer.
     """
+    # Spark's code generation pays for jobs with many rows
     sql = dict(_FOR_KERNELS if compiled else (*_FOR_KERNELS, *_INTERPRETED))
     if master is not None and master.startswith(connect.SCHEME):
         with connect.connected(master, sql, archive) as remote:
@@ -113,10 +113,7 @@ def session(
 
 
 def require_answer(master: str) -> None:
-    """Raises InputFault for an invalid master, or for a standalone master that does not answer.
-
-    Without this check, Spark would retry for a minute and then fail with a stack trace.
-    """
+    """Raises InputFault for an invalid master, or for a standalone master that does not answer."""
     if not re.fullmatch(_MASTER, master):
         forms = "spark://HOST:PORT, sc://HOST:PORT, k8s://…, yarn or local[2]"
         raise InputFault(f"--master {master}: not a master of Spark; write {forms}")
@@ -127,6 +124,7 @@ def require_answer(master: str) -> None:
         )
     if not master.startswith("spark://"):
         return
+    # without this check, Spark retries for a minute and then fails with a stack trace
     silent = ""
     for place in master.removeprefix("spark://").split(","):
         host, _, port = place.rpartition(":")

@@ -18,9 +18,9 @@ dumps: Final[Any] = cloudpickle.dumps
 
 
 def judged_on_spark(swept: Swept, seeds: range, master: str) -> Iterator[Judged]:
-    """Yields the verdict on each seed as soon as the Spark task of the seed ends.
+    """Yields the verdict on each seed as soon as it is ready.
 
-    Raises InputFault if there is no Java, or if the master does not answer.
+    Raises InputFault without Java or an answering master.
     """
     with session(master) as spark:
         tasks = max(1, len(seeds) // SEEDS_PER_TASK)

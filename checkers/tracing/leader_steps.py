@@ -74,7 +74,9 @@ def record(partition: Partition, event: Event) -> Outcome:
 
 
 def _take_late_fetches(partition: Partition, epoch: int) -> None:
-    """Takes the fetches that followers sent before this epoch's leader began to lead."""
+    """Makes the spec take the steps of fetches that followers sent before this epoch's leader began
+    to lead.
+    """
     for broker, f in partition.replicas.items():
         offset = partition.facts.sent.get(broker, {}).get(epoch)
         if offset is None or offset != partition.now.end(f):

@@ -62,16 +62,16 @@ def action(method: F) -> F: ...
 @overload
 def action(*, fair: Fairness) -> Callable[[F], F]: ...
 def action(method: F | None = None, *, fair: Fairness | None = None) -> F | Callable[[F], F]:
-    """Marks a method as an action; the action's parameters range over their sorts.
+    """Marks a method as an action.
 
-    Fairness holds separately for each choice of the parameters. A weakly fair action is eventually
-    taken if it stays enabled. A strongly fair action is eventually taken if it is enabled
+    A weakly fair action is eventually taken if it stays enabled, a strongly fair one if enabled
     infinitely often.
     """
     if fair is not None and fair not in get_args(Fairness):
         raise SpecError(f"an action is fair='weak' or fair='strong', not {fair!r}")
 
     def mark(marked: F) -> F:
+        # fairness holds separately for each choice of the parameters
         marked.fair = fair  # type: ignore[attr-defined] # read back by Spec._trace
         return _role("action")(marked)
 

@@ -44,7 +44,7 @@ class RecordId(Int):
 
 
 class LogRecord(Record):
-    """A record of the log, without its content."""
+    """A record of the log: only its id and leader epoch, without key and value."""
 
     id: RecordId
     leader_epoch: LeaderEpoch  # of the leader that appended it

@@ -18,18 +18,15 @@ from properties.log_audit.check import Check, Location, location
 from properties.log_audit.log import Aborted, Batch, Logs, ReplicaLog, by_producer
 from properties.log_audit.transactions import is_data
 
+# missing: the marker has no entry
+# elsewhere: the marker's entry begins at another offset than the transaction
+# unfounded: no transaction of the entry's producer was aborted at the entry's offset
 Wrong = Literal["missing", "elsewhere", "unfounded"]
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class IndexFault(Location):
-    """An abort marker without its entry, or an entry without its marker.
-
-    `wrong` says what is wrong:
-    - `missing`: the marker has no entry.
-    - `elsewhere`: the marker's entry begins at another offset than the transaction.
-    - `unfounded`: no transaction of the entry's producer was aborted at the entry's offset.
-    """
+    """An abort marker without its entry in the index, or an entry without its marker."""
 
     producer_id: int
     wrong: Wrong

@@ -90,9 +90,9 @@ def _in_both(log: ReplicaLog) -> Iterator[tuple[Batch, ProducerState, ProducerSt
 
 
 def _state_in_log(batches: list[Batch], *, whole: bool) -> ProducerState:
-    """Returns the producer's state according to its batches.
+    """Returns the producer's state according to its batches, with UNKNOWN parts.
 
-    If `whole`, no earlier batch can exist; otherwise unknown parts are UNKNOWN.
+    If `whole`, the producer has no earlier batches in the log.
     """
     last = batches[-1]
     data = [batch for batch in batches if not batch.control]

@@ -47,8 +47,8 @@ class CommittedLog:
 
 
 def log_of_replication(state: State, replicas: int) -> CommittedLog | None:
-    """Returns the log of the latest epoch's leader, or the committed records without one; None if a
-    committed record is missing.
+    """Returns the log of the latest leader epoch's leader, or the committed records if no replica
+    leads; None if a committed record is missing.
     """
     high_watermark = as_int(state["true_high_watermark", ()])
     isr = [r for r in range(replicas) if state["registration.isr", (r,)]]

@@ -46,10 +46,8 @@ class RequestsReceived:
         return replace(self, received=set(self.received))
 
     def violation(self, traced: Traced) -> str:
-        """Returns why this event cannot happen yet; an empty text if it can.
-
-        The only such event is a response whose sender has not received the request. To find it,
-        every request that arrives is remembered.
+        """Returns why this event cannot happen yet: the response's sender has not received the
+        request; else an empty text.
         """
         match traced.event:
             case RequestReceived(sender, correlation):

@@ -49,8 +49,8 @@ class TransactionNumbers:
         return number
 
     def carrying(self, state: State, stamped: Stamped, carries: CarriedEpoch) -> list[int]:
-        """Returns the numbers of the transactions whose epoch `carries` (of records or markers) and
-        producer are those of `stamped`.
+        """Returns the numbers of the transactions whose producer, and whose epoch in the field
+        `carries`, are those of `stamped`.
         """
         if stamped.producer_id not in self.transactional_ids:
             return []

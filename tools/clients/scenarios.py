@@ -25,11 +25,7 @@ RETURNS_AFTER: Final = 400  # requests to the others, while one broker is down
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """One column of the table.
-
-    The topics are named after the scenario's topic, with a suffix each: partitions and settings.
-    The planned crash must happen, or the scenario has failed.
-    """
+    """One column of the table; the scenario fails if its planned crash does not happen."""
 
     name: str
     title: str

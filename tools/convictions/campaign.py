@@ -30,9 +30,8 @@ class Defect:
 
 
 def conduct(case: Case, seed: int) -> Outcome:
-    """Records the history of a case for a seed in the simulation, and analyzes it.
-
-    If a bug keeps the cluster from recovering, there is no history: the verdict is `no progress`.
+    """Records and analyzes a case's simulated history for a seed; the verdict is `no progress` if
+    the cluster does not recover.
     """
     try:
         found = analysis(case, seed)
@@ -56,10 +55,8 @@ def outcomes(
     jobs: int,
     batch: int = BATCH,
 ) -> Iterator[Outcome]:
-    """Yields the outcomes of all cases, seed after seed, until the monotonic time `until`.
-
-    The first seed of each case is the first one that its tally does not have. Histories are started
-    in batches, and a batch that has begun is finished.
+    """Yields the outcomes of all cases, seed after seed, until the monotonic time `until`; a batch
+    that has begun is finished.
     """
     todo = _todo(tuple(cases), tallies)
     with ProcessPoolExecutor(jobs) as pool:

@@ -53,9 +53,8 @@ class Done:
 
 
 def conduct(plan: Plan, folder: Path) -> Row:
-    """Runs the plan in the new folder and returns its row, even if it fails or is interrupted.
-
-    An interrupted run has the verdict `interrupted`; the caller must then end the campaign.
+    """Runs the plan in the new folder and returns its row, with the verdict `interrupted` after
+    Ctrl-C; then the caller must end the campaign.
     """
     began, done = time.monotonic(), Done()
     row = Row(

@@ -71,10 +71,8 @@ class Changer:
                 self.change(self.rng.choice(list(kinds)), *self.rng.choice(partitions))
 
     def change(self, kind: str, place: Place, replicas: Sequence[int]) -> None:
-        """Requests one change of the given kind, and records it with the answer of the cluster.
-
-        Most kinds change the given partition; its present replicas are needed for a reassignment.
-        The kind `configure` changes a random topic of the workload.
+        """Requests one change of the given kind (of the partition; `configure`: of a random topic),
+        and records the answer.
         """
         of, request = CHANGES[kind](self, place, replicas)
         try:

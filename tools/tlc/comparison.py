@@ -23,10 +23,8 @@ LARGEST = Budget(states=600_000, seconds=60.0)  # of the explorer, before TLC is
 
 @dataclass(slots=True, kw_only=True)
 class Row:
-    """The results of both for one version or bug, at some constants.
-
-    `differences` is empty if they agree on everything that TLC finished; `unfinished` names the
-    rest.
+    """The results of TLC and Urteil for a version or bug; `differences` is empty if both agree, and
+    `unfinished` names the rest.
     """
 
     spec: str

@@ -47,9 +47,9 @@ class Outcome:
 
 
 def jar() -> Path:
-    """Returns the jar that URTEIL_TLC_JAR names, else the cached one, else downloads it with Maven.
+    """Returns the jar of URTEIL_TLC_JAR, a cached or a downloaded one.
 
-    Raises InputFault if there is no jar and Maven cannot download it.
+    Raises InputFault if there is none.
     """
     if named := os.environ.get("URTEIL_TLC_JAR"):
         return Path(named)
@@ -82,10 +82,9 @@ def _download(file: Path) -> None:
 
 
 def run(spec: Spec, properties: Sequence[str], *, seconds: float, jar: Path) -> Outcome:
-    """Returns what TLC finds for the properties, by their names in the spec.
+    """Returns what TLC, stopped after `seconds`, finds for the properties, by name.
 
-    TLC stops at the first violation. It is killed after `seconds`. Raises InputFault if there is no
-    Java.
+    Raises InputFault if there is no Java.
     """
     java = shutil.which("java")
     if java is None:

@@ -38,9 +38,8 @@ class Draw:
         return self.random.choice(values)
 
     def case(self, *cases: Case) -> Case:
-        """Returns one variant of a request, chosen at random.
-
-        A variant has a note on what the request tests, and the options of the request.
+        """Returns one of the cases at random: a note on what the request tests, and the arguments
+        from which the request is made.
         """
         return self.random.choice(cases)
 

@@ -106,9 +106,9 @@ class PrefixMaxIndex:
 
 
 def prefix_max_index(group: Codes, reach: Ints, time_ns: Ints) -> PrefixMaxIndex:
-    """Returns the prefix-max index of rows with a group, a value (`reach`) and a time.
+    """Returns an index that finds the highest `reach` of a group before a time.
 
-    The groups must have the numbers 0, 1, 2 and so on.
+    Groups must have the numbers 0, 1, 2 and so on.
     """
     facts = len(reach)
     if not facts:

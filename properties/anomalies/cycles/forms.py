@@ -75,7 +75,10 @@ _REASONS: Final = {
 
 
 def anomalies(declared: Declarations) -> Iterator[Anomaly]:
-    """Yields a catalogue entry for each form of cycle, the strongest first."""
+    """Yields a catalogue entry for each form of cycle, the strongest first.
+
+    G0 needs `ww_deps`; G-single and G2 need `rw_deps`.
+    """
     for form in (*FORMS, G_SINGLE, G2):
         yield _anomaly(form, declared)
 

@@ -55,9 +55,8 @@ class OffsetWithoutOutput:
 
 
 def _proofs(history: History) -> Iterator[tuple[Fetch, Commit]]:
-    """Yields each fetch with the one transaction that can have set its offset.
-
-    The transaction sent records and was committed.
+    """Yields each fetch with the only commit that can have set its offset, in a transaction with
+    records: it proves that the transaction committed.
     """
     for fetch in fetches(history):
         possible = [c for c in commits_of(history, fetch) if c.outcome != "fail"]

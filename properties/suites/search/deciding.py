@@ -72,8 +72,8 @@ class Search:
         return partial(self.suite.machine, setting, bugs=bugs, tally=self.tally)
 
     def found(self, setting: str, bugs: Bugs, judge: Sequence[str]) -> Found | None:
-        """Returns a run that breaks a claim in `judge` or reaches a goal or anomaly in `judge`;
-        None without one.
+        """Returns a run that breaks a claim, reaches a goal or anomaly of `judge`, or makes no
+        progress; None without one.
         """
         return search(
             partial(self.machine(setting, bugs), judge=tuple(judge)),

@@ -43,7 +43,7 @@ def search(
     simpler: Mapping[str, tuple[int, ...]],
     shrinks: bool = True,
 ) -> Found | None:
-    """Returns a run that raises `Shown`, or None.
+    """Returns a run that raises `Shown`, shrunk if `shrinks`; None if no run does.
 
     Any other exception of a run is raised to the caller.
     """

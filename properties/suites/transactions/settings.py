@@ -17,8 +17,8 @@ V1, V2 = TransactionVersion.V1, TransactionVersion.V2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """The configuration of producers, readers and cluster, and the requests that may arrive after a
-    retry.
+    """The configuration of producers, readers and cluster, and the requests whose first copy may
+    arrive after later requests.
     """
 
     condition: str

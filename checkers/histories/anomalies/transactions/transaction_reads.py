@@ -1,17 +1,17 @@
-"""The records of transactions that readers at read_committed passed over.
+"""Finds records of transactions that no reader got, although a reader read a later offset.
 
     p1 txn{id=x} k=a j=b -> ok @0 @0        op 0
     p2 send j=c          -> ok @1           op 1
     c1 poll              -> ok k=a@0 j=c@1  op 2
 
-    progress   k: offset 0, j: offset 1
-    shown      op 0: it sent several records, and one of them (a) was read
-    unread     b at offset 0 of j, below the progress, polled by nobody     torn-transaction
+    progress   the highest offset that c1 read: 0 in k, 1 in j
+    shown      op 0 has several records, and one of them, a, was read
+    unread     b is at offset 0 of j, below the progress, and no poll has it: torn-transaction
 
-In the first stages each batch of the history reports three things: its transactions that ended ok
-and sent records; the progress of readers in each log; records of transactions without a known
-offset. Then each block of 65,536 offsets finds the records of these transactions below the progress
-that no reader got. A correct history has none. Values without a confirmed offset are few, and all
+The first stages read the batches of the history. They collect the committed transactions with
+records, the progress of readers in each log, and transactions' records without a known offset. Then
+each block of 65,536 offsets finds unread records of these transactions below the progress. A
+correct history has none. Values without a confirmed offset are few, and all
 rows about them are on the driver.
 
 Source: `properties.anomalies.transactions.missing`, `properties.anomalies.transactions.visible`.
