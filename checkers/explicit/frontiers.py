@@ -36,10 +36,11 @@ from checkers.explicit.exploration import (
 from checkers.explicit.keys import Numbering
 from checkers.explicit.running import RunningSearch
 from checkers.explicit.seen import Keys, Seen
-from checkers.explicit.symmetry import permutations_of, symmetric
+from checkers.explicit.symmetry import permutations_of
 from checkers.explicit.tables import Part, Rows, Table, Transition
 from model.language.interpreter import Interpreter, State, Undefined
 from model.language.spec import Claim
+from model.language.symmetry import symmetric
 
 BATCH = 1 << 17  # states at most; fewer if there are many operations
 CACHED = 1 << 28  # bytes at most of cached results for one batch

@@ -16,33 +16,15 @@ Source: Clarke, Enders, Filkorn and Jha, Exploiting symmetry in temporal logic m
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import permutations, product
 from math import factorial, prod
 
 from checkers.explicit.instance import Instance
-from model.language import terms as t
 from model.language.expressions import SpecError
-from model.language.spec import Spec
 
 MOST = 200  # permutations: each costs one more key for every reached state
 Permutation = Mapping[str, tuple[int, ...]]  # sort -> the new index of each element
-
-
-def symmetric(spec: Spec) -> tuple[str, ...]:
-    """Returns the names of the spec's symmetric sorts; empty if no sort is symmetric."""
-    named = {n.sort.name for n in _terms(spec) if isinstance(n, t.Least) and not n.sort.optional}
-    used = {s.name for v in spec.variables for s in (*v.keys, v.value) if s.flavour == "sort"}
-    return tuple(sorted(used - named))
-
-
-def _terms(spec: Spec) -> Iterator[t.Node]:
-    roots: list[t.Node] = [c.formula for c in (*spec.claims, *spec.action_properties)]
-    roots += [c.formula for c in spec.witnesses]
-    for action in spec.actions:
-        roots += [g.formula for g in action.guards]
-        roots += [x for w in action.writes for x in (*w.keys, w.condition, w.value)]
-    return (n for root in roots for n in t.walk(root))
 
 
 def permutations_of(at: Instance, sorts: Sequence[str]) -> list[Permutation]:

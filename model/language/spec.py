@@ -313,8 +313,16 @@ class Spec:
         )
 
     def _after(self) -> Self:
-        made = type(self)(**{name: getattr(self, name) for name in self.constants})
-        made.__dict__["_recorder"] = After()
+        return self.unchecked({}, After())
+
+    def unchecked(
+        self, constants: Mapping[str, int | bool], recorder: Recorder | After | None = None
+    ) -> Self:
+        """Returns the spec with some other constants, which may be out of their ranges."""
+        made = object.__new__(type(self))
+        made.__dict__["_recorder"] = Recorder() if recorder is None else recorder
+        kept = {name: getattr(self, name) for name in self.constants}
+        made.__dict__.update({**kept, **constants})
         return made
 
 

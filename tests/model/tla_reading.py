@@ -1,75 +1,104 @@
-"""Parses exported TLA+ text and explores its states, without any code of the specs.
+r"""Parses exported TLA+ text and explores its states, without any code of the specs.
 
-The parser reads only the part of TLA+ that the export uses. Where TLC's jar is available, TLC
-checks larger scopes; this parser works everywhere.
+The parser reads only the part of TLA+ that the export uses, with its aligned lists of conjuncts.
+Where TLC's jar is available, TLC checks larger scopes; this parser works everywhere.
 
-A conjunct of an action is explored as TLC explores it (`Tool.getNextStatesApplSwitch`): each
-disjunct, and each element of an `\\E`, is a branch. Every branch is evaluated, and each true one
-generates a state. Everywhere else a formula is evaluated from left to right.
+An action is explored as TLC explores it (`Tool.getNextStatesApplSwitch`): each disjunct, and each
+element of an `\E`, is a branch. Every branch is evaluated, and each one that ends generates a
+state. `x' = e` gives x' a value. Everywhere else a formula is evaluated from left to right.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
 Env = dict[str, Any]
-Expression = Callable[[Env], Any]
-Ways = Callable[[Env], int]
-TOKEN = re.compile(r"\s*(\d+|\w+'?|/\\|\\/|\\[A-Za-z]+|=>|<=|\|->|\.\.|[-+=#<~()\[\]{},:!])")
+Value = Callable[[Env], Any]
+TOKEN = re.compile(
+    r"\d+|\w+'?|/\\|\\/|\\[A-Za-z]+|\\|=>|<=|->|\|->|\.\.|<<|>>|\[\]|<>|~>|[-+=#<~()\[\]{},:!@.|]"
+)
 
 
-WAYS = "ways"  # attribute of an expression that TLC splits into branches
+@dataclass(frozen=True)
+class Token:
+    text: str
+    line: int
+    column: int
 
 
-def split(expression: Expression, ways: Ways) -> Expression:
-    setattr(expression, WAYS, ways)
-    return expression
+@dataclass(frozen=True)
+class Expression:
+    """An expression: its value, and the environments in which an action with it ends."""
+
+    value: Value
+    branches: Callable[[Env], Iterator[Env]] | None = None
+
+    def nexts(self, e: Env) -> Iterator[Env]:
+        if self.branches is not None:
+            yield from self.branches(e)
+        elif self.value(e) is True:
+            yield e
 
 
-def ways(conjunct: Expression, e: Env) -> int:
-    """Returns how many branches of a conjunct are true; evaluates each one, as TLC does."""
-    counted: Ways | None = getattr(conjunct, WAYS, None)
-    return int(bool(conjunct(e))) if counted is None else counted(e)
+@dataclass(frozen=True)
+class Lazy:
+    """An argument, which is evaluated where it is used."""
+
+    of: Expression
+    env: Env
 
 
-def all_ways(conjuncts: Iterable[tuple[Expression, Env]]) -> int:
-    """Returns in how many ways all conjuncts are true; stops at the first that is false."""
-    total = 1
-    for conjunct, e in conjuncts:
-        total *= ways(conjunct, e)
-        if not total:
-            break
-    return total
+@dataclass(frozen=True)
+class Operator:
+    params: tuple[str, ...]
+    body: Expression
+
+    def applied(self, arguments: Sequence[Expression], e: Env) -> Env:
+        given = {p: Lazy(a, e) for p, a in zip(self.params, arguments, strict=True)}
+        return {**e, **given}
+
+
+def tokens_of(text: str) -> list[Token]:
+    found: list[Token] = []
+    for number, line in enumerate(text.split("\n")):
+        at = 0
+        for match in TOKEN.finditer(line):
+            assert not line[at : match.start()].strip(), line
+            found.append(Token(match[0], number, match.start()))
+            at = match.end()
+        assert not line[at:].strip(), line
+    return found
 
 
 @dataclass
 class Parser:
-    """A recursive-descent parser of one TLA+ expression."""
+    """A recursive-descent parser of the definitions of a module."""
 
-    text: str
-
-    def __post_init__(self) -> None:
-        self.tokens = TOKEN.findall(self.text)
-        assert "".join(self.tokens) == re.sub(r"\s", "", self.text), self.text
-        self.at = 0
+    tokens: Sequence[Token]
+    at: int = 0
+    limits: list[int] = field(default_factory=lambda: [-1])  # columns of the open lists
 
     def whole(self) -> Expression:
         made = self.implication()
-        assert self.at == len(self.tokens), (self.text, self.tokens[self.at :])
+        assert self.at == len(self.tokens), self.tokens[self.at]
         return made
 
     def ahead(self) -> str:
-        return self.tokens[self.at] if self.at < len(self.tokens) else ""
+        """Returns the next token; empty at the end, and where an open list ends."""
+        if self.at < len(self.tokens) and self.tokens[self.at].column > self.limits[-1]:
+            return self.tokens[self.at].text
+        return ""
 
     def take(self, *expected: str) -> str:
         token = self.ahead()
-        assert not expected or token in expected, (expected, token, self.text)
+        assert token, (expected, self.tokens[self.at - 1 : self.at + 1])
+        assert not expected or token in expected, (expected, self.tokens[self.at])
         self.at += 1
-        return str(token)
+        return token
 
     def takes(self, token: str) -> bool:
         if self.ahead() != token:
@@ -80,46 +109,74 @@ class Parser:
     # ---- from what binds least
 
     def implication(self) -> Expression:
-        left = self.disjunction()
+        left = self.junction()
         if not self.takes("=>"):
             return left
         right = self.implication()
-        return split(lambda e: not left(e) or right(e), lambda e: ways(right, e) if left(e) else 1)
 
-    def disjunction(self) -> Expression:
-        parts = [self.conjunction()]
-        while self.takes("\\/"):
-            parts.append(self.conjunction())
-        if len(parts) == 1:
-            return parts[0]
-        return split(lambda e: any(p(e) for p in parts), lambda e: sum(ways(p, e) for p in parts))
+        def branches(e: Env) -> Iterator[Env]:
+            yield from right.nexts(e) if left.value(e) else iter([e])
 
-    def conjunction(self) -> Expression:
-        parts = [self.negation()]
-        while self.takes("/\\"):
-            parts.append(self.negation())
-        if len(parts) == 1:
-            return parts[0]
-        return split(lambda e: all(p(e) for p in parts), lambda e: all_ways((p, e) for p in parts))
+        return Expression(lambda e: not left.value(e) or right.value(e), branches)
+
+    def junction(self) -> Expression:
+        sign = self.ahead()
+        parts = self.aligned() if sign in JOINED else [self.negation()]
+        if len(parts) == 1 and self.ahead() in JOINED:
+            sign = self.ahead()
+            while self.takes(sign):
+                parts.append(self.negation())
+        return parts[0] if len(parts) == 1 else JOINED[sign](parts)
+
+    def aligned(self) -> list[Expression]:
+        """Parses a list whose items begin with the same sign in the same column."""
+        first = self.tokens[self.at]
+        parts: list[Expression] = []
+        while self.at < len(self.tokens):
+            token = self.tokens[self.at]
+            if (token.text, token.column) != (first.text, first.column):
+                break
+            self.at += 1
+            self.limits.append(first.column)
+            parts.append(self.implication())
+            self.limits.pop()
+        return parts
 
     def negation(self) -> Expression:
         if self.takes("~"):
             of = self.negation()
-            return lambda e: not of(e)
+            return Expression(lambda e: not of.value(e))
         return self.comparison()
 
     def comparison(self) -> Expression:
-        left = self.sum()
-        if self.ahead() not in ("=", "#", "<=", "<"):
+        name, left = self.ahead(), self.union()
+        sign = self.ahead()
+        if sign not in COMPARED:
             return left
-        sign, right = self.take(), self.sum()
-        compared: Mapping[str, Expression] = {
-            "=": lambda e: left(e) == right(e),
-            "#": lambda e: left(e) != right(e),
-            "<=": lambda e: left(e) <= right(e),
-            "<": lambda e: left(e) < right(e),
-        }
-        return compared[sign]
+        self.take()
+        right, compare = self.union(), COMPARED[sign]
+
+        def assigned(e: Env) -> Iterator[Env]:
+            if name not in e:
+                yield {**e, name: right.value(e)}
+            elif left.value(e) == right.value(e):
+                yield e
+
+        value: Value = lambda e: compare(left.value(e), right.value(e))  # noqa: E731
+        is_name = re.fullmatch(r"[a-z]\w*'?", name) is not None
+        return Expression(value, assigned if sign == "=" and is_name else None)
+
+    def union(self) -> Expression:
+        made = self.sum()
+        while self.ahead() in ("\\union", "\\"):
+            made = self.united(made, self.take(), self.sum())
+        return made
+
+    @staticmethod
+    def united(left: Expression, sign: str, right: Expression) -> Expression:
+        if sign == "\\":
+            return Expression(lambda e: left.value(e) - right.value(e))
+        return Expression(lambda e: left.value(e) | right.value(e))
 
     def sum(self) -> Expression:
         made = self.applied()
@@ -130,50 +187,83 @@ class Parser:
 
     @staticmethod
     def shifted(left: Expression, sign: int, right: Expression) -> Expression:
-        return lambda e: left(e) + sign * right(e)
+        return Expression(lambda e: left.value(e) + sign * right.value(e))
 
     def applied(self) -> Expression:
         made = self.atom()
-        while self.takes("["):
-            made = self.application(made, self.implication())
-            self.take("]")
+        while self.ahead() in ("[", "."):
+            if self.take() == ".":
+                made = self.at_key(made, constant(self.take()))
+            else:
+                made = self.at_key(made, self.implication())
+                self.take("]")
         return made
 
     @staticmethod
-    def application(function: Expression, key: Expression) -> Expression:
-        return lambda e: function(e)[key(e)]
+    def at_key(function: Expression, key: Expression) -> Expression:
+        return Expression(lambda e: function.value(e)[key.value(e)])
 
-    def atom(self) -> Expression:
+    def atom(self) -> Expression:  # noqa: C901 - one case for each word
         token = self.take()
         if token.isdigit():
-            return lambda e: int(token)
+            return constant(int(token))
         match token:
             case "-":
-                number = int(self.take())
-                return lambda e: -number
+                return constant(-int(self.take()))
             case "TRUE" | "FALSE":
-                return lambda e: token == "TRUE"
+                return constant(token == "TRUE")
             case "(":
                 made = self.implication()
                 self.take(")")
                 return made
             case "[":
-                return self.function()
+                return self.bracket()
+            case "{":
+                return self.set()
             case "\\A" | "\\E":
                 return self.quantified(token)
             case "IF":
                 return self.conditional()
+            case "LET":
+                return self.let()
             case "CHOOSE":
                 return self.choice()
-            case "Least":
-                return self.least()
             case "First" | "Last":
                 return self.extreme(min if token == "First" else max)
             case "Cardinality":
-                return self.cardinality()
+                self.take("(")
+                of = self.implication()
+                self.take(")")
+                return Expression(lambda e: len(of.value(e)))
+            case "UNCHANGED":
+                return self.unchanged()
             case _:
-                assert re.fullmatch(r"[A-Za-z]\w*'?", token), (token, self.text)
-                return lambda e: e[token]
+                assert re.fullmatch(r"@|[A-Za-z]\w*'?", token), token
+                return self.name(token)
+
+    def name(self, name: str) -> Expression:
+        arguments: list[Expression] = []
+        if self.takes("("):
+            arguments.append(self.implication())
+            while self.takes(","):
+                arguments.append(self.implication())
+            self.take(")")
+
+        def value(e: Env) -> Any:
+            found = e[name]
+            if isinstance(found, Operator):
+                return found.body.value(found.applied(arguments, e))
+            return found.of.value(found.env) if isinstance(found, Lazy) else found
+
+        def branches(e: Env) -> Iterator[Env]:
+            found = e[name]
+            if isinstance(found, Operator):
+                for after in found.body.nexts(found.applied(arguments, e)):
+                    yield {**after, **{p: e[p] for p in found.params if p in e}}
+            elif value(e) is True:
+                yield e
+
+        return Expression(value, branches)
 
     # ---- words
 
@@ -186,7 +276,7 @@ class Parser:
     def one_range(self) -> tuple[str, Expression]:
         name = self.take()
         self.take("\\in")
-        return name, self.atom()
+        return name, self.union()
 
     def quantified(self, quantifier: str) -> Expression:
         ranges = self.ranges()
@@ -195,18 +285,23 @@ class Parser:
         names = [name for name, _ in ranges]
 
         def inner(e: Env) -> Iterator[Env]:
-            for values in product(*(s(e) for _, s in ranges)):
+            for values in product(*(ordered(s.value(e)) for _, s in ranges)):
                 yield {**e, **dict(zip(names, values, strict=True))}
 
-        if quantifier == "\\A":
-            return split(
-                lambda e: all(body(x) for x in inner(e)),
-                lambda e: all_ways((body, x) for x in inner(e)),
-            )
-        return split(
-            lambda e: any(body(x) for x in inner(e)),
-            lambda e: sum(ways(body, x) for x in inner(e)),
-        )
+        def each(e: Env) -> Iterator[Env]:
+            return (after for x in inner(e) for after in body.nexts(x))
+
+        if quantifier == "\\E":
+            return Expression(lambda e: any(body.value(x) for x in inner(e)), each)
+
+        def every(e: Env) -> Iterator[Env]:
+            ends = [e]
+            for x in inner(e):
+                bound = {name: x[name] for name in names}
+                ends = [after for end in ends for after in body.nexts({**end, **bound})]
+            yield from ends
+
+        return Expression(lambda e: all(body.value(x) for x in inner(e)), every)
 
     def conditional(self) -> Expression:
         test = self.implication()
@@ -214,26 +309,39 @@ class Parser:
         then = self.implication()
         self.take("ELSE")
         other = self.implication()
-        return split(
-            lambda e: then(e) if test(e) else other(e),
-            lambda e: ways(then if test(e) else other, e),
+        return Expression(
+            lambda e: (then if test.value(e) else other).value(e),
+            lambda e: (then if test.value(e) else other).nexts(e),
         )
+
+    def let(self) -> Expression:
+        defined: dict[str, Operator] = {}
+        while not self.takes("IN"):
+            name, params = self.take(), list[str]()
+            while self.ahead() in ("(", ","):
+                self.take()
+                params.append(self.take())
+            if params:
+                self.take(")")
+            self.take("=")
+            self.take("=")
+            defined[name] = Operator(tuple(params), self.implication())
+        body = self.implication()
+
+        def within(e: Env) -> Env:
+            return {**e, **defined}
+
+        return Expression(lambda e: body.value(within(e)), lambda e: body.nexts(within(e)))
 
     def choice(self) -> Expression:
         _, among = self.one_range()
         self.take(":")
         self.take("TRUE")
-        return lambda e: among(e)[0]
-
-    def least(self) -> Expression:
-        self.take("(")
-        among = self.atom()
-        self.take(")")
-        return lambda e: min(among(e))
+        return Expression(lambda e: ordered(among.value(e))[0])
 
     def extreme(self, which: Callable[[Any], Any]) -> Expression:
         self.take("(")
-        among = self.atom()
+        among = self.union()
         self.take(",")
         self.take("LAMBDA")
         name = self.take()
@@ -243,73 +351,154 @@ class Parser:
         default = self.implication()
         self.take(")")
 
-        def made(e: Env) -> Any:
-            found = [x for x in among(e) if test({**e, name: x})]
-            return which(found) if found else default(e)
+        def value(e: Env) -> Any:
+            found = [x for x in among.value(e) if test.value({**e, name: x})]
+            return which(found) if found else default.value(e)
 
-        return made
+        return Expression(value)
 
-    def cardinality(self) -> Expression:
-        self.take("(")
-        self.take("{")
+    def unchanged(self) -> Expression:
+        self.take("<<")
+        names = [self.take()]
+        while self.takes(","):
+            names.append(self.take())
+        self.take(">>")
+
+        def branches(e: Env) -> Iterator[Env]:
+            yield {**e, **{f"{name}'": e[name] for name in names}}
+
+        return Expression(lambda _: False, branches)
+
+    # ---- brackets
+
+    def set(self) -> Expression:
+        """Parses `{}`, `{a, b}` or `{x \\in S : p}`."""
+        if self.takes("}"):
+            return constant(frozenset())
+        if self.tokens[self.at + 1].text == "\\in":
+            return self.comprehension()
+        elements = [self.implication()]
+        while self.takes(","):
+            elements.append(self.implication())
+        self.take("}")
+        return Expression(lambda e: frozenset(x.value(e) for x in elements))
+
+    def comprehension(self) -> Expression:
         name, among = self.one_range()
         sets = [among]
         while self.takes("\\X"):
-            sets.append(self.atom())
+            sets.append(self.union())
         self.take(":")
         test = self.implication()
         self.take("}")
-        self.take(")")
-        if len(sets) == 1:
-            return lambda e: sum(bool(test({**e, name: x})) for x in among(e))
-        return lambda e: sum(
-            bool(test({**e, name: dict(enumerate(xs, start=1))}))
-            for xs in product(*(s(e) for s in sets))
-        )
 
-    def function(self) -> Expression:
-        r"""Parses `[k \in S |-> e]` or `[f EXCEPT ![a][b] = e, ...]`; the last change wins."""
-        name = self.take()
-        if self.takes("\\in"):
-            among = self.atom()
+        def value(e: Env) -> Any:
+            every = product(*(ordered(s.value(e)) for s in sets))
+            if len(sets) == 1:
+                return frozenset(x for (x,) in every if test.value({**e, name: x}))
+            tuples = (dict(enumerate(xs, start=1)) for xs in every)
+            return frozenset(tuple(x.values()) for x in tuples if test.value({**e, name: x}))
+
+        return Expression(value)
+
+    def bracket(self) -> Expression:
+        r"""Parses `[x \in S |-> e]`, `[a |-> e, ...]` or `[f EXCEPT ![a].b = e, ...]`."""
+        following = self.tokens[self.at + 1].text
+        if following == "|->":
+            return self.record()
+        if following == "\\in":
+            name, among = self.one_range()
             self.take("|->")
             body = self.implication()
             self.take("]")
-            return lambda e: {x: body({**e, name: x}) for x in among(e)}
+            return Expression(
+                lambda e: {x: body.value({**e, name: x}) for x in ordered(among.value(e))}
+            )
+        before = self.applied()
         self.take("EXCEPT")
-        changes: list[tuple[list[Expression], Expression]] = []
-        while self.takes("!") or self.takes(","):
-            self.takes("!")
-            keys: list[Expression] = []
-            while self.takes("["):
-                keys.append(self.implication())
-                self.take("]")
-            self.take("=")
-            changes.append((keys, self.implication()))
+        changes = [self.change()]
+        while self.takes(","):
+            changes.append(self.change())
         self.take("]")
 
-        def made(e: Env) -> Any:
-            value = e[name]
-            for keys, new in changes:
-                value = replaced(value, [k(e) for k in keys], new(e))
-            return value
+        def value(e: Env) -> Any:
+            made = before.value(e)
+            for path, new in changes:
+                made = replaced(made, [k.value(e) for k in path], new, e)
+            return made
 
-        return made
+        return Expression(value)
+
+    def record(self) -> Expression:
+        fields: dict[str, Expression] = {}
+        while not fields or self.takes(","):
+            name = self.take()
+            self.take("|->")
+            fields[name] = self.implication()
+        self.take("]")
+        return Expression(lambda e: {name: of.value(e) for name, of in fields.items()})
+
+    def change(self) -> tuple[list[Expression], Expression]:
+        self.take("!")
+        path: list[Expression] = []
+        while self.ahead() in ("[", "."):
+            if self.take() == ".":
+                path.append(constant(self.take()))
+            else:
+                path.append(self.implication())
+                self.take("]")
+        self.take("=")
+        return path, self.implication()
 
 
-def replaced(function: Any, keys: list[Any], new: Any) -> Any:
-    if not keys:
-        return new
-    assert keys[0] in function, "outside the domain"
-    return {**function, keys[0]: replaced(function[keys[0]], keys[1:], new)}
+def conjunction(parts: Sequence[Expression]) -> Expression:
+    def branches(e: Env) -> Iterator[Env]:
+        ends = [e]
+        for part in parts:
+            ends = [after for end in ends for after in part.nexts(end)]
+        yield from ends
+
+    return Expression(lambda e: all(p.value(e) for p in parts), branches)
+
+
+def disjunction(parts: Sequence[Expression]) -> Expression:
+    return Expression(
+        lambda e: any(p.value(e) for p in parts),
+        lambda e: (after for p in parts for after in p.nexts(e)),
+    )
+
+
+JOINED: Mapping[str, Callable[[Sequence[Expression]], Expression]] = {
+    "/\\": conjunction,
+    "\\/": disjunction,
+}
+COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
+    "=": lambda a, b: a == b,
+    "#": lambda a, b: a != b,
+    "<=": lambda a, b: a <= b,
+    "<": lambda a, b: a < b,
+    "\\in": lambda a, b: a in b,
+    "\\notin": lambda a, b: a not in b,
+}
+
+
+def constant(value: Any) -> Expression:
+    return Expression(lambda _: value)
+
+
+def ordered(elements: Any) -> list[Any]:
+    return sorted(elements, key=lambda x: (str(type(x)), x))
+
+
+def replaced(old: Any, path: Sequence[Any], new: Expression, e: Env) -> Any:
+    if not path:
+        return new.value({**e, "@": old})
+    assert path[0] in old, "outside the domain"
+    return {**old, path[0]: replaced(old[path[0]], path[1:], new, e)}
 
 
 def frozen(value: Any) -> Any:
     return tuple((k, frozen(v)) for k, v in value.items()) if isinstance(value, dict) else value
-
-
-def parsed(text: str) -> Expression:
-    return Parser(text).whole()
 
 
 @dataclass
@@ -320,73 +509,63 @@ class Module:
     configuration: str
 
     def __post_init__(self) -> None:
-        self.sets: Env = {"BOOLEAN": [False, True], "Nothing": "Nothing"}
-        for name, elements in re.findall(r"^  (\w+) = \{(.*)\}$", self.configuration, re.MULTILINE):
-            self.sets[name] = elements.split(", ")
-        for name, low, high in re.findall(
-            r"^(\w+) == (-?\d+)\.\.(-?\d+)$", self.text, re.MULTILINE
-        ):
-            self.sets[name] = list(range(int(low), int(high) + 1))
-        blocks = [
-            re.sub(r"^\(\*.*?\*\)\n", "", b, flags=re.DOTALL) for b in self.text.split("\n\n")
-        ]
-        self.blocks = {b.split("\n")[0]: b.split("\n")[1:] for b in blocks if " ==" in b}
-        (variables,) = re.findall(r"^VARIABLES (.*)$", self.text, re.MULTILINE)
-        self.variables: list[str] = variables.split(", ")
+        bare = re.sub(r"\(\*.*?\*\)", "", self.text, flags=re.DOTALL)
+        (variables,) = re.findall(r"^VARIABLES ([^=]*?)\n\n", bare, re.MULTILINE)
+        self.variables: list[str] = re.findall(r"\w+", variables)
+        self.env: Env = {"BOOLEAN": frozenset([False, True])}
+        for name, value in re.findall(r"^  (\w+) = (.*)$", self.configuration, re.MULTILINE):
+            if value.startswith("{"):
+                self.env[name] = frozenset(value[1:-1].split(", "))
+            else:
+                self.env[name] = int(value) if re.fullmatch(r"-?\d+", value) else value
+        for head, body in self.definitions(bare):
+            name, *params = re.findall(r"\w+", head)
+            if name not in ("First", "Last", "vars", "TypeOK", "Spec", "Symmetry"):
+                self.define(name, tuple(params), body)
 
-    def formula(self, name: str) -> Expression:
-        return parsed(" ".join(self.blocks[f"{name} =="]))
+    @staticmethod
+    def definitions(bare: str) -> Iterator[tuple[str, str]]:
+        """Yields the head and the body of each definition; a body keeps its columns."""
+        starts = list(re.finditer(r"^([A-Za-z]\w*(?:\([^)]*\))?) ==", bare, re.MULTILINE))
+        ends = [m.start() for m in starts[1:]] + [bare.rindex("\n====")]
+        for match, end in zip(starts, ends, strict=True):
+            body = " " * len(match[0]) + bare[match.end() : end]
+            yield match[1], body.partition("\n\n")[0]
+
+    def define(self, name: str, params: tuple[str, ...], body: str) -> None:
+        if interval := re.fullmatch(r"\s*(.*)\.\.(.*?)\s*", body, re.DOTALL):
+            low, high = (self.value(Parser(tokens_of(x)).whole()) for x in interval.groups())
+            self.env[name] = frozenset(range(low, high + 1))
+        elif re.search(r"\[\]|<>|~>|SUBSET|\[\w+ ->|^\s*\[\w+:", body):
+            self.env[name] = body  # temporal, or a set of records
+        else:
+            self.env[name] = Operator(params, Parser(tokens_of(body)).whole())
+
+    def value(self, of: Expression) -> Any:
+        return of.value(self.env)
+
+    def formula(self, name: str) -> Value:
+        """Returns the predicate, as a function of the environment of a state."""
+        return self.env[name].body.value  # type: ignore[no-any-return]
+
+    def state(self, env: Env, suffix: str = "") -> Env:
+        return {name: env[name + suffix] for name in self.variables}
 
     def initial(self) -> list[Env]:
-        lines = self.blocks["Init =="]
-        names, choices = (
-            self.opened(lines[0].strip()) if lines[0].startswith("  \\E") else ([], [()])
-        )
-        assigned = [line.removeprefix("  /\\ ").split(" = ", 1) for line in lines if " = " in line]
-        values = {name: parsed(text) for name, text in assigned if name in self.variables}
-        return [
-            {name: value({**self.sets, **dict(zip(names, choice, strict=True))})
-             for name, value in values.items()}
-            for choice in choices
-        ]  # fmt: skip
+        return [self.state(e) for e in self.env["Init"].body.nexts(dict(self.env))]
 
-    def opened(self, text: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-        r"""Parses `\E x \in S, y \in T :`; returns the names and all combinations of values."""
-        found = re.findall(r"(\w+) \\in (\w+)", text)
-        return [n for n, _ in found], list(product(*(self.sets[s] for _, s in found)))
-
-    def steps(self) -> list[tuple[list[str], list[tuple[Any, ...]], list[Expression], Any]]:
-        """Returns the actions of `Next` in their order, each as a tuple of four parts.
-
-        The parts are: the names of the parameters, all combinations of their values, the conjuncts
-        of the guard, and the new values of the changed variables by name.
-        """
-        made = []
-        for line in self.blocks["Next =="]:
-            text = line.removeprefix("  \\/ ")
-            opening, _, call = text.rpartition(" : ")
-            call = call or text
-            names, choices = self.opened(opening)
-            (block,) = (b for h, b in self.blocks.items() if h == f"{call} ==")
-            lines = [x.removeprefix("  /\\ ") for x in block]
-            updates = [re.fullmatch(r"(\w+)' = (.*)", x) for x in lines]
-            guard = [parsed(x) for x in lines if not re.match(r"\w+' = |UNCHANGED|  TRUE", x)]
-            made.append((names, choices, guard, {u[1]: parsed(u[2]) for u in updates if u}))
-        return made
-
-    def explored(self) -> tuple[list[Env], int]:
-        states = {frozen(s): s for s in self.initial()}
-        steps, todo = self.steps(), list(states.values())
-        generated = len(todo)
+    def explored(self, limit: int | None = None) -> tuple[list[Env], int]:
+        """Returns the reachable states, up to a limit, and how many states were generated."""
+        first = self.initial()
+        states = {frozen(s): s for s in first}
+        todo, generated = list(states.values()), len(first)
         for state in todo:  # grows while it is read
-            for names, choices, guard, updates in steps:
-                for choice in choices:
-                    env = {**self.sets, **state, **dict(zip(names, choice, strict=True))}
-                    taken = all_ways((g, env) for g in guard)
-                    generated += taken
-                    if taken:
-                        after = {**state, **{name: value(env) for name, value in updates.items()}}
-                        if frozen(after) not in states:
-                            states[frozen(after)] = after
-                            todo.append(after)
+            for after in self.env["Next"].body.nexts({**self.env, **state}):
+                generated += 1
+                following = self.state(after, "'")
+                if frozen(following) not in states:
+                    states[frozen(following)] = following
+                    todo.append(following)
+            if limit is not None and len(todo) > limit:
+                break
         return todo, generated

@@ -14,8 +14,10 @@ def test_a_module_and_its_configuration(call: Any, tmp_path: Path) -> None:
         "export", "replication", "--variant", "kip-101", "--property", "weak_isr", "--to", str(to)
     )
     assert output.exit_code == 0
-    assert (to / "Kip101.tla").read_text().startswith("---- MODULE Kip101 ----\n")
-    assert (to / "Kip101.cfg").read_text().endswith("INVARIANTS\n  TypeOK\n  WeakIsr\n")
+    module = (to / "Kip101.tla").read_text()
+    assert "- MODULE Kip101 -" in module.splitlines()[0]
+    assert "Made by  urteil export replication --variant kip-101" in module
+    assert "\n\nINVARIANTS\n  TypeOK\n  WeakIsr\n\n" in (to / "Kip101.cfg").read_text()
     assert {e["metric"] for e in output.named("measured")} == {
         "tla Kip101.tla",
         "tla Kip101.cfg",

@@ -10,7 +10,7 @@ import pytest
 from checkers.explicit.graph import interpreted_graph
 from checkers.explicit.instance import Instance
 from checkers.explicit.search import explore
-from checkers.explicit.symmetry import permutations_of, symmetric
+from checkers.explicit.symmetry import permutations_of
 from model.language import (
     Bool,
     Int,
@@ -33,6 +33,7 @@ from model.language import (
 from model.language import terms as t
 from model.language.expressions import wrap
 from model.language.interpreter import Interpreter, State
+from model.language.symmetry import symmetric
 from model.specs import find
 from tests.checkers.explicit.test_action_properties import Epochs, Forgets
 

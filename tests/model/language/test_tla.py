@@ -21,9 +21,7 @@ from model.language import (
     Temporal,
     action,
     action_property,
-    all_of,
     always_eventually,
-    any_of,
     count,
     eventually_always,
     everything,
@@ -124,77 +122,142 @@ TEXT = module(Election())
 @pytest.mark.parametrize(
     "line",
     [
-        "---- MODULE Election ----",
-        "(* A spec that uses every construct of the specification language. *)",
-        "CONSTANTS Replica, Nothing",
-        "Epoch == 0..1",
-        "Offset == -1..1",
+        "------------------------------ MODULE Election -------------------------------",
+        "CONSTANTS Replica, Nothing, LastOffset, LastEpoch",
+        "Epoch == 0..LastEpoch",
+        "Offset == -1..LastOffset",
+        "  Permutations(Replica)",
         "VARIABLES leader, end, isr, epoch, seen",
-        "  /\\ leader \\in (Replica \\union {Nothing})",
+        "  /\\ leader \\in Replica \\union {Nothing}",
+        "  /\\ isr \\in SUBSET Replica",
         "  /\\ seen \\in [Replica -> [Offset -> Epoch]]",
         "  \\E first_leader \\in Replica :",
-        "  /\\ isr = [k \\in Replica |-> TRUE]",
-        "  /\\ end = [k \\in Replica |-> Least(Offset)]",
-        "  /\\ leader = first_leader",
+        "    /\\ isr = Replica",
+        "    /\\ end = [replica \\in Replica |-> -1]",
+        "    /\\ leader = first_leader",
         "(* The leader appends. *)",
-        "Append(leader_2) ==",
-        "  /\\ ((end[leader_2] + 1) <= 1)",
-        "  /\\ seen' = [seen EXCEPT ![leader_2][end[leader_2]] = epoch]",
-        "  /\\ end' = [end EXCEPT ![leader_2] = (end[leader_2] + 1)]",
+        "Append(l) ==",
+        "  /\\ end[l] + 1 <= 1",
+        "  /\\ seen' = [seen EXCEPT ![l][end[l]] = epoch]",
+        "  /\\ end' = [end EXCEPT ![l] = end[l] + 1]",
         "  /\\ UNCHANGED <<leader, isr, epoch>>",
-        "  \\/ \\E leader_2 \\in Replica : Append(leader_2)",
-        "  /\\ \\A leader_2 \\in Replica : WF_vars(Append(leader_2))",
+        "  \\/ \\E l \\in Replica : Append(l)",
+        "  /\\ \\A l \\in Replica : WF_vars(Append(l))",
         "  /\\ SF_vars(Shrink)",
-        "  [][(epoch <= epoch')]_vars",
-        "  \\A r \\in Replica : ((leader = r)) ~> ((end[r] = 1))",
-        "  []<>((leader = Nothing))",
-        "  <>[]((leader = Nothing))",
-        "  (\\A r \\in Replica : ((leader = r) => (isr[r] \\/ (end[r] # 0))))",
-        "====",
+        "Grows == [][epoch <= epoch']_vars",
+        "Appended == \\A r \\in Replica : (leader = r) ~> (end[r] = 1)",
+        "Again == []<>(leader = Nothing)",
+        "Rests == <>[](leader = Nothing)",
+        "LeaderInIsr == \\A r \\in Replica : leader = r => r \\in isr \\/ end[r] # 0",
+        "NeverNobody == ~Nobody",
     ],
 )
 def test_each_word_has_its_line_in_the_module(line: str) -> None:
     assert line in TEXT.splitlines()
 
 
-def test_a_loop_over_a_set_keeps_the_other_cells() -> None:
-    (line,) = (x for x in TEXT.splitlines() if x.startswith("  /\\ isr' ="))
-    assert line.startswith("  /\\ isr' = [k \\in Replica |-> (IF isr[k] THEN (end[k] < First(")
-    assert line.endswith(" ELSE isr[k])]")
+def test_a_loop_over_a_set_keeps_the_other_elements() -> None:
+    """The assignment `for r in isr: isr[r] = ...` says nothing about elements outside of isr."""
+    start = TEXT.index("  /\\ isr' =")
+    update = " ".join(TEXT[start : TEXT.index("  /\\ UNCHANGED", start)].split())
+    assert update.startswith("/\\ isr' = {r \\in Replica : IF r \\in isr THEN end[r] < First(")
+    assert update.endswith(" ELSE r \\in isr}")
 
 
 def test_words_that_proofs_cannot_use_have_tla_text() -> None:
-    assert "Cardinality({r \\in Replica : isr[r]})" in TEXT
-    assert "First(Offset, LAMBDA s : (\\A replica \\in Replica : (end[replica] <= s)), 0)" in TEXT
+    assert "Cardinality(isr) = 2" in TEXT
+    assert "EndOfAll(o) == \\A replica \\in Replica : end[replica] <= o" in TEXT
+    assert "First(Offset, LAMBDA s : EndOfAll(s), 0)" in TEXT
+
+
+def test_the_header_says_what_the_module_is_and_how_it_was_made() -> None:
+    made = module(find("replication", "kip-101").make({"replicas": 2}))
+    for line in (
+        "Spec     replication, variant kip-101",
+        "Scope    replicas 2, log_size 2, max_records 2, max_leader_epoch 1, as_published false",
+        "Fixed    as_published: export again to change them",
+        "Made by  urteil export replication --variant kip-101 --set replicas=2",
+    ):
+        assert line in made
+        assert line in configuration(find("replication", "kip-101").make({"replicas": 2}))
+
+
+def test_constants_of_the_spec_are_constants_of_the_module() -> None:
+    """The module is the same at other constants; the configuration sets them."""
+    small, large = (
+        find("replication", "kip-320").make({"replicas": r, "log_size": k, "max_leader_epoch": e})
+        for r, k, e in ((2, 1, 1), (3, 4, 2))
+    )
+    assert without_header(module(small)) == without_header(module(large))
+    assert "  /\\ log[leader].end_offset < LogSize\n" in module(small)
+    assert "  LogSize = 4\n" in configuration(large)
+    assert "Replica = {replica_0, replica_1, replica_2}" in configuration(large)
+
+
+def without_header(text: str) -> str:
+    return text[text.index("EXTENDS") :]
+
+
+class Least(Spec):
+    """Uses the least of two constants, which no name in the module can stand for."""
+
+    size: int = 2
+    most: int = 3
+    end: Offset
+
+    def scope(s) -> Scope:
+        return {Offset: range(s.size + 1)}
+
+    @action
+    def grow(s) -> None:
+        when(s.end < min(s.size, s.most))
+        s.end = s.end + 1
+
+
+def test_a_constant_of_which_the_spec_takes_the_least_is_fixed() -> None:
+    text = module(Least())
+    assert "end < 2" in text
+    assert "Fixed    size, most: export again to change them" in text
+    assert "Offset == 0..LastOffset" in text
 
 
 def test_a_configuration_lists_constants_and_properties() -> None:
-    assert configuration(Election()).split("\n\n") == [
+    header, *parts = configuration(Election()).split("\n\n")
+    assert "Made by  urteil export Election" in header
+    assert parts == [
         "SPECIFICATION Spec\nCHECK_DEADLOCK FALSE",
-        "CONSTANTS\n  Replica = {replica_0, replica_1}\n  Nothing = Nothing",
+        "CONSTANTS\n  Replica = {replica_0, replica_1}\n  LastOffset = 1\n  LastEpoch = 1\n"
+        "  Nothing = Nothing",
         "INVARIANTS\n  TypeOK\n  LeaderInIsr",
-        "PROPERTIES\n  Grows\n  Appended\n  Again\n  Rests\n",
+        "PROPERTIES\n  Grows\n  Appended\n  Again\n  Rests",
+        "\\* Witnesses: TLC must report each of these as violated.\n\\* INVARIANT NeverNobody",
+        "\\* Fewer states, and unsound for liveness properties.\n\\* SYMMETRY Symmetry\n",
     ]
     assert "PROPERTIES" not in configuration(Election(), names=["leader_in_isr"])
+    assert "  NeverNobody\n" in configuration(Election(), names=["nobody"])
+
+
+def test_lemmas_are_listed_apart() -> None:
+    made = configuration(find("transactions-abstract").make())
+    assert "  \\* lemmas\n  OneDecision\n" in made
 
 
 @pytest.mark.parametrize("name", SPECS)
 def test_the_module_of_every_spec_is_well_formed(name: str) -> None:
-    """Exported TLA+ has matching brackets and unique names; each action defines all variables."""
+    """Its brackets match, no line is too long, and each action says what it keeps."""
     spec = find(name).make()
     text = module(spec)
     for left, right in ("()", "[]", "{}"):
         assert text.count(left) == text.count(right)
-    variables = [v.name.replace(".", "_") for v in spec.variables]
-    bodies = re.split(r"\n\n", text)
+    assert max(map(len, text.splitlines())) < 100
     for made in spec.actions:
-        name = "".join(word.capitalize() for word in made.name.split("_"))
-        body = next(b for b in bodies if re.search(rf"^{name}(\(.*\))? ==$", b, re.MULTILINE))
-        changed = re.findall(r"^  /\\ (\w+)' =", body, re.MULTILINE)
-        kept = re.findall(r"\w+", (re.findall(r"UNCHANGED <<(.*)>>", body) or [""])[0])
-        assert sorted([*changed, *kept]) == sorted(variables)
-    for binder in re.findall(r"\\[AE] (\w+) \\in", text):
-        assert binder not in variables
+        head = "".join(word[:1].upper() + word[1:] for word in made.name.split("_"))
+        body = re.search(rf"^{head}(\([^)]*\))? ==.*?\n\n", text, re.MULTILINE | re.DOTALL)
+        assert body is not None, head
+        changed = re.findall(r"/\\ (\w+)' =", body[0])
+        kept = re.search(r"UNCHANGED <<(.*?)>>", body[0], re.DOTALL)
+        names = [*changed, *(re.findall(r"\w+", kept[1]) if kept else [])]
+        assert sorted(names) == sorted(spec.shapes)
 
 
 TINY: list[Spec] = [
@@ -216,7 +279,7 @@ def test_an_independent_reader_of_tla_finds_the_same_states(spec: Spec) -> None:
     for claim in spec.claims:
         if claim.name in found.discoveries:
             formula = read.formula("".join(w[:1].upper() + w[1:] for w in claim.name.split("_")))
-            holds = all(formula({**read.sets, **state}) for state in states)
+            holds = all(formula({**read.env, **state}) for state in states)
             assert holds == (found.discoveries[claim.name].verdict == "holds")
 
 
@@ -224,41 +287,41 @@ class Tail(Spec):
     """A reader that compares its last record with a writer's: its guard is a disjunction."""
 
     end: Offset
-    written: Map[Offset, Bool]
+    length: Map[Offset, Offset]
 
     def scope(s) -> Scope:
         return {Offset: range(3)}
 
     @action
     def write(s) -> None:
-        when((s.end == 0) | s.written[s.end - 1], s.end < 2)
-        s.written[s.end] = any_of()
+        when((s.end == 0) | (s.length[s.end - 1] == 1), s.end < 2)
+        s.length[s.end] = Offset(1)
         s.end = s.end + 1
 
     @action
-    def mark(s) -> None:
-        when(implies(s.end != 0, ~s.written[s.end - 1] | (s.end == 1)))
-        s.written[Offset(0)] = all_of()
+    def again(s) -> None:
+        when(implies(s.end != 0, (s.length[s.end - 1] == 1) | (s.end == 1)))
+        s.length[Offset(0)] = Offset(1)
 
 
 def without_equations(text: str) -> str:
     """Returns the module as it was before its disjunctive guards were written as equations."""
-    bare = text.replace(" = TRUE)", ")")
+    bare = text.replace(" = TRUE\n", "\n")
     assert bare != text
     return bare
 
 
 def test_a_guard_that_tlc_would_split_is_an_equation() -> None:
     spec = Tail()
-    assert "  /\\ (((end = 0) \\/ written[(end - 1)]) = TRUE)" in module(spec).splitlines()
+    assert "  /\\ (end = 0 \\/ length[end - 1] = 1) = TRUE" in module(spec).splitlines()
     found, read = explore(spec), Module(module(spec), configuration(spec))
     states, generated = read.explored()
     assert (len(states), generated) == (found.distinct, found.generated)
 
 
 def test_the_reader_evaluates_every_branch_of_a_bare_disjunction() -> None:
-    """Without the equation, the reader reads `written[-1]`, as TLC does."""
-    with pytest.raises(KeyError):
+    """Without the equation, the reader reads `length[-1]`, as TLC does."""
+    with pytest.raises(KeyError, match="-1"):
         Module(without_equations(module(Tail())), configuration(Tail())).explored()
 
 

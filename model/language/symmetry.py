@@ -1,0 +1,29 @@
+"""The symmetric sorts of a spec: those whose elements are interchangeable.
+
+A permutation of the elements maps a state to another state with the same future, up to the
+permutation. Only a term that names the least element of the sort can break this. Such a term in an
+initial state does no harm, since the permutation applies to all later states too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from model.language import terms as t
+from model.language.spec import Spec
+
+
+def symmetric(spec: Spec) -> tuple[str, ...]:
+    """Returns the names of the spec's symmetric sorts; empty if no sort is symmetric."""
+    named = {n.sort.name for n in _terms(spec) if isinstance(n, t.Least) and not n.sort.optional}
+    used = {s.name for v in spec.variables for s in (*v.keys, v.value) if s.flavour == "sort"}
+    return tuple(sorted(used - named))
+
+
+def _terms(spec: Spec) -> Iterator[t.Node]:
+    roots: list[t.Node] = [c.formula for c in (*spec.claims, *spec.action_properties)]
+    roots += [c.formula for c in spec.witnesses]
+    for action in spec.actions:
+        roots += [g.formula for g in action.guards]
+        roots += [x for w in action.writes for x in (*w.keys, w.condition, w.value)]
+    return (n for root in roots for n in t.walk(root))

@@ -1,0 +1,19 @@
+"""Translates a spec to TLA+: a module for TLC and Apalache, and a configuration file for TLC.
+
+Every word of the language has a counterpart in TLA+. An unordered sort is a constant: the
+configuration makes it a set of model values. `Nothing` is one model value. Other sorts are ranges
+of integers, whose bounds are constants where the spec computes them from its own. Records are
+records, a set is a set, a map is a function. A method that returns a term is an operator, and a
+term that an action uses several times has a LET.
+
+In an action, TLC takes a disjunction or `\\E` for a choice of next states and evaluates every
+branch: in `end = 0 \\/ log[end - 1] ...` it reads `log[-1]`. Such a guard is written
+`(guard) = TRUE`, which TLC evaluates from left to right, as the engines do.
+
+Simplified: TLC detects an undefined term only where it applies a function outside its domain. A
+value that is assigned outside its sort violates `TypeOK`.
+"""
+
+from model.language.tla.configuration import configuration, element, flat, module
+
+__all__ = ["configuration", "element", "flat", "module"]

@@ -1,0 +1,62 @@
+"""Writes the configuration for TLC: the constants, the properties, the symmetry."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from model.language.scope import Scope, ranges_of
+from model.language.spec import Spec
+from model.language.symmetry import symmetric
+from model.language.tla.lifting import camel
+from model.language.tla.module import Module, never
+
+
+def module(spec: Spec, scope: Scope | None = None) -> str:
+    """Returns the text of the TLA+ module, by default at the spec's own scope."""
+    return Module.of(spec, scope).text()
+
+
+def configuration(
+    spec: Spec, scope: Scope | None = None, names: Sequence[str] | None = None
+) -> str:
+    """Returns the configuration for TLC, by default for all properties at the spec's scope.
+
+    `names` are names of properties, or of witnesses: TLC then must violate the witness's negation.
+    """
+    made = Module.of(spec, scope)
+    ranges = ranges_of(spec.scope() if scope is None else scope)
+    lines = [*made.header("\\*", ""), "", "SPECIFICATION Spec", "CHECK_DEADLOCK FALSE", ""]
+    lines += ["CONSTANTS"]
+    for name in made.sorts("sort"):
+        elements = ", ".join(element(name, k) for k in ranges[name])
+        lines.append(f"  {name} = {{{elements}}}")
+    lines += [*(f"  {name} = {value}" for name, value in made.constants.items())]
+    lines += ["  Nothing = Nothing", "", "INVARIANTS", "  TypeOK"]
+    chosen = [c for c in spec.properties if names is None or c.name in names]
+    safe = [c for c in spec.claims if c in chosen]
+    lines += [f"  {camel(c.name)}" for c in safe if not c.lemma]
+    lemmas = [f"  {camel(c.name)}" for c in safe if c.lemma]
+    lines += ["  \\* lemmas", *lemmas] if lemmas else []
+    lines += [f"  {never(w.name)}" for w in spec.witnesses if names and w.name in names]
+    temporal = [c for c in chosen if c not in spec.claims]
+    lines += ["", "PROPERTIES", *(f"  {camel(c.name)}" for c in temporal)] if temporal else []
+    if spec.witnesses:
+        lines += ["", "\\* Witnesses: TLC must report each of these as violated."]
+        lines += [f"\\* INVARIANT {never(w.name)}" for w in spec.witnesses]
+    if symmetric(spec):
+        lines += [
+            "",
+            "\\* Fewer states, and unsound for liveness properties.",
+            "\\* SYMMETRY Symmetry",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def element(sort: str, number: int) -> str:
+    """Returns the name of the model value for an element, for example `replica_0`."""
+    return f"{sort.lower()}_{number}"
+
+
+def flat(variable: str) -> str:
+    """Returns a variable's name without fields: `log.end_offset` becomes `log_end_offset`."""
+    return variable.replace(".", "_")

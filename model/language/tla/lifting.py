@@ -1,0 +1,194 @@
+"""Finds where a spec uses its constants, so that the module names them instead of their values.
+
+Tracing replaces a constant by its value. The spec is traced again at other values: a literal that
+grows by the same amounts as a constant is that constant, or it plus a number. A spec that has other
+terms at other values, such as one with an `if` on the constant, keeps the literal: the constant is
+*fixed* in the module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from model.language import terms as t
+from model.language.binding import rebuilt
+from model.language.expressions import SpecError
+from model.language.scope import Scope
+from model.language.spec import Spec
+
+Bump = Mapping[str, int]  # constant -> how much larger it is in the other trace
+BASE = 4  # so that up to three times each constant can be read from one number
+
+
+class Differs(Exception):
+    """Raised if two traces of a spec differ in more than literals.
+
+    `names` are the constants of which a literal is no sum, if that is why.
+    """
+
+    def __init__(self, names: Collection[str] = ()) -> None:
+        super().__init__()
+        self.names = names
+
+
+def _times(growth: int, names: Sequence[str]) -> dict[str, int]:
+    """Returns how often each constant is in a sum that grows so."""
+    times: dict[str, int] = {}
+    for name in names:
+        growth, times[name] = divmod(growth, BASE)
+    return {**times, **({names[-1]: -1} if growth else {})}
+
+
+def camel(name: str) -> str:
+    return "".join(word[:1].upper() + word[1:] for word in name.split("_"))
+
+
+@dataclass
+class Lifting:
+    """The traces of a spec at other constants, and the constants that terms name."""
+
+    spec: Spec
+    others: Sequence[Spec]
+    free: Sequence[str]  # the constants that are larger in the other traces
+    used: set[str] = field(default_factory=set[str])
+    done: dict[tuple[int, ...], t.Node] = field(default_factory=dict[tuple[int, ...], t.Node])
+    atoms: dict[tuple[str, str], t.Local] = field(default_factory=dict[tuple[str, str], t.Local])
+    firsts: dict[t.Node, t.Node] = field(default_factory=dict[t.Node, t.Node])  # of the spec
+    kept: list[Any] = field(default_factory=list[Any])  # so that ids stay unique
+
+    @classmethod
+    def of(cls, spec: Spec) -> Lifting:
+        """Returns the lifting; constants of which the spec takes a least, or so, are fixed."""
+        free = [n for n, c in spec.constants.items() if c.type is int]
+        while free:
+            made = cls._at(spec, free)
+            try:
+                made.roots()
+            except Differs as why:
+                kept = [n for n in free if n not in why.names]
+                free = kept if len(kept) < len(free) else []
+            except (SpecError, ValueError):  # it cannot be traced, or has another number of terms
+                free = []
+            else:
+                return made
+        return cls._at(spec, [])
+
+    @classmethod
+    def _at(cls, spec: Spec, free: Sequence[str]) -> Lifting:
+        others = [
+            _grown(spec, {name: BASE**k for k, name in enumerate(names)})
+            for names in ((free, free[::-1]) if free else ())
+        ]
+        return cls(spec, others, free)
+
+    def roots(self) -> None:
+        """Lifts every term of the spec; raises Differs if a trace has other terms."""
+        for specs in zip(*(_roots(s) for s in (self.spec, *self.others)), strict=True):
+            self.lifted(*specs)
+
+    def scope(self) -> Mapping[str, tuple[str, str]]:
+        """Returns the first and the last element of each sort, as TLA+ text.
+
+        A number, and not a name, stands where the spec computes the bound in another way.
+        """
+        scopes = [_named(s.scope()) for s in (self.spec, *self.others)]
+        return {
+            name: (
+                self._number(tuple(s[name].start for s in scopes)),
+                self._number(tuple(s[name].stop - 1 for s in scopes)),
+            )
+            for name in scopes[0]
+        }
+
+    def _number(self, values: tuple[int, ...]) -> str:
+        growth = tuple(v - values[0] for v in values[1:])
+        try:
+            name, rest = self._grown(growth, values[0]) if any(growth) else ("", values[0])
+        except Differs:
+            return str(values[0])
+        if not name:
+            return str(rest)
+        return f"{name} {'+' if rest > 0 else '-'} {abs(rest)}" if rest else name
+
+    def _grown(self, growth: tuple[int, ...], value: int) -> tuple[str, int]:
+        """Returns the sum of constants that grows so, and what the value is above it."""
+        times = _times(growth[0], self.free)
+        others = _times(growth[1], self.free[::-1])
+        if times != others:
+            raise Differs({n for n in self.free if times[n] or others[n]})
+        parts = {camel(n): k for n, k in times.items() if k}
+        self.used |= set(parts)
+        name = " + ".join(n if k == 1 else f"{k} * {n}" for n, k in parts.items())
+        return name, value - sum(self.values[n] * k for n, k in parts.items())
+
+    @cached_property
+    def values(self) -> Mapping[str, int]:
+        return {camel(n): getattr(self.spec, n) for n in self.spec.constants}
+
+    def lifted(self, *ns: t.Node) -> t.Node:
+        """Returns the term with names of constants, given the same term in each trace."""
+        if not self.others:
+            return ns[0]
+        key = tuple(map(id, ns))
+        if key not in self.done:
+            self.kept.append(ns)
+            self.done[key] = self.firsts[ns[0]] = self._lift(*ns)
+        return self.done[key]
+
+    def _lift(self, *ns: t.Node) -> t.Node:
+        first = ns[0]
+        if any(type(n) is not type(first) or n.sort != first.sort for n in ns):
+            raise Differs
+        match first:
+            case t.Const():
+                values = tuple(n.value for n in ns if isinstance(n, t.Const))
+                growth = tuple(v - values[0] for v in values[1:])
+                return self._constant(first.sort, growth, values[0]) if any(growth) else first
+            case t.Local():
+                same = all(isinstance(n, t.Local) and n.name == first.name for n in ns)
+            case t.Get():
+                same = all(isinstance(n, t.Get) and n.variable == first.variable for n in ns)
+            case t.Plus():
+                same = all(isinstance(n, t.Plus) and n.delta == first.delta for n in ns)
+            case t.Extreme():
+                same = all(isinstance(n, t.Extreme) and n.last == first.last for n in ns)
+            case _:
+                same = True
+        below = [t.children(n) for n in ns]
+        if not same or any(len(b) != len(below[0]) for b in below):
+            raise Differs
+        parts = iter([self.lifted(*parts) for parts in zip(*below, strict=True)])
+        return rebuilt(first, lambda _: next(parts))
+
+    def _constant(self, sort: t.SortInfo, growth: tuple[int, ...], value: int) -> t.Node:
+        name, rest = self._grown(growth, value)
+        atom = self.atoms.setdefault((name, sort.name), t.Local(sort, name))
+        return t.Plus(atom, rest) if rest else atom
+
+
+def _named(scope: Scope) -> dict[str, range]:
+    return {
+        sort if isinstance(sort, str) else sort.__name__: size
+        if isinstance(size, range)
+        else range(size)
+        for sort, size in scope.items()
+    }
+
+
+def _grown(spec: Spec, bump: Bump) -> Spec:
+    return spec.unchecked({name: getattr(spec, name) + more for name, more in bump.items()})
+
+
+def _roots(spec: Spec) -> list[t.Node]:
+    roots: list[t.Node] = []
+    for action in (spec.initial, *spec.actions):
+        roots += [g.formula for g in action.guards]
+        for w in action.writes:
+            roots += [*w.keys, w.condition, w.value]
+    roots += [c.formula for c in (*spec.claims, *spec.action_properties, *spec.witnesses)]
+    for c in spec.liveness_properties:
+        roots += [c.premise, c.goal]
+    return roots

@@ -1,0 +1,29 @@
+"""Finds the terms that a definition uses several times, for its LET."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from model.language import terms as t
+from model.language.show import open_locals, size
+
+
+def repeated(roots: Iterable[t.Node]) -> list[t.Node]:
+    """Returns the compound terms that occur more than once, the smaller ones first."""
+    uses: Counter[t.Node] = Counter(roots)
+    todo, seen = list(uses), set[t.Node]()
+    while todo:
+        top = todo.pop()
+        if top not in seen:
+            seen.add(top)
+            below = t.children(top)
+            uses.update(below)
+            todo.extend(below)
+    several = (n for n in seen if uses[n] > 1 and t.children(n))
+    return sorted(several, key=size)
+
+
+def open_in(n: t.Node, params: Sequence[t.Local]) -> tuple[t.Local, ...]:
+    """Returns the bound variables that the term needs from around it, in a fixed order."""
+    return tuple(sorted(open_locals(n) - set(params), key=lambda x: (x.name, x.level)))
