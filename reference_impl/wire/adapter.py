@@ -91,10 +91,9 @@ class Call:
 
 
 def decode(frame: bytes, limits: FrameLimits = LIMITS) -> Call:
-    """Returns the request in a frame; raises MalformedFrame or UnsupportedApiVersions.
+    """Returns the request in a frame.
 
-    Raises LargeFrame, a kind of MalformedFrame, if the frame has too many elements. The limits are
-    checked first, because kio trusts the lengths and counts in the frame.
+    Raises MalformedFrame (LargeFrame for too many elements) or UnsupportedApiVersions.
     """
     if len(frame) < _REQUEST.size:
         raise MalformedFrame(f"a frame of {len(frame)} bytes is too short for a request header")
@@ -108,6 +107,7 @@ def decode(frame: bytes, limits: FrameLimits = LIMITS) -> Call:
         raise MalformedFrame(f"{api.name} version {version} is not supported")
     kind = request_kind(api, version)
     try:
+        # Before the decoding, because kio trusts the lengths and counts in the frame.
         check(kind, frame, check(kind.__header_schema__, frame, 0, limits), limits)
         header, at = entity_reader(kind.__header_schema__)(frame, 0)
         body, _ = entity_reader(kind)(frame, at)
@@ -146,9 +146,8 @@ def _nullable(kind: Any) -> tuple[tuple[str, bool], ...]:
 
 @cache
 def topic_id(topic: str, incarnation: int = 0) -> UUID:
-    """Returns the topic id, which is computed from the topic's name and its incarnation.
-
-    The incarnation is the number of topics of this name that were deleted before.
+    """Returns the topic id, computed from the topic's name and its incarnation: how many topics of
+    this name were deleted before.
     """
     again = f":{incarnation}" if incarnation else ""
     return uuid5(NAMESPACE_URL, f"topic:{topic}{again}")
@@ -181,9 +180,8 @@ def _parts(api: Api, version: int) -> dict[str, tuple[Any, tuple[str, ...]]]:
 
 @cache
 def parts(api: Api, version: int, entity_type: Side) -> dict[str, tuple[Any, tuple[str, ...]]]:
-    """Returns the classes of a request or a response, each with the names of its fields.
-
-    A message has one class for the whole, and one for each kind of nested structure.
+    """Returns the classes of a request or response and of its nested structures, each with the
+    names of its fields.
     """
     module = load_payload_module(api, version, entity_type)
     return {name: (kind, tuple(f.name for f in fields(kind))) for name, kind in _classes(module)}

@@ -26,10 +26,7 @@ from reference_impl.wire.produce import PartitionProduce
 
 @dataclass(frozen=True, slots=True)
 class AppliedLog:
-    """The open file of an applied log; another process can read the file while it grows.
-
-    The lines of one request are written with one unbuffered `write`.
-    """
+    """The open file of acknowledged batches; another process can read the file while it grows."""
 
     descriptor: int
 
@@ -42,15 +39,15 @@ class AppliedLog:
     def write(
         self, broker_id: BrokerId, appended: Iterable[PartitionProduce], *, answered: bool
     ) -> None:
-        """Writes one line for each acknowledged batch of a Produce request.
-
-        The field `answered` of these lines is False if a fault drops the response to the client.
+        """Writes one line for each acknowledged batch of a Produce request, with `answered` false
+        if a fault drops the response.
         """
         lines = [
             {"event": "produce", "broker": broker_id, **applied, "answered": answered}
             for one in appended
             for applied in _accepted(one)
         ]
+        # One unbuffered write per request, for readers of the growing file.
         os.write(self.descriptor, b"".join(json.dumps(line).encode() + b"\n" for line in lines))
 
     def close(self) -> None:
@@ -79,11 +76,7 @@ def _accepted(one: PartitionProduce) -> list[dict[str, str | int]]:
 
 
 def applied_but_unanswered(log: Path) -> int:
-    """Returns the number of different records in the lines with `answered` false.
-
-    The client did not get the response to such a record. Most of these records are acknowledged
-    later, when the client retries.
-    """
+    """Returns the number of different records in the log's lines with `answered` false."""
     unanswered: set[tuple[object, ...]] = set()
     for line in log.read_text().splitlines():
         entry = json.loads(line)
@@ -102,12 +95,9 @@ def applied(log: Path) -> int:
 
 
 def _records(entry: dict[str, object]) -> Iterable[tuple[object, ...]]:
-    """Returns the identity of each record in a line of the log.
-
-    It consists of topic partition, producer id, producer epoch and sequence number. Without an
-    idempotent producer, the offset replaces the sequence number.
-    """
+    """Returns the identity of each record in a line of the log."""
     producer = (entry["topic_partition"], entry["producer_id"], entry["producer_epoch"])
+    # Without an idempotent producer there are no sequence numbers.
     first = entry["base_offset"] if entry["producer_id"] == -1 else entry["base_sequence"]
     assert isinstance(first, int)
     count = entry["records"]

@@ -72,8 +72,7 @@ async def describe_cluster(broker: ServedBroker, call: Call) -> bytes:
 async def describe_topic_partitions(broker: ServedBroker, call: Call) -> bytes:
     """Handles DescribeTopicPartitions; returns the response frame.
 
-    Every topic of the request gets INVALID_REQUEST if the cursor has a topic that the request does
-    not name, or a negative partition.
+    Every topic gets INVALID_REQUEST if the request's cursor is invalid.
     """
     seen = await image(broker)
     topics = _by_topic(seen)
@@ -81,6 +80,7 @@ async def describe_topic_partitions(broker: ServedBroker, call: Call) -> bytes:
     first = "" if cursor is None else cursor.topic_name
     wanted = {topic.name for topic in call.body.topics} or topics.keys()
     found: list[Any] = []
+    # The cursor must name a topic of the request, and no negative partition.
     is_elsewhere = bool(call.body.topics) and first not in wanted
     if cursor is not None and (is_elsewhere or cursor.partition_index < 0):
         found += [_rejected(call, topic.name) for topic in call.body.topics]

@@ -73,10 +73,7 @@ def has_happened(cluster: Faulty, fault: OfCluster) -> bool:
 
 
 def check_brokers(rule: Rule, brokers: tuple[BrokerId, ...], at: str = "") -> None:
-    """Raises BadFault if the rule names a broker that the cluster does not have.
-
-    A rule may have a next rule, `then`, which comes into force later. It is checked too.
-    """
+    """Raises BadFault if the rule or a later one (`then`) names a broker that the cluster lacks."""
     fault = rule.fault
     named: list[tuple[str, Node]] = [("broker", getattr(fault, "broker", None) or brokers[0])]
     if isinstance(fault, Split):

@@ -187,15 +187,13 @@ async def _own_settings(broker: ServedBroker, defaults: TopicDefaults) -> list[D
 
 
 async def list_config_resources(broker: ServedBroker, call: Call) -> bytes:
-    """Handles ListConfigResources; returns the frame with the names of brokers and topics.
-
-    Clients subscribe to no metrics here, and groups have no settings, so none of these is listed.
-    """
+    """Handles ListConfigResources; returns the frame with the names of brokers and topics."""
     wanted = LISTED if call.version >= ALL_TYPES_SINCE else (CLIENT_METRICS,)
     types = getattr(call.body, "resource_types", ()) or wanted
     if not set(types) <= set(wanted):
         return call.respond(error_code=ErrorCode.UNSUPPORTED_VERSION, config_resources=())
     brokers = [str(one.broker_id) for one in (await image(broker)).brokers]
+    # There are no metrics for clients to subscribe to, and groups have no settings.
     names = {TOPIC: [*(await topic_ids(broker)).by_name], BROKER: brokers, BROKER_LOGGER: brokers}
     return call.respond(
         error_code=0,

@@ -258,10 +258,8 @@ class Connection(asyncio.Protocol):
 
 @coroutine
 def _continued(running: Coroutine[Any, Any, R], waits_for: Any) -> Generator[Any, Any, R]:
-    """Runs the rest of a coroutine and returns its result.
-
-    The coroutine has already run up to its first `await`, outside of any task. It now waits for the
-    future that this `await` yielded. A cancellation is passed on to the coroutine.
+    """Runs the rest of a coroutine that waits for the future `waits_for`, and returns its result;
+    passes cancellations on.
     """
     while True:
         error: BaseException | None = None

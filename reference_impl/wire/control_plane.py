@@ -149,8 +149,6 @@ async def metadata(broker: ServedBroker, call: Call) -> bytes:
 def _invalid_metadata(call: Call) -> bytes:
     """Returns the response to an invalid Metadata request: INVALID_REQUEST for each of its topics.
 
-    A request below version 12 is invalid if one of its topics has no name, or has an id.
-
     Kafka: KafkaApis.handleTopicMetadataRequest, MetadataRequest.getErrorResponse.
     """
     error = ErrorCode.INVALID_REQUEST
@@ -173,7 +171,8 @@ def _invalid_metadata(call: Call) -> bytes:
 async def _create(broker: ServedBroker, names: Sequence[Any]) -> None:
     """Creates the missing topics of a metadata request.
 
-    The response still has the error of an unknown topic, so the client sends the request again.
+    The response still has the error of an unknown topic.
+
     Kafka: AutoTopicCreationManager.
     """
     replicas = min(DEFAULT_REPLICATION_FACTOR, len(broker.addresses))
@@ -234,9 +233,8 @@ def _no_topic(call: Call, name: Any) -> Any:
 
 
 async def init_producer_id(broker: ServedBroker, call: Call) -> bytes:
-    """Handles InitProducerId; returns the response frame with a producer id and epoch.
-
-    A request with a producer id must have an epoch too, and the reverse.
+    """Handles InitProducerId; returns the response frame with a producer id and epoch, or with an
+    error.
     """
     body = call.body
     request = InitProducerId(
@@ -245,6 +243,7 @@ async def init_producer_id(broker: ServedBroker, call: Call) -> bytes:
         producer_id=ProducerId(getattr(body, "producer_id", NO_PRODUCER_ID)),
         producer_epoch=ProducerEpoch(getattr(body, "producer_epoch", -1)),
     )
+    # A producer id must come with an epoch, and the reverse.
     if (request.producer_id == NO_PRODUCER_ID) != (request.producer_epoch == NO_PRODUCER_EPOCH):
         answer = InitializedProducerId(error=ErrorCode.INVALID_REQUEST)
     else:

@@ -137,10 +137,11 @@ async def _long_poll(
 async def _read(
     broker: ServedBroker, requests: dict[TopicPartition, Fetch], max_bytes: int
 ) -> dict[TopicPartition, Fetched]:
-    """Returns each topic partition's response, with at most `max_bytes` of batches in total.
+    """Returns each topic partition's response, in total at most `max_bytes` of batches.
 
-    The responses are in the order of the request. The first topic partition with data returns at
-    least one batch, even if the batch is larger than the limit. Kafka: ReplicaManager.readFromLog.
+    The first batch may exceed the limit.
+
+    Kafka: ReplicaManager.readFromLog.
     """
     found: dict[TopicPartition, Fetched] = {}
     left = max_bytes

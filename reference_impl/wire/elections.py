@@ -20,8 +20,7 @@ ELECTION_TYPES: Final = (PREFERRED, UNCLEAN)
 async def elect_leaders(broker: ServedBroker, call: Call) -> bytes:
     """Handles ElectLeaders; returns the response frame once the controller has decided.
 
-    A request without topics is for all partitions. Its response leaves out those that need no
-    election.
+    A request without topics is for all partitions that need an election.
     """
     body = call.body
     kind = getattr(body, "election_type", PREFERRED)

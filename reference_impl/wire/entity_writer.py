@@ -106,9 +106,9 @@ def writer(kind: Any) -> Write:
 
 
 def _shape(kind: Any) -> tuple[Any, bool, bool]:
-    """Returns three facts of a field: its type, whether it is an array, whether it may be null.
+    """Returns a field's type, whether it is an array, and whether it may be null.
 
-    For an array, the type is the type of its elements.
+    An array's type is that of its elements.
     """
     is_nullable = NoneType in get_args(kind)
     if is_nullable:

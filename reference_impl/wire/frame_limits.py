@@ -88,11 +88,11 @@ class _Scan:
     elements: int = 0
 
     def take(self, count: int, at: int) -> None:
-        """Counts array elements that the frame declares at the position `at`.
+        """Counts array elements that the frame declares at `at`.
 
-        Raises an error if fewer bytes are left, since each element takes at least one, or if the
-        limit is exceeded.
+        Raises FrameRefused if the frame is too short for them or exceeds the limit.
         """
+        # Each element takes at least one byte.
         if count > self.size - at:
             _refuse(at, f"{count} elements are declared, {max(0, self.size - at)} bytes are left")
         self.elements += count
@@ -104,10 +104,9 @@ Skip = Callable[[_Scan, int], int]  # returns the position after the value that 
 
 
 def check(kind: Any, frame: bytes, at: int, limits: FrameLimits = LIMITS) -> int:
-    """Checks the entity that starts at `at`, and returns the position after it.
+    """Checks the entity of schema class `kind` at `at`, and returns the position after it.
 
-    The schema class `kind` says which fields the entity has. Raises FrameRefused in two cases: a
-    length or count is larger than the rest of the frame, or the entity has too many elements.
+    Raises FrameRefused if the frame is too short or exceeds a limit.
     """
     scan = _Scan(frame, len(frame), limits.elements)
     try:
@@ -161,9 +160,9 @@ def _fixed_size(kind: Any, field: Field[Any]) -> int | None:
 
 
 def _shape(kind: Any) -> tuple[Any, bool, bool]:
-    """Returns three facts of a field: its type, whether it is an array, whether it may be null.
+    """Returns a field's type, whether it is an array, and whether it may be null.
 
-    For an array, the type is the type of its elements.
+    An array's type is that of its elements.
     """
     is_nullable = NoneType in get_args(kind)
     if is_nullable:

@@ -78,10 +78,9 @@ class Sent:
 def request_frame(
     request: Request, correlation: int, offered: Offered, names: Names
 ) -> tuple[bytes, Sent]:
-    """Returns the frame of a request, and a `Sent` with which its response can be read.
+    """Returns the frame of a request, and the `Sent` that reads its response.
 
-    Raises NoCommonVersion if the broker offers no version of the request that this client can
-    write.
+    Raises NoCommonVersion if client and broker share no version of the request.
     """
     dialogue = _dialogue(request)
     version = chosen_version(dialogue.api, _versions(request, dialogue.versions), offered)
@@ -93,8 +92,8 @@ def request_frame(
 def response_in(sent: Sent, frame: bytes, names: Names) -> Response:
     """Returns the response that a frame contains.
 
-    Raises MalformedFrame if the frame does not follow the schema of its version. Raises
-    UnknownError if the response has an error code that no client of the simulation handles.
+    Raises MalformedFrame for a frame against its schema, and UnknownError for an unsupported error
+    code.
     """
     body = response_body(sent.api, sent.version, frame)
     return _dialogue(sent.request).reads(sent.request, body, names)
@@ -113,10 +112,8 @@ def _dialogue(request: Request) -> Dialogue:
 
 
 def _versions(request: Request, versions: Range) -> Range:
-    """Returns the range of versions with which the request may be written.
-
-    A request of transaction protocol V1 has a version from before KIP-890. A request of V2 has a
-    version since KIP-890.
+    """Returns the range of versions for the request: those since KIP-890 for transaction protocol
+    V2, the earlier ones for V1.
     """
     first, last = versions
     match request:

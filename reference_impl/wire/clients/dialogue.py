@@ -38,10 +38,9 @@ class UnknownError(ValueError):
 
 
 def error_code(number: int) -> ErrorCode:
-    """Returns the error that has the error code `number` on the wire.
+    """Returns the error with this code, or one that clients handle in the same way.
 
-    The simulation does not have all errors of Kafka. For a few missing ones, the function returns
-    another error that clients handle in the same way. For any other, it raises UnknownError.
+    Raises UnknownError if there is neither.
     """
     if number in ALIKE:
         return ALIKE[number]
@@ -118,11 +117,8 @@ def by_topic(places: Iterable[TopicPartition]) -> list[tuple[str, tuple[int, ...
 
 
 def worst_of(errors: Iterable[int]) -> ErrorCode:
-    """Returns the most serious of the errors, or NONE.
-
-    An error that forbids a retry is more serious than one that allows it. In the simulation a
-    response has only one error, which applies to all its topic partitions.
-    """
+    """Returns the most serious error, preferably one that forbids a retry; NONE without errors."""
+    # A response of the simulation has one error, which applies to all its topic partitions.
     found = [error for error in map(error_code, errors) if error is not ErrorCode.NONE]
     fatal = [error for error in found if error not in RETRIABLE]
     return next(iter((*fatal, *found)), ErrorCode.NONE)

@@ -108,11 +108,8 @@ def fetch_offsets(request: FetchOffsets, writer: Writer, names: Names) -> Values
 
 
 def fetched_offsets(request: FetchOffsets, body: Any, names: Names) -> FetchedOffsets:
-    """Reads the response to OffsetFetch.
-
-    Two cases mean that there is no committed offset: a topic partition is missing in the response,
-    or the group is unknown. Kafka returns the offset -1 in both cases. The broker kfake leaves the
-    topic partitions out, and returns GROUP_ID_NOT_FOUND for an unknown group.
+    """Returns the offsets in an OffsetFetch response; a missing topic partition or an unknown group
+    has no committed offset.
     """
     found = tuple(
         (
@@ -124,6 +121,8 @@ def fetched_offsets(request: FetchOffsets, body: Any, names: Names) -> FetchedOf
         for one in topic.partitions
     )
     error = error_code(getattr(body, "error_code", 0))
+    # Kafka returns the offset -1 for missing ones. The broker kfake omits the topic partitions, and
+    # returns GROUP_ID_NOT_FOUND for an unknown group.
     if error not in {ErrorCode.NONE, ErrorCode.GROUP_ID_NOT_FOUND}:
         return FetchedOffsets(error=error, offsets=found)
     there = {place for place, _, _ in found}

@@ -61,10 +61,7 @@ class Controlled(Faulty, Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """An HTTP request to the control port: the rest of its path, its query and its body.
-
-    The rest is the part of the path after the first name. For `/faults/3` it is `3`.
-    """
+    """An HTTP request to the control port, with the rest of its path: `3` for `/faults/3`."""
 
     rest: str
     query: Mapping[str, str]

@@ -248,9 +248,8 @@ class When:
         return _like(self.topic, topic) and self.partition in (None, partition)
 
     def selects_number(self, number: int, acted: int, coins: random.Random) -> bool:
-        """Returns True if the rule acts on the matching request with this number.
-
-        The first matching request has number 1. The rule has acted `acted` times so far.
+        """Returns True if the rule, which has acted `acted` times so far, acts on the matching
+        request `number` (from 1).
         """
         if self.nth is not None:
             return number == self.nth
@@ -269,9 +268,9 @@ def _like(pattern: str | None, name: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """A fault and the requests that trigger it; `when` is None if the fault happens at once.
+    """A fault, and the requests that trigger it; `when` is None if the fault happens at once.
 
-    When the rule acts for the first time, the rule `then` comes into force.
+    `then` comes into force when the rule first acts.
     """
 
     fault: Fault
