@@ -43,9 +43,8 @@ class Side(Protocol):
     def collect(self, index: int, step: Collect, until: float) -> Any: ...
 
     def keep(self, step: Send) -> None:
-        """Stores values from the last answer to this request, for later requests.
-
-        For each value, the field `binds` of the request has a name, and the field of the answer.
+        """Stores values of the last answer to this request, under the names in the request's
+        `binds`.
         """
         ...
 
@@ -54,19 +53,14 @@ class Side(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """The answers of both sides to one request.
-
-    `compared` is False for a request after the two sides got into different states; then
-    `differences` is empty. For each difference, `explained` has a reason from the table of reasons,
-    or None.
-    """
+    """The answers of both sides to one request, with a reason, or None, for each difference."""
 
     index: int
     send: Send
     system: Any
     reference: Any
-    compared: bool
-    differences: tuple[Difference, ...] = ()
+    compared: bool  # False after the two sides got into different states
+    differences: tuple[Difference, ...] = ()  # empty if the answers are not compared
     explained: tuple[Reason | None, ...] = ()
 
     @property

@@ -79,13 +79,13 @@ def _below(
 
 
 def _ordered(items: list[Any]) -> list[Any]:
-    """Sorts the members of a group by all their fields except the member id.
+    """Sorts group members by all fields except the member id.
 
-    A system draws member ids at random, so they give no order. Items without such an id are
-    returned unchanged.
+    Items without drawn ids are returned unchanged.
     """
     if not all(isinstance(one, Mapping) and _is_drawn(one.get(_MEMBER)) for one in items):
         return items
+    # A system draws member ids at random, so they give no order.
     return sorted(items, key=lambda one: json.dumps({**one, _MEMBER: ""}, sort_keys=True))
 
 
@@ -103,8 +103,7 @@ def _uneven(
 ) -> Iterator[Difference]:
     """Yields the differences of two lists of different length.
 
-    If all items have names, the items with equal names are compared, and each missing name is a
-    difference. Otherwise the only difference is the length.
+    Without names for all items, the only difference is the length.
     """
     theirs, ours = _by_name(system), _by_name(reference)
     if theirs is None or ours is None:

@@ -37,11 +37,10 @@ class Connection:
         answered: bool = True,
         within_s: float = ANSWERS_WITHIN_S,
     ) -> Answer:
-        """Sends a request and returns the fields of its response, or a text.
+        """Sends a request and returns the fields of its response.
 
-        The text is `CLOSED` if the connection is closed, `SILENT` after a timeout, and `SENT` if
-        the request has no response. For a response that breaks its schema, the text describes the
-        error.
+        Returns CLOSED, SILENT (after a timeout) or SENT (no response), or describes a malformed
+        response.
         """
         is_sent = self.write(api, version, body)
         if not is_sent:

@@ -245,8 +245,7 @@ def consumer_heartbeat(
 ) -> Send:
     """Returns a ConsumerGroupHeartbeat request of the member `letter`.
 
-    By default it has the epoch from the member's last answer. With `keeps`, later requests of the
-    member use the epoch and the assignment in the answer to this one.
+    With `keeps`, the member's later requests use the epoch and the assignment in its answer.
     """
     body: dict[str, Any] = {
         "group_id": group,

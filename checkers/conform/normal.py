@@ -81,9 +81,9 @@ CUT_BATCH: Final = "a cut batch"
 
 @dataclass(slots=True)
 class Normal:
-    """Replaces ids and names in the answers of one cluster by symbols.
+    """Replaces ids and names in one cluster's answers by symbols.
 
-    A value has the same symbol in all answers to one sequence of requests.
+    Equal values get the same symbol.
     """
 
     session: Session
@@ -121,11 +121,8 @@ class Normal:
         return value
 
     def _is_of_another_sequence(self, item: Any) -> bool:
-        """Returns True if an entry is a group, topic or transactional id of another sequence.
-
-        Only answers that list everything on the cluster have such entries. An entry with the field
-        `error_code` is in the answer because the request named it, so the result is False.
-        """
+        """Returns True if a listed group, topic or transactional id is of another sequence."""
+        # An entry with an error is in the answer because the request named it.
         if not isinstance(item, Mapping) or "error_code" in item:
             return False
         names = [item[name] for name in _LISTED if name in item]
@@ -137,10 +134,7 @@ class Normal:
         return any(not self.session.symbolic_name(str(name)).startswith("~") for name in names)
 
     def _order(self, cells: Mapping[str, Any]) -> str:
-        """Returns the sort key of an object in a list: its names and indexes.
-
-        Names that only this run uses become symbols. Member ids that a system drew are left out.
-        """
+        """Returns the sort key of an object: its names and indexes, without drawn member ids."""
         found = [
             self.session.symbolic_name(str(self._topic_name(cell) if _is_id(cell) else cell))
             for name in _IDENTITY

@@ -51,13 +51,10 @@ def _beside_an_error(difference: Difference) -> bool:
 
 
 def _lacks_the_cut_batch(difference: Difference) -> bool:
-    """Returns True if the peer's answer lacks only the last, incomplete batch of a fetch.
-
-    The reference broker returns a part of the last batch if the batch exceeds the fetch's byte
-    limit.
-    """
+    """Returns True if the peer's answer lacks only the incomplete last batch of a fetch."""
     theirs = difference.system_fields["records"]
     *whole, last = difference.reference_fields["records"] or [None]
+    # The reference broker cuts a batch that exceeds the fetch's byte limit.
     return bool(last == CUT_BATCH and theirs == whole)
 
 

@@ -38,15 +38,13 @@ def _is_error_here(difference: Difference) -> bool:
 
 
 def _one_keeps_its_share(difference: Difference) -> bool:
-    """Returns True if a member keeps its partitions in one answer, and gives up some in the other.
-
-    A member that keeps its partitions gets the next epoch at once. A member that must give some up
-    stays in its epoch until it has done so.
-    """
+    """Returns True if a member keeps its partitions in one answer, and loses some in the other."""
     kept, reduced = sorted(
         (difference.system_fields, difference.reference_fields),
         key=lambda cells: cells.get("assignment") is not None,
     )
+    # A member that keeps its partitions gets the next epoch at once. A member that gives some up
+    # stays in its epoch until it has done so.
     return (
         kept.get("assignment") is None
         and _size(reduced.get("assignment") or {}) > 0
@@ -75,11 +73,7 @@ def _has_another_leader(difference: Difference) -> bool:
 
 
 def _ends_with_a_segment(difference: Difference) -> bool:
-    """Returns True if the system's answer ends where Kafka begins a new log segment.
-
-    Kafka begins a new segment for a batch that is more than a week (segment.ms) younger than the
-    first batch of the last segment.
-    """
+    """Returns True if the system's answer ends where Kafka begins a new log segment."""
     theirs = difference.system_fields["records"]
     ours = difference.reference_fields["records"]
     if not theirs or len(theirs) >= len(ours) or theirs != ours[: len(theirs)]:
@@ -87,6 +81,8 @@ def _ends_with_a_segment(difference: Difference) -> bool:
     first, following = ours[0], ours[len(theirs)]
     if isinstance(first, str) or isinstance(following, str):  # a batch that is cut or corrupt
         return False
+    # Kafka begins a new segment for a batch that is more than segment.ms (a week) younger than the
+    # first batch of the last segment.
     return bool(following["records"][0][3] - first["records"][0][3] > SEGMENT_MS)
 
 

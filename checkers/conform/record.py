@@ -46,10 +46,7 @@ class Outcome:
 
 
 def outcome(system: str, seed: int, found: Found, rows: Sequence[Reason], day: str) -> Outcome:
-    """Returns the system's row of `record.json`, from the results of a comparison.
-
-    `rows` is the table of known reasons. The row has those that explained a difference.
-    """
+    """Returns the system's row of `record.json`, with the reasons that explained a difference."""
     names = dict.fromkeys(row.name for row in rows if found.explained[row.name])
     by_name = {row.name: row for row in reversed(rows)}
     return Outcome(

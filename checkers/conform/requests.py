@@ -41,12 +41,11 @@ def commit_of(partition: int, offset: int, metadata: str | None = "m") -> dict[s
 
 
 def producer(name: str, *, epoch: int = 0, producer_id: int = 0) -> dict[str, Any]:
-    """Returns the fields of a request that identify the producer `name`: its id and its epoch.
+    """Returns the producer's id and epoch from its last InitProducerId, as symbols.
 
-    Both are symbols for values from the producer's last InitProducerId answer. The name `p before`
-    means producer `p` with the values before its last InitProducerId. To get wrong values, `epoch`
-    and `producer_id` are added.
+    The name `p before` means the values before that answer.
     """
+    # To get wrong values, a caller adds `epoch` and `producer_id`.
     return {
         "producer_id": bound(*_names(name, "id"), plus=producer_id, otherwise=777),
         "producer_epoch": bound(*_names(name, "epoch"), plus=epoch, otherwise=0),
@@ -217,21 +216,19 @@ def init(
     to: str | None = None,
     retries: bool = True,
 ) -> Send:
-    """Returns an InitProducerId request; later requests can use the id and the epoch in its answer.
-
-    For the producer `p`, the names of these values are `p.id` and `p.epoch`. `own` is the id and
-    the epoch that the client already has (KIP-360).
-    """
+    """Returns an InitProducerId request. Later requests can use the id and epoch in its answer."""
     return Send(
         api=Api.INIT_PRODUCER_ID,
         version=version,
         body={
             "transactional_id": transaction,
             "transaction_timeout": timeout_ms,
+            # `own` is the id and the epoch that the client already has (KIP-360).
             **(own or {"producer_id": -1, "producer_epoch": -1}),
         },
         to=to or (f"transaction {transaction}" if transaction else "any"),
         note=note,
+        # For the producer `p`, the names of these values are `p.id` and `p.epoch`.
         binds={f"{name}.id": "producer_id", f"{name}.epoch": "producer_epoch"},
         retries=retries,
     )
@@ -351,8 +348,7 @@ def end(
 ) -> Send:
     """Returns an EndTxn request of the producer `name`.
 
-    From version 5 on, the answer has the id and the epoch for the producer's next transaction. If
-    `binds` is `p`, later requests can use these values under the names `p.id` and `p.epoch`.
+    With `binds`, version 5 stores the next transaction's id and epoch under that name.
     """
     names = {f"{binds}.id": "producer_id", f"{binds}.epoch": "producer_epoch"}
     return Send(

@@ -131,10 +131,9 @@ class Session:
         return pending.answers[0]
 
     def bind(self, step: Send, answer: Answer) -> None:
-        """Stores values of the answer for later steps, under the names in the step's `binds`.
+        """Stores the answer's values under the names in the step's `binds`.
 
-        A value that is missing in the answer is not stored. If a name already has a value, the old
-        value is kept under the name `NAME before`.
+        Missing values are skipped.
         """
         if isinstance(answer, str):
             return
@@ -142,6 +141,7 @@ class Session:
             value = _at(answer, path)
             if value not in (None, "", -1):
                 if name in self.values:
+                    # The value that the name had stays available under `NAME before`.
                     self.values[f"{name} before"] = self.values[name]
                 self.values[name] = value
 
@@ -160,7 +160,7 @@ class Session:
     def receiver(self, to: str) -> int:
         """Returns the id of the broker that a text such as `leader ~t 0` names.
 
-        If the topic has no leader, the result is the lowest broker id.
+        For a partition without a leader, returns the lowest broker id.
         """
         kind, *rest = to.split(" ")
         nodes = sorted(self.target.brokers)
@@ -203,14 +203,15 @@ class Session:
         return self._coordinators[key_type, key]
 
     def _is_loaded(self, key_type: int, key: str, found: Mapping[str, Any]) -> bool:
-        """Returns True if the coordinator has loaded the data of the group.
+        """Returns True if the coordinator has loaded the group.
 
-        To find out, the method sends a Heartbeat of an unknown member: a coordinator that still
-        loads answers with another error. For a transactional id the result is always True, because
-        requests with a transactional id are retried.
+        For a transactional id, always returns True.
         """
         if key_type != GROUP:
+            # Requests with a transactional id are retried.
             return True
+        # To a member that does not exist, a coordinator that still loads answers with another
+        # error.
         body = {"group_id": key, "generation_id": 0, "member_id": "nobody"}
         connection = self._connection(found["node_id"])
         return not errors(connection.send(Api.HEARTBEAT, 0, body)) & RETRIED
@@ -223,9 +224,9 @@ class Session:
     # ------------------------------------------------------------ symbols
 
     def resolved(self, value: Any) -> Any:
-        """Returns the value with each symbol in it replaced by the symbol's value on this cluster.
+        """Replaces each symbol in the value, such as `~t` or `{"$topic_id": "~t"}`.
 
-        A symbol is a name such as `~t`, or an object such as `{"$topic_id": "~t"}`.
+        The result has the values on this cluster.
         """
         if isinstance(value, str):
             return self.real_name(value)

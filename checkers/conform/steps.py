@@ -128,13 +128,10 @@ class Topic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steps:
-    """A sequence of requests and pauses, and the topics that it needs.
+    """A sequence of requests and pauses, with the topics that it needs."""
 
-    `family` names the generator that drew the sequence, and `seed` is the generator's random seed.
-    """
-
-    family: str
-    seed: int
+    family: str  # the name of the generator
+    seed: int  # the generator's random seed
     topics: tuple[Topic, ...]
     steps: tuple[Step, ...]
 
@@ -147,10 +144,9 @@ class Steps:
 
 
 def bound(*names: str, plus: int = 0, otherwise: int | str = 0) -> dict[str, Any]:
-    """Returns a symbol for a value from an earlier answer.
+    """Returns a symbol for the first value stored under one of the names.
 
-    Each such value was stored under a name. The symbol's value is that of the first of `names` that
-    has one, plus the number `plus`. If none has a value, it is `otherwise` plus this number.
+    If there is none, the value is `otherwise`; the number `plus` is added.
     """
     return {"$bound": list(names), "plus": plus, "otherwise": otherwise}
 
@@ -174,10 +170,9 @@ def raw(data: bytes) -> dict[str, Any]:
 
 
 def if_same(first: str, second: str, then: Any, otherwise: Any) -> dict[str, Any]:
-    """Returns a symbol that compares two values from earlier answers.
+    """Returns a symbol that compares two stored values by name.
 
-    `first` and `second` are the names of the values. The symbol's value is `then` if both have the
-    same value, else `otherwise`.
+    Its value is `then` if they are equal, and else `otherwise`.
     """
     return {"$if_same": [first, second], "then": then, "otherwise": otherwise}
 

@@ -80,15 +80,15 @@ class Target:
         return version in self.versions.get(api, ()) and has_schema(api, version)
 
     def create(self, topics: Iterable[Topic], names: Mapping[str, str]) -> dict[str, Any]:
-        """Creates topics and waits until every broker has them; returns their metadata.
+        """Creates topics, waits until every broker has them, and returns their metadata.
 
-        `names` has the real name of each topic. A system without CreateTopics creates a topic when
-        its metadata is first requested, and chooses the number of partitions. Raises NotReady after
-        a timeout.
+        Raises NotReady after a timeout.
         """
         topics = tuple(topics)
         connections = {node: Connection(*place) for node, place in self.brokers.items()}
         try:
+            # A system without CreateTopics creates a topic when its metadata is first requested,
+            # and chooses the number of partitions.
             if self.creates_topics:
                 self._create(connections[self.controller], topics, names)
             found = {

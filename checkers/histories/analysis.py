@@ -69,16 +69,12 @@ Outcome = Literal["holds", "violated", "assumptions broken", "nothing checked"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """The verdict on one anomaly.
-
-    The verdict is `violated` if the anomaly occurs, even if the anomaly is permitted.
-    `observations` counts the observations in the history that could have shown the anomaly.
-    """
+    """The verdict on one anomaly; `violated` if it occurs, even if it is permitted."""
 
     anomaly: Anomaly
     verdict: Verdict
     count: int
-    observations: int
+    observations: int  # those that could have shown the anomaly
     permitted: bool = False
     reason: str | None = None  # why the anomaly is undecided, or why it is permitted
     worst: tuple[Row, ...] = ()  # at most KEPT, the worst first
@@ -140,10 +136,9 @@ def analyze(
     declared: Declarations = NOTHING_DECLARED,
     watch: Watcher = unwatched,
 ) -> Analysis:
-    """Returns the verdicts on the named anomalies of a history; without names, on all anomalies.
+    """Returns the verdicts on the named anomalies of a history, or on all.
 
-    The analysis runs in this process. Raises UnreadableHistory if the history cannot be read, and
-    UnknownName if no anomaly has a given name.
+    Raises UnreadableHistory, and UnknownName for a name without an anomaly.
     """
     chosen = named(anomalies, declared)
     keep_freed()
@@ -159,11 +154,8 @@ def analyze(
 def partitioned(
     history: Path, folder: Path, rows_per_partition: int | None = None
 ) -> tuple[HistoryPartition, ...]:
-    """Returns the partitions of a history on disk; raises UnreadableHistory.
-
-    If the history is not Parquet, it is first written as Parquet into `folder`. If its rows are not
-    ordered by operation, a sorted copy is written into `folder`.
-    """
+    """Returns the partitions of a history on disk. Raises UnreadableHistory."""
+    # A history that is not Parquet is first written as Parquet into `folder`.
     parts = parquet_parts(history, folder / "read")
     row_ranges = [group for part in parts for group in row_groups(part)]
     size = rows_per_partition or partition_size(sum(one.rows for one in row_ranges))
@@ -185,8 +177,7 @@ def analysis_of(
 ) -> Analysis:
     """Returns the Analysis of a dataset: a decision on each of the chosen anomalies.
 
-    After all anomalies are decided, the function `decided` is called once with each decision. This
-    function is optional.
+    At the end, `decided` is called with each decision.
     """
     chosen = tuple(chosen)
     everything = {one.id for one in chosen} >= {one.id for one in named((), declared)}

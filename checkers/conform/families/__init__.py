@@ -25,10 +25,7 @@ from model.faults import UnknownName
 
 
 class Family(NamedTuple):
-    """A kind of request sequences, with a weight, a description and a function that draws one.
-
-    A campaign draws sequences of each family in proportion to its weight.
-    """
+    """A kind of request sequence, drawn by `draw` in proportion to its weight."""
 
     weight: int
     about: str

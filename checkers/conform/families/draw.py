@@ -51,9 +51,9 @@ class Draw:
         return self.random.choices(values, weights)[0]
 
     def repeat(self, times: int, rows: Weighted[Callable[[], None]]) -> None:
-        """Calls functions that are chosen at random, `times` calls in all.
+        """Calls randomly chosen functions, `times` calls in all.
 
-        `rows` has the functions, each with its weight. A function may be called several times.
+        `rows` has the functions with their weights.
         """
         for _ in range(times):
             self.weighted(rows)()

@@ -132,10 +132,7 @@ class _Groups:
 
 
 def group_administration(draw: Draw) -> tuple[Topic, ...]:
-    """Adds the requests of an administrator of groups; returns no topics of its own.
-
-    The requests use only the topics that all sequences of a run share.
-    """
+    """Adds requests that administer groups; returns no topics of its own."""
     it = _Groups(draw)
     draw.repeat(
         14,
@@ -152,4 +149,5 @@ def group_administration(draw: Draw) -> tuple[Topic, ...]:
             (4, it.delete_offsets),
         ),
     )
+    # The requests use only the topics that all sequences of a run share.
     return ()

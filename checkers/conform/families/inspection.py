@@ -132,11 +132,9 @@ class _Inspection:
         self.send(Api.DESCRIBE_LOG_DIRS, f"logs of {note}", {"topics": topics}, to=LEADER)
 
     def quorum(self) -> None:
-        """Adds a DescribeQuorum request for an ordinary topic, which both sides must reject.
-
-        A correct request would be useless here: its answer has the voters and the leader, which
-        differ from cluster to cluster.
-        """
+        """Adds a DescribeQuorum request for an ordinary topic, which both sides must reject."""
+        # A correct request is useless here: its answer, the voters and the leader, differs between
+        # clusters.
         body = {"topics": [{"topic_name": TOPIC, "partitions": [{"partition_index": 0}]}]}
         self.send(Api.DESCRIBE_QUORUM, "quorum of a topic", body)
 

@@ -53,13 +53,11 @@ _ONE_OPEN: Final = "checking that each process has one open operation"
 
 
 def whole() -> Plan[Finding]:
-    """Checks the assumption `whole-operations`: all rows of an operation agree.
+    """Finds the operations whose rows disagree.
 
-    Finds each operation that breaks one of two rules:
-
-    - All its rows have the same process, outcome, times and other fields of the operation.
-    - The `position` of its micro-operations ascends from row to row.
+    The rows must have the same fields of the operation, and ascending positions.
     """
+    # This is the assumption `whole-operations`.
     schema = schema_of(MixedOperation)
     run = partial(_mixed, schema)
     columns = ("op", "position", *_OF_OPERATION)
@@ -112,10 +110,8 @@ def _firsts(batch: Batch) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
 
 
 def one_at_a_time() -> Plan[Finding]:
-    """Checks the assumption `one-open-operation`: a process has one open operation at most.
-
-    Finds the operations that began while another operation of the same process was open.
-    """
+    """Finds the operations that began while another operation of the same process was open."""
+    # This is the assumption `one-open-operation`.
     columns = tuple(_TIMES.names)
     schema = schema_of(OverlappingOperations)
     spans, rows = yield from in_parallel(
@@ -214,10 +210,8 @@ def _overlaps(times: Batch, schema: pa.Schema) -> pa.Table:
 
 
 def unique_values() -> Plan[Finding]:
-    """Checks the assumption `values-are-unique`: no value is sent twice to the same key.
-
-    Finds the values that were sent to one key more than once. Failed sends do not count.
-    """
+    """Finds the values that were sent to the same key twice or more; failed sends do not count."""
+    # This is the assumption `values-are-unique`.
     found = yield from collect(
         Stage(
             Source.SENDS,

@@ -90,12 +90,9 @@ _NO_OPS: Final = np.zeros(0, dtype=np.int64)
 
 
 def _last_polled(dependencies: DependencyContext, batch: Batch) -> pa.Table:
-    """Returns, for each operation and key, the last confirmed record that the operation polled.
-
-    The last record is the one at the highest offset; only the records in this batch count. A record
-    is confirmed if it was polled only at offsets where a send of it was acknowledged.
-    """
+    """Returns, for each operation and key, the confirmed record with the highest polled offset."""
     key, offset, value = (batch.ints(name) for name in ("key", "offset", "value"))
+    # A record is confirmed if it was polled only at offsets where a send of it was acknowledged.
     is_unconfirmed = member(hash_of_pair(key, value), dependencies.senders.pairs)
     rows = np.flatnonzero(
         (role_of(batch) >= POLL_OK) & ~is_unconfirmed & (offset != UNKNOWN_OFFSET)

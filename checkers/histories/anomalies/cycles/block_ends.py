@@ -30,10 +30,7 @@ ENDS: Final = int64_schema("key", "block", "offset", "value", "sender", "last")
 
 
 def block_ends(dependencies: DependencyContext, batch: Batch) -> pa.Table:
-    """Returns, for each block, the values at its lowest and at its highest occupied offset.
-
-    A block is a range of 65,536 offsets of a key. An offset is occupied if it holds a record.
-    """
+    """Returns the first and the last record of each block: a range of 65,536 offsets of a key."""
     log = log_records(dependencies, batch)
     at, sizes = log.groups()
     first = run_starts(log.key[at], block(log.offset[at]))
@@ -46,9 +43,10 @@ def block_ends(dependencies: DependencyContext, batch: Batch) -> pa.Table:
 
 
 def ww_between_blocks(ends: Batch) -> pa.Table:
-    """Returns the ww dependencies from the last record of a block to the first of the next block.
+    """Returns the ww dependencies between blocks: from a block's last record to the next block's
+    first.
 
-    A block is a range of 65,536 offsets of a key. Blocks without a record are skipped.
+    Blocks without a record are skipped.
     """
     log = log_records_of_ends(ends)
     starts, sizes = log.groups()

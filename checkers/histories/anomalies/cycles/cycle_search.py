@@ -75,12 +75,11 @@ class Graph:
     kind: Ints
 
     def components(self, form: str) -> list[Component]:
-        """Returns the strongly connected components for one form of cycles, such as `G1c`.
+        """Returns the strongly connected components for one form of cycle, such as `G1c`.
 
-        The edges are those dependencies whose kind the form allows: `G1c` allows `ww` and `wr`. The
-        components are in the order of the lowest operation number in each.
+        They are ordered by the lowest operation number.
         """
-        kinds = FORMS[form]
+        kinds = FORMS[form]  # `G1c` allows `ww` and `wr`
         wanted = [number for number, kind in KIND_OF.items() if kind in kinds]
         records = np.flatnonzero(np.isin(self.kind, wanted))
         if not len(records):
@@ -106,15 +105,15 @@ class Graph:
         return sorted((Component(*part) for part in parts), key=lambda one: int(one.members[0]))
 
     def cycle(self, form: str, component: Component) -> Ints:
-        """Returns a cycle of the component, starting at the lowest operation number of the cycle.
+        """Returns a cycle of the component, from its lowest operation number.
 
-        In a component of at most 256 operations, no other cycle is shorter. In a larger one, no
-        other cycle through the component's lowest operation is shorter.
+        In a component of at most 256 operations, no cycle is shorter.
         """
         members, records = component.members, component.records
         if len(members) == 2:
             return members
         if len(members) > SEARCHED:
+            # No other cycle through the component's lowest operation is shorter.
             return _shortest_cycle_through_lowest(self, FORMS[form], component)
         graph: dict[int, set[int]] = {op: set() for op in members.tolist()}
         pairs = self.first[records].tolist(), self.second[records].tolist()
@@ -227,11 +226,11 @@ def _precede(of: Operations, kinds: tuple[str, ...], frontier: Ints, end: int) -
 def _first_predecessors(
     of: Operations, kinds: tuple[str, ...], frontier: Ints, rest: Ints, first: Ints, second: Ints
 ) -> Ints:
-    """Returns, for each operation in `rest`, its first predecessor in `frontier`, as an index.
+    """Returns, for each operation in `rest`, the index of its first predecessor in `frontier`.
 
-    The frontier has the operations that the breadth-first search reached last. An operation without
-    a predecessor there gets the length of `frontier` as its index.
+    Without a predecessor, the index is the length of `frontier`.
     """
+    # `frontier` has the operations that the breadth-first search reached last.
     none = len(frontier)
     place = np.full(len(of), none)
     place[frontier] = np.arange(none)

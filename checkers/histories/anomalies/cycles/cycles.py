@@ -171,8 +171,7 @@ Step = tuple[str, str, str, str]  # kind, key, value, next value
 def labelled_dependencies(labels: Batch) -> Plan[Mapping[tuple[int, int], list[Step]]]:
     """Returns, for each pair of operations, the dependencies of the second on the first.
 
-    A dependency is a tuple: kind, key, value and next value. The strongest kind comes first: `ww`,
-    then `wr`, then `rw`.
+    The strongest kind comes first: `ww`, then `wr`, then `rw`.
     """
     key_of = yield from resolve_fingerprints(labels.ints("key"), column="key")
     value_of = yield from resolve_fingerprints(labels.ints("value"), labels.ints("next_value"))

@@ -26,9 +26,9 @@ UNKNOWN_SENDER: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class UnconfirmedSenders:
-    """For each unconfirmed value: its sender, its last offset, and whether a send of it failed.
+    """The sender and the last offset of each unconfirmed value.
 
-    A value is unconfirmed if it was polled at an offset where none of its sends was acknowledged.
+    Such a value was polled where none of its sends was acknowledged.
     """
 
     pairs: Ints  # key and value in one number, ascending
@@ -52,12 +52,10 @@ class UnconfirmedSenders:
 
 @dataclass(frozen=True, slots=True)
 class DependencyContext:
-    """The data about the whole history that is needed to find dependencies in one batch.
+    """The data about the whole history that is needed to find dependencies in one batch."""
 
-    The field `of` is the name of the query plan that needs the dependencies. Each batch caches its
-    dependencies under this name.
-    """
-
+    # The name of the query plan that needs the dependencies. Each batch caches them under this
+    # name.
     of: str
     unconfirmed: UnconfirmedValues
     senders: UnconfirmedSenders
@@ -66,8 +64,8 @@ class DependencyContext:
 
 
 def locations_stage(title: str, schema: pa.Schema, run: partial[pa.Table]) -> Stage[pa.Table]:
-    """Returns a stage that runs a kernel on the records of the log, ordered by key and offset.
+    """Returns a stage that runs a function on the log's records.
 
-    A kernel is a function from a batch of rows to a table.
+    Batches are ordered by key and offset.
     """
     return Stage(Source.RECORD_LOCATIONS, Kernel(title, RECORD_COLUMNS, schema, run))
