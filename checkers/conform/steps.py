@@ -144,9 +144,9 @@ class Steps:
 
 
 def bound(*names: str, plus: int = 0, otherwise: int | str = 0) -> dict[str, Any]:
-    """Returns a symbol for the first value stored under one of the names.
+    """Returns a symbol for the first value stored under one of the names, plus `plus`.
 
-    If there is none, the value is `otherwise`; the number `plus` is added.
+    If there is none, `otherwise` is used.
     """
     return {"$bound": list(names), "plus": plus, "otherwise": otherwise}
 

@@ -121,9 +121,8 @@ def decide(
     *,
     delivery: bool = False,
 ) -> Decided:
-    """Decides the wanted anomalies; with `delivery`, also the delivery semantics of applications.
-
-    If two texts have the same fingerprint, the plan runs again with another hash seed.
+    """Decides the wanted anomalies; with `delivery`, also the delivery semantics of
+    applications.
     """
     checkers = _checkers_for({*wanted})
     partitions = shuffle_partitions or 1 + history.rows // ROWS_PER_SHUFFLE_PARTITION
@@ -131,6 +130,7 @@ def decide(
         with ExitStack() as stack:
             sources = _sources(history.with_hash_seed(hash_seed), declared, partitions, stack)
             decided = run(_decide(checkers, wanted, declared, delivery=delivery), sources)
+        # If two texts have the same fingerprint, the plan runs again with another hash seed.
         if not isinstance(decided, HashCollision):
             return decided
     raise AssertionError

@@ -71,9 +71,9 @@ class Administration:
                 accept(each, *accepted)
 
     def reassign(self, replicas: Mapping[Place, Collection[int] | None]) -> None:
-        """Begins to move each partition to the brokers listed for it, the preferred leader first.
+        """Begins to move each partition to the listed brokers, the preferred leader first.
 
-        None in place of the list cancels the reassignment of the partition.
+        None cancels the partition's reassignment.
         """
         moved: list[dict[str, Any]] = []
         for (topic, index), brokers in replicas.items():
@@ -101,15 +101,16 @@ class Administration:
         accept(self.call(Api.INCREMENTAL_ALTER_CONFIGS, 1, body)["responses"][0])
 
     def delete_records(self, place: Place, before: int) -> None:
-        """Deletes the records of a partition before an offset.
+        """Deletes the records of a partition before an offset, by a request to its leader.
 
-        The broker that gets the request must lead the partition. It deletes its own records at
-        once, and answers after its followers have deleted theirs. So a timeout is not an error.
+        A timeout is not an error.
         """
         topic, index = place
         partitions = [{"partition_index": index, "offset": before}]
         topics = [{"name": topic, "partitions": partitions}]
         answer = self.call(Api.DELETE_RECORDS, 2, {"topics": topics, "timeout": DELETES_WITHIN_MS})
+        # The leader deletes its own records at once, and answers after its followers have deleted
+        # theirs.
         accept(answer["topics"][0]["partitions"][0], "REQUEST_TIMED_OUT")
 
     def replicas(self) -> dict[Place, tuple[int, ...]]:

@@ -35,9 +35,9 @@ _FILES: Final = ("main.go", "go.mod", "go.sum")
 
 @contextmanager
 def kfake(layout: Layout) -> Generator[Remote]:
-    """Serves kfake in a process of its own, which ends with this process.
+    """Serves kfake in a process that ends with this process.
 
-    Raises InputFault if `go` is missing or fails, and SystemFailed if kfake does not start.
+    Raises InputFault for a missing or failing `go`, and SystemFailed for kfake.
     """
     settings = (f"{name}={value}" for name, value in layout.settings.items())
     call = [str(_built()), str(layout.brokers), *settings]

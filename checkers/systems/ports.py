@@ -17,11 +17,8 @@ FIRST_PORT, LAST_PORT = 19_092, 29_092
 
 
 def free_ports() -> Generator[int]:
-    """Yields the free ports in ascending order, beginning at a random port.
-
-    The lowest port follows the highest one. Because of the random beginning, two clusters rarely
-    try the same port.
-    """
+    """Yields the free ports in ascending order from a random port on, and then from the lowest."""
+    # Because of the random beginning, two clusters rarely try the same port.
     begin = random.SystemRandom().randrange(FIRST_PORT, LAST_PORT)
     for port in (*range(begin, LAST_PORT), *range(FIRST_PORT, begin)):
         with socket.socket() as probe:

@@ -86,7 +86,7 @@ def _timeouts(timeouts: Timeouts, settings: Mapping[str, str]) -> Timeouts:
 def running(layout: Layout, options: ServeOptions = DEFAULT) -> Generator[ServedCluster]:
     """Serves the reference broker while the block runs, with the brokers of the layout.
 
-    Raises InputFault if the layout has a setting that the reference broker does not support.
+    Raises InputFault for an unsupported setting.
     """
     if layout.node_settings or layout.features:
         raise InputFault(

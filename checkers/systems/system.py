@@ -26,9 +26,8 @@ SESSION_MS: Final = 4_000  # a broker that a busy machine stalls for two seconds
 
 
 class Ability(StrEnum):
-    """An action that a system may support: one on a broker, or a request of an administrator.
-
-    `System.do` performs the actions on brokers; `administration` sends the requests.
+    """An action that a system may support: on a broker, by `System.do`, or an administrator's
+    request, by `administration`.
     """
 
     KILL = "kill"  # SIGKILL: no clean shutdown; what the process wrote survives
@@ -75,15 +74,14 @@ class System(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """The cluster to start: its brokers, numbered from 1, and their settings.
-
-    `settings` apply to every node, and `node_settings` to one node by its number. `features` are
-    finalized when the storage is formatted, such as `{"eligible.leader.replicas.version": 0}`.
-    """
+    """The cluster to start: its brokers, numbered from 1, and their settings."""
 
     brokers: int = 3
-    settings: Settings = field(default_factory=dict[str, str])
-    node_settings: Mapping[int, Settings] = field(default_factory=dict[int, Settings])
+    settings: Settings = field(default_factory=dict[str, str])  # of every node
+    node_settings: Mapping[int, Settings] = field(
+        default_factory=dict[int, Settings]
+    )  # of one node, by number
+    # Finalized when the storage is formatted, such as `{"eligible.leader.replicas.version": 0}`.
     features: Mapping[str, int] = field(default_factory=dict[str, int])
     proxied: bool = False  # a proxy stands in each link, of nodes and of clients
     traced: bool = False  # each node writes a TRACE log, for `urteil trace`

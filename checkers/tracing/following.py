@@ -74,9 +74,8 @@ class Following:
     latest_ns: int = 0
 
     def run(self, progress: Callable[[int], None] | None = None) -> Refused | None:
-        """Takes events until the end, or until the spec refuses one; returns the refusal or None.
-
-        After a refusal, the field `start` has the number of the refused event.
+        """Takes events until the end or a refusal by the spec; returns the refusal, with its
+        event's number in `start`, or None.
         """
         while self.start < len(self.events):
             refused = self.next()
@@ -87,9 +86,8 @@ class Following:
         return None
 
     def next(self) -> Refused | None:
-        """Takes the next event; returns None, or the refusal of the spec.
-
-        If the event is refused, late events that make it possible are taken first.
+        """Takes the next event, after late events if it needs them; returns None, or the refusal of
+        the spec.
         """
         if self.start in self.early:
             self.early.discard(self.start)
@@ -101,7 +99,7 @@ class Following:
         return None
 
     def _look_ahead(self) -> bool:
-        """Takes the shortest sequence of late events after which the spec accepts the next event.
+        """Takes the shortest sequence of late events that makes the next event possible.
 
         If there is none within the bounds, takes nothing and returns False.
         """

@@ -77,9 +77,8 @@ class PartitionIdempotence:
 
     @classmethod
     def of(cls, events: Sequence[Event]) -> Self | Refused:
-        """Returns the partition at the start of its trace, before the first batch.
-
-        Returns a refusal if no line of the trace names the producer of a batch.
+        """Returns the partition before the first batch of its trace, or a refusal if no line names
+        a batch's producer.
         """
         named = [*filter(names_producer, events)]
         if not named:

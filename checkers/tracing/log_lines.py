@@ -45,12 +45,12 @@ class LogLine:
 
 
 def log_lines(files: Iterable[Path]) -> Iterator[LogLine]:
-    """Yields the lines of each file that have the layout; nothing for an empty file.
+    """Yields the lines of each file that have the layout.
 
-    Files with names in `.gz` are unpacked. Raises InputFault if a file cannot be read, names no
-    node, or has text but no line with the layout.
+    Raises InputFault for an unreadable file, without a node, or without such a line.
     """
     for file in files:
+        # Files with names in `.gz` are unpacked. An empty file has no lines, and is no fault.
         yield from _lines_of(file)
 
 

@@ -59,14 +59,11 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A kind of log line: its logger, the beginning of its message, and the step that it shows.
-
-    Lines of a row without a step are ignored.
-    """
+    """A kind of log line: its logger, the beginning of its message, and the step that it shows."""
 
     logger: str
     begins: str
-    step: StrEnum | None = None
+    step: StrEnum | None = None  # lines without a step are ignored
     pattern: re.Pattern[str] = field(default_factory=lambda: re.compile(""))
     thread: re.Pattern[str] | None = None
     is_late: bool = False  # Kafka logs these lines after their effect
@@ -86,9 +83,8 @@ def row(
 
 
 def nothing(logger: str, *begins: str) -> Iterator[Row]:
-    """Yields rows for lines that report no event: lines of one logger, by their first words.
-
-    There is one row for each of these beginnings. A line that matches the row is ignored.
+    """Yields a row for each beginning of a line that reports no event, so that such lines are
+    ignored.
     """
     return (Row(logger, text) for text in begins)
 
@@ -124,10 +120,8 @@ def event_of(row: Row, line: LogLine, match: re.Match[str]) -> Event:
 
 
 def _field(text: str) -> Field:
-    """Parses one value of a log line.
-
-    `[1, 2]` is a set of broker ids, and `7` a number. The recovery state RECOVERING is 1; any other
-    text is 0.
+    """Parses a log line's value: `[1, 2]` as broker ids, `7` as a number, RECOVERING as 1, and
+    other text as 0.
     """
     if text.startswith("["):
         return frozenset(int(x) for x in re.findall(r"\d+", text))

@@ -96,14 +96,14 @@ def judged(
 ) -> Iterator[Judged]:
     """Follows each mutant of a trace through the spec, and yields the results.
 
-    The mutants must be ordered by the mutated event, since the common events before it are followed
-    only once. The parameter `begin` creates the mapping from events to actions. The spec must
-    accept the real trace.
+    Mutants must be ordered by the mutated event.
     """
     begun = begin(events)
     assert not isinstance(begun, Refused)
     real = Following(begun, events, ahead_ms * 1_000_000)
     for mutant in wrong:
+        # The common events before the mutated one are followed only once. The spec must accept the
+        # real trace.
         while real.start < mutant.number:
             assert real.next() is None, "the trace itself is accepted"
         here, early = begun.position, set(real.early)

@@ -61,8 +61,8 @@ class Mapping(Protocol):
         ...
 
     def shown(self, event: Event) -> Iterator[str]:
-        """Yields the current state of the spec as lines of text, for the report of an event.
+        """Yields the spec's current state as lines of text, for the report of an event.
 
-        A mapping may leave out what does not concern the event.
+        Irrelevant parts may be missing.
         """
         ...

@@ -22,9 +22,8 @@ _ROWS: Final[Mapping[str, Sequence[Row]]] = {
 
 @dataclass(slots=True)
 class Reading:
-    """The events of all subjects in the order of the clock, and the lines that are not recognized.
-
-    A subject is a partition or a transactional id.
+    """The events of all partitions and transactional ids in the order of the clock, and the lines
+    that are not recognized.
     """
 
     partitions: dict[str, list[Event]] = field(default_factory=dict[str, list[Event]])
@@ -34,11 +33,11 @@ class Reading:
 
     @property
     def with_producers(self) -> Mapping[str, list[Event]]:
-        """Returns the events of each partition with at least one line that names a producer.
-
-        Partitions of `__consumer_offsets` are left out: the group coordinator gives each batch of
-        transactional offset commits the sequence number 0, and Kafka does not check these numbers.
+        """Returns the events of each partition with a line that names a producer, except
+        `__consumer_offsets`.
         """
+        # The group coordinator gives each batch of transactional offset commits the sequence number
+        # 0, and Kafka does not check these numbers.
         return {
             partition: events
             for partition, events in self.partitions.items()
@@ -76,10 +75,8 @@ def read(lines: Iterable[LogLine]) -> Reading:
 
 
 def events_of(line: LogLine) -> Sequence[Event] | None:
-    """Returns the events that a line of a broker's log reports.
-
-    The result is empty if the line does not concern replication or transactions. It is None if the
-    line should report an event but has an unknown form.
+    """Returns the events that a broker's log line reports: none if it is irrelevant, None if its
+    form is unknown.
     """
     rows = _ROWS.get(line.logger)
     if rows is None:

@@ -49,12 +49,10 @@ class ReplicationState(NamedTuple):
         return as_int(self.state["replica.entry.leader_epoch", (r, end - 1)]) if end else None
 
     def led_without_append(self, r: int, epoch: int) -> bool:
-        """Returns whether the replica led in the epoch and has appended nothing since then.
-
-        The replica's log then ends where it ended when the epoch began.
-        """
+        """Returns whether the replica led in the epoch and has appended nothing since then."""
         if not (0 <= epoch <= self.newest and self.state["led.begun", (epoch,)]):
             return False
+        # The replica's log then ends where it ended when the epoch began.
         start, end = (as_int(self.state[f"led.{n}_offset", (epoch,)]) for n in ("start", "end"))
         return as_int(self.state["leader", (epoch,)]) == r and start == end == self.end(r)
 
@@ -122,14 +120,14 @@ class ReplicationState(NamedTuple):
                 yield from self._too_late(e, leader, steps)
 
     def _too_late(self, e: int, leader: int, steps: Sequence[LossyStep]) -> Iterator[Loss]:
-        """Yields the records that the leader of epoch `e` committed after a newer leader had begun.
-
-        Records that the newer leader has are not lost, and are left out.
+        """Yields the lost records that the leader of epoch `e` committed after a newer leader had
+        begun.
         """
         newer = self._replacing(e)
         assert newer is not None, "a leader that commits too late was replaced"
         late = as_int(self.state["late", (e,)])
         start = as_int(self.state["led.start_offset", (newer,)])
+        # Records that the newer leader has are not lost.
         lost = tuple(o for o in range(late) if o >= start or not self._same(e, newer, o))
         if lost:
             yield Loss(

@@ -57,16 +57,14 @@ def follow(partition: Partition, event: Event) -> Outcome:
 
 
 def _lose_end(partition: Partition, event: Event, r: int) -> Outcome:
-    """Takes an action that shortens the replica's log, if the log is shorter after a restart.
-
-    The broker has lost its disk, or records that were not flushed.
-    """
+    """Takes an action that shortens the replica's log, if the log is shorter after a restart."""
     node, end, now = event.line.node, event.number("offset"), partition.now
     if node not in partition.facts.restarted:
         return None
     partition.note(restarted=partition.facts.restarted - {node})
     if end >= now.end(r):
         return None
+    # The broker has lost its disk, or records that were not flushed.
     step = LossyStep(
         kind=Kind.LOST_END, broker=node, leader_epoch=now.newest, place=event.line.place
     )

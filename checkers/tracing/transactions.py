@@ -217,9 +217,8 @@ class TransactionalId:
         return refused or self._epoch_differs(after, "producer_epoch", (self._transaction,))
 
     def _epoch_differs(self, after: Metadata, name: str, keys: tuple[int, ...]) -> Outcome:
-        """Refuses a line about an open transaction if its producer epoch differs from the spec's.
-
-        Returns None if the epochs are equal, or if the line is not about an open transaction.
+        """Refuses a line about an open transaction if its producer epoch differs from the spec's;
+        otherwise returns None.
         """
         expected = self.behaviour.state[name, keys]
         if after.state == "ONGOING" and after.epoch != expected:

@@ -38,9 +38,9 @@ class Context:
 
     @property
     def aborted(self) -> Pairs:
-        """The keys and values that a reader may skip although another reader received them.
+        """The values, with keys, that a reader may skip because all their sends failed.
 
-        Every send of them failed. Jepsen expects every reader to receive them.
+        Jepsen permits no such skip.
         """
         return NO_PAIRS if self.declared.jepsen else self.unconfirmed.aborted()
 
@@ -49,8 +49,7 @@ class Context:
 class AnomalyChecker:
     """A query plan that decides some anomalies.
 
-    Its verdict is valid only if the history meets the assumptions in `assumes`, and if all values
-    in the columns named in `columns` are valid.
+    Its verdict needs the assumptions in `assumes`, and valid values in the `columns`.
     """
 
     ids: tuple[str, ...]

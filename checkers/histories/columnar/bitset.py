@@ -50,10 +50,8 @@ def bit_of(number: Ints) -> Bits:
 
 
 def bits_between(word: Ints, low: Ints, high: Ints) -> Bits:
-    """Returns 64-bit words in which the bits of the numbers from `low` to `high - 1` are set.
-
-    For each word, `word` has its index, and `low` and `high` have the interval. Numbers of the
-    interval outside the word have no bit.
+    """Returns 64-bit words, one for each index in `word`, with the bits of the numbers from `low`
+    to `high - 1` set.
     """
     begin = word << WORD_BITS
     from_low = _ALL << np.clip(low - begin, 0, LAST_BIT).astype(np.uint64)
@@ -66,8 +64,7 @@ def bits_between(word: Ints, low: Ints, high: Ints) -> Bits:
 def union_of_runs(bits: Bits, starts: Ints) -> Bits:
     """Returns the bitwise or of `bits` over each run of rows.
 
-    `starts` has the first row of each run; a run ends where the next one starts. The first run must
-    start at the first row.
+    The first of the `starts` must be 0.
     """
     return np.bitwise_or.reduceat(bits, starts) if len(starts) else bits
 
@@ -85,9 +82,8 @@ def members(word: Ints, bits: Bits) -> tuple[Ints, Ints]:
 
 
 def packed(numbers: Ints) -> pa.Table:
-    """Returns the bitset of the numbers, as a table; the numbers may repeat.
-
-    The table has one row for each 64-bit word with a member: the index of the word, and its bits.
+    """Returns the bitset of the numbers, which may repeat: a row for each 64-bit word with a
+    member.
     """
     numbers = np.sort(numbers, kind="stable")  # mostly long runs are sorted already
     starts = run_starts(word_of(numbers))
@@ -133,10 +129,7 @@ class Bitset:
 
 @dataclass(frozen=True, slots=True)
 class KeyedWords:
-    """An index of the 64-bit words of several bitsets, one bitset for each key.
-
-    The words of all keys are in one column. The index finds the row of one word of one key.
-    """
+    """An index that finds the row of a 64-bit word of a key, for several bitsets in one column."""
 
     keys: Ints  # ascending
     ranks: Ints | None  # of each key in the order of addresses; None: keys are in that order
@@ -144,9 +137,9 @@ class KeyedWords:
     addresses: Ints  # of the words of all keys, ascending
 
     def find(self, key: Ints, word: Ints) -> tuple[Ints, Mask]:
-        """Returns the row of each word of a key, and a mask of the words that the index has.
+        """Returns the row of each word of a key, and a mask of the words that exist.
 
-        The row of a word that the index does not have is meaningless.
+        Other rows are meaningless.
         """
         if not len(self.addresses):
             return np.zeros_like(key), np.zeros(len(key), dtype=np.bool_)
@@ -182,13 +175,13 @@ class KeyedWords:
 
 
 def find_near(ascending: Ints, numbers: Ints, guess: Ints) -> tuple[Ints, Mask]:
-    """Returns the position of each number in `ascending`, and a mask of the numbers found there.
+    """Returns the position of each number in `ascending`, and a mask of those found there.
 
-    The position of a missing number is where it would be inserted. `guess` has a likely position
-    for each number; the function looks there first.
+    A missing number has its insertion point.
     """
     at = guess.clip(0, len(ascending) - 1)
     found = ascending.take(at) == numbers
+    # `guess` has a likely position for each number. Only the others are searched.
     other = np.flatnonzero(~found)
     at[other], found[other] = _find(ascending, numbers[other])
     return at, found

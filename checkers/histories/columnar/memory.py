@@ -39,12 +39,10 @@ def keep_freed() -> None:
 
 
 def copied_aside(table: pa.Table) -> pa.Table:
-    """Returns a copy of the table in a separate memory pool.
-
-    Small tables that live long would leave gaps between the large arrays in the main pool.
-    """
+    """Returns a copy of the table in a separate memory pool."""
     if _SEPARATE_POOL not in pa.supported_memory_backends():
         return table
+    # In the main pool, small tables that live long would leave gaps between the large arrays.
     pool = pa.mimalloc_memory_pool()
     columns = [pa.concat_arrays(column.chunks, memory_pool=pool) for column in table.columns]
     return pa.Table.from_arrays(columns, schema=table.schema)

@@ -42,19 +42,18 @@ class PrefixMaxIndex:
         return self.reach(np.arange(len(self.rows)))
 
     def reach(self, at: Ints) -> Ints:
-        """Returns, for each position in the index, the highest value of its group up to there.
+        """Returns, for each position, the highest value of its group up to there.
 
-        An index made by `restricted_to` counts only some rows. If it counts none of the group up to
-        the position, the result is NOWHERE, a number below all values.
+        If no row counts, the result is NOWHERE.
         """
         rank = self.packed[at] - self.places[at] // len(self.rows) * self.width
         far = rank + self.levels if isinstance(self.levels, int) else self.levels[rank]
+        # An index made by `restricted_to` counts only some rows. NOWHERE is below all values.
         return np.where(rank < 0, NOWHERE, far)
 
     def before(self, group: Codes, time_ns: Ints) -> Ints:
-        """Returns, for each query, the position of the last row of the group before the time.
-
-        The position is -1 if the group has no row before the time.
+        """Returns, for each query, the position of the last row of the group before the time, or
+        -1.
         """
         facts = len(self.instants)
         if not facts:
@@ -65,10 +64,9 @@ class PrefixMaxIndex:
         return np.where(none, -1, at)
 
     def below_maximum(self, ties: Mask) -> Ints:
-        """Returns the rows whose value is below the value of an earlier row of their group.
+        """Returns the rows whose value is below an earlier value of their group.
 
-        A row in the mask `ties` is also returned if its value equals the highest earlier value.
-        Rows with equal times keep their order.
+        Rows in `ties` may also equal the highest earlier value.
         """
         before, own, rows = self.packed[:-1], self.own[1:], self.rows[1:]
         passed = before > own
@@ -81,9 +79,8 @@ class PrefixMaxIndex:
         return replace(self, own=own, packed=np.maximum.accumulate(own))
 
     def exceeded(self, group: Codes, offset: Ints, time_ns: Ints) -> Mask:
-        """Returns a mask: True if the group had a value above the offset before the time.
-
-        A query is a group, an offset and a time; each parameter has one entry for each query.
+        """Returns a mask of the queries whose group had a value above the offset before the
+        time.
         """
         facts = len(self.instants)
         if not facts:
@@ -108,7 +105,7 @@ class PrefixMaxIndex:
 def prefix_max_index(group: Codes, reach: Ints, time_ns: Ints) -> PrefixMaxIndex:
     """Returns an index that finds the highest `reach` of a group before a time.
 
-    Groups must have the numbers 0, 1, 2 and so on.
+    Groups must be numbered from 0, without gaps.
     """
     facts = len(reach)
     if not facts:

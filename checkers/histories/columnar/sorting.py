@@ -51,9 +51,9 @@ def stable_order(numbers: Codes, below: int) -> Ints:
 
 
 def codes(numbers: Ints) -> tuple[Ints, int]:
-    """Returns a code for each number, and the count of codes; equal numbers have the same code.
+    """Returns a code for each number, and the count of codes.
 
-    Codes are 0, 1, 2 and so on, in the order in which the numbers first occur.
+    Codes are 0, 1, 2, in the order of first occurrence.
     """
     starts = run_starts(numbers)  # a run of equal numbers is looked up once
     encoded = pa.array(numbers[starts]).dictionary_encode()
@@ -74,9 +74,9 @@ def distinct(numbers: Ints) -> Ints:
 
 
 def grouping_order(first: Ints, *rest: Ints) -> Ints:
-    """Returns a stable order that groups rows by the first column, and sorts each group.
+    """Returns a stable order that groups rows by the first column.
 
-    A group is sorted by the other columns. The order of the groups is undefined.
+    The other columns sort each group; the order of groups is undefined.
     """
     if _in_order(first, *rest):
         return np.arange(len(first))
@@ -142,9 +142,9 @@ def run_lengths(starts: Ints, total: int) -> Ints:
 
 
 def runs(*columns: Ints) -> tuple[Ints, Ints]:
-    """Returns an order that makes equal rows adjacent, and the first position of each run of them.
+    """Returns a stable order that makes equal rows adjacent, and the first position of each run.
 
-    The rows are grouped by the first column and sorted by the others. The order is stable.
+    The first column groups, the others sort.
     """
     order = grouping_order(*columns)
     return order, run_starts(*(column[order] for column in columns))
@@ -153,7 +153,7 @@ def runs(*columns: Ints) -> tuple[Ints, Ints]:
 def any_in_run(flags: Mask, starts: Ints) -> Mask:
     """Returns a mask of the ranges of rows that have a flagged row.
 
-    `starts` has the first row of each range; the first range begins at row 0.
+    The first of the `starts` must be 0.
     """
     if not len(starts):
         return flags[:0]
@@ -172,9 +172,9 @@ def first_in_run(flags: Mask, starts: Ints) -> Ints:
 
 
 def per_key(key: Ints, of: Callable[[Ints], Ints]) -> Ints:
-    """Returns, for each row, the result of the function `of` for the row's key.
+    """Returns `of(key)` for each row.
 
-    The function is called only once for consecutive rows with the same key.
+    Consecutive rows with the same key share one entry in the call.
     """
     starts = run_starts(key)
     return np.repeat(of(key[starts]), run_lengths(starts, len(key)))
@@ -197,12 +197,11 @@ def member(numbers: Ints, ascending: Ints) -> Mask:
 
 @dataclass(frozen=True, slots=True)
 class NumberSet:
-    """A set of numbers for fast lookups, with a Bloom filter that rejects most other numbers.
-
-    The filter is created at the first large lookup, and is not pickled.
-    """
+    """A set of numbers for fast lookups."""
 
     ascending: Ints
+    # A Bloom filter that rejects most other numbers. It is created at the first large lookup, and
+    # is not pickled.
     _filter: list[_Bytes] = field(default_factory=list["_Bytes"], repr=False, compare=False)
 
     @classmethod

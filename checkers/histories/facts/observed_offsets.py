@@ -62,7 +62,7 @@ class ObservedOffsets:
 def observed_offsets(batch: Batch, isolation: Isolation) -> ObservedOffsets:
     """Returns the rows of the batch that have an offset, in completion order.
 
-    If a reader's isolation level is not recorded, the level `isolation` is assumed.
+    Unrecorded isolation levels count as `isolation`.
     """
     return batch.derived(("observed offsets", isolation), lambda it: _observed(it, isolation))
 

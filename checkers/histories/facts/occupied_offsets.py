@@ -66,10 +66,8 @@ def _words(committed: Ints, aborted: Pairs, batch: Batch) -> pa.Table:
 
 
 def may_be_skipped(aborted: Pairs, batch: Batch) -> Mask:
-    """Returns a mask of the rows that prove no record to a reader at read_committed.
-
-    These are the polls at read_uncommitted, and all polls of the values in `aborted`.
-    """
+    """Returns a mask of the rows that prove no record to a reader at read_committed."""
+    # These are the polls at read_uncommitted, and all polls of the values in `aborted`.
     dirty: Mask = role_of(batch) >= UNCOMMITTED
     return dirty | aborted.have(batch.ints("key"), batch.ints("value"))
 
@@ -95,9 +93,8 @@ def _packed(batch: Batch, rows: Ints, *, clean: bool) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class OffsetCounts:
-    """The offsets of each key that hold a record, as 64-bit words.
-
-    For each word, the number of records before it is stored; so counting needs no scan.
+    """The offsets of each key that hold a record, as 64-bit words with counts of the records
+    before.
     """
 
     index: KeyedWords
@@ -121,9 +118,8 @@ class OffsetCounts:
         return cls(index, bits, np.r_[0, np.cumsum(records)])
 
     def between(self, key: Ints, first: Ints, end: Ints) -> Ints:
-        """Returns the number of records of a key from the offset `first` to the offset `end - 1`.
-
-        The parameters and the result have one entry for each query.
+        """Returns, for each query, the number of the key's records at offsets from `first` to `end
+        - 1`.
         """
         counts = np.zeros(len(key), dtype=np.int64)
         if not len(self.bits):
@@ -138,9 +134,9 @@ class OffsetCounts:
         return counts
 
     def next_from(self, key: Ints, first: Ints) -> Ints:
-        """Returns the lowest offset of the key, at or above `first`, that holds a record.
+        """Returns, for each query, the key's lowest offset from `first` on that holds a record.
 
-        There must be one. The parameters and the result have one entry for each query.
+        There must be one.
         """
         rank = self._rank(key, first)
         at = np.searchsorted(self.before, rank, side="right") - 1
@@ -166,11 +162,9 @@ class OffsetCounts:
 
 @dataclass(frozen=True, slots=True)
 class OccupiedOffsets:
-    """The offsets that hold a record, in two sets: all of them, and the clean ones.
+    """The offsets that hold a record, in two sets: all of them, and the clean ones."""
 
-    An offset is clean if every reader at read_committed must get its record.
-    """
-
+    # Every reader at read_committed must get the record at a clean offset.
     clean: OffsetCounts  # shown by sends, or by polls at read_committed
     everything: OffsetCounts
 

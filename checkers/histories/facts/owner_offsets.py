@@ -96,12 +96,13 @@ class OwnerOffsets:
     def of(cls, words: pa.Table) -> OwnerOffsets:
         """Returns the union of the 64-bit words of all batches.
 
-        The rows of an earlier batch must come first. Otherwise `repeated_in` is not the first batch
-        in which an offset of a word was repeated.
+        The rows of an earlier batch must come first.
         """
         batch = Batch(words)
         bits, repeated = (batch.ints(name).view(np.uint64) for name in ("bits", "repeated"))
         owner, key, word = (batch.ints(name) for name in ("owner", "key", "word"))
+        # In another order, `repeated_in` is not the first batch in which an offset of a word was
+        # repeated.
         return _union(owner, key, word, bits, repeated, batch.ints("batch"))
 
     def __len__(self) -> int:
@@ -118,9 +119,9 @@ class OwnerOffsets:
         )
 
     def at(self, owner: Ints, key: Ints, word: Ints) -> Ints:
-        """Returns, for each owner, key and index of a 64-bit word, the row of this word.
+        """Returns the row of each owner's 64-bit word, by key and word index.
 
-        The row is -1 if the owner got no offset of this word.
+        The row is -1 if the owner got no such offset.
         """
         at = self._insertion_point(owner, key, word)
         rows = np.flatnonzero(at < len(self))
@@ -177,9 +178,9 @@ def _index_of(offsets: OwnerOffsets) -> KeyedWords:
 def _union(
     owner: Ints, key: Ints, word: Ints, bits: Bits, repeated: Bits, batch: Ints
 ) -> OwnerOffsets:
-    """Returns the union of rows: one row for each owner, key and 64-bit word.
+    """Returns one row for each owner (a consumer or group), key and 64-bit word.
 
-    An owner is a consumer or a consumer group. The rows of an earlier batch must come first.
+    The rows of an earlier batch must come first.
     """
     order, starts = _order(owner, key, word)
     if not len(order):
@@ -233,10 +234,9 @@ def _range(numbers: Ints) -> tuple[int, int]:
 
 
 def without(words: pa.Table, key: Ints, offset: Ints) -> pa.Table:
-    """Returns a new table without some offsets; a 64-bit word with no bit left has no row.
+    """Returns a table without the offsets `offset[i]` of the keys `key[i]`, for all owners.
 
-    The offset `offset[i]` of the key `key[i]` is removed for every owner, for each i. An owner is a
-    consumer or a consumer group.
+    Words without a bit have no row.
     """
     gone = OwnerOffsets.of(packed_offsets(np.zeros(len(key), dtype=np.int64), key, offset, 0))
     if not len(gone) or not words.num_rows:

@@ -55,9 +55,8 @@ READS: Final = ("op", "outcome", "kind", "key", "offset", "value", "isolation")
 
 
 def shuffle_kernels(declared: Declarations) -> dict[Source, Kernel]:
-    """Returns the kernels that shuffle the history into RECORD_LOCATIONS and SENDS.
-
-    A kernel is a function from a batch of rows to a table with a shuffle key.
+    """Returns the functions that shuffle the batches of the history into RECORD_LOCATIONS and
+    SENDS.
     """
     locations = partial(_locations, isolation=declared.isolation)
     sends = partial(_sends, isolation=declared.isolation)
@@ -115,9 +114,9 @@ def records_of(batch: Batch, isolation: Isolation) -> pa.Table:
 
 
 def roles(batch: Batch, isolation: Isolation) -> Any:
-    """Returns the role of each row: send or poll, with the outcome, such as `SEND_OK`.
+    """Returns the role of each row, such as `SEND_OK`.
 
-    Readers whose isolation level is not recorded are assumed to have the level `isolation`.
+    Unrecorded isolation levels count as `isolation`.
     """
     return batch.derived(("roles", isolation), partial(_roles, isolation))
 
@@ -145,14 +144,13 @@ def first_rows(batch: Batch) -> Ints:
 
 
 def location_of(batch: Batch) -> Ints:
-    """Returns, for each row, the number of its location in the batch.
-
-    A location is a run of rows with equal key, offset and value. Location i begins at the i-th row
-    of `first_rows`.
+    """Returns, for each row, the number of its location: a run of rows with equal key, offset and
+    value.
     """
 
     def made(batch: Batch) -> Ints:
         begun = np.zeros(len(batch), dtype=np.bool_)
+        # Location i begins at the i-th row of `first_rows`.
         begun[first_rows(batch)] = True
         return np.cumsum(begun) - 1
 
@@ -160,24 +158,21 @@ def location_of(batch: Batch) -> Ints:
 
 
 def took_effect(batch: Batch, committed: Ints) -> Mask:
-    """Returns a mask of the sends that must have taken effect.
-
-    These are the acknowledged sends, and the sends of the operations in `committed`. Those
-    operations ended `info`, but one of their values was polled.
+    """Returns a mask of the sends that must have taken effect: acknowledged, or of an operation in
+    `committed`.
     """
     role = role_of(batch)
     took: Mask = role == SEND_OK
+    # The operations in `committed` ended `info`, but one of their values was polled.
     info = np.flatnonzero(role == SEND_INFO)
     took[info] = member(batch.ints("op")[info], committed)
     return took
 
 
 def proves_location(batch: Batch, committed: Ints) -> Mask:
-    """Returns a mask of the rows that prove that their value is in the log.
-
-    These rows are the polls, and the sends that must have taken effect.
-    """
+    """Returns a mask of the rows that prove that their value is in the log."""
     role = role_of(batch)
+    # These rows are the polls, and the sends that must have taken effect.
     proof: Mask = (role >= POLL_OK) | took_effect(batch, committed)
     return proof
 

@@ -35,10 +35,9 @@ class LogStarts:
     offsets: Ints
 
     def of(self, key: Ints) -> Ints:
-        """Returns, for each key (a topic partition), the first offset that must have its record.
+        """Returns, for each key, the first offset that must have its record.
 
-        If no client read the log start of a key, all records must exist: the result is BEGINNING,
-        which is below every offset.
+        Without a read log start, the result is BEGINNING: below every offset.
         """
         listed = member(key, self.keys)
         starts = np.full(len(key), BEGINNING)
@@ -52,12 +51,13 @@ COMPLETE_LOGS: Final = LogStarts(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=
 def find_log_starts(declared: Declarations) -> Plan[LogStarts]:
     """Returns the highest log start that a client read from each key.
 
-    For a compacted topic the result is NOWHERE, which is above every offset: no record is required.
+    For a compacted topic it is NOWHERE: no record is required.
     """
     run = partial(_starts, declared)
     starts = yield from collect(
         Stage(Source.OPERATIONS, Kernel("collecting log starts", _READS, _STARTS, run))
     )
+    # NOWHERE is above every offset.
     highest = (
         starts.group_by("key", use_threads=False).aggregate([("offset", "max")]).sort_by("key")
     )

@@ -70,14 +70,12 @@ class UnconfirmedValues:
     resent: Batch
 
     def locations(self) -> Batch:
-        """Returns the observations that prove the offset of a value in the log.
-
-        If a send of a value failed, the polls of this value at read_uncommitted prove nothing: they
-        may have returned the record of the failed send.
-        """
+        """Returns the observations that prove the offset of a value in the log."""
         key, value, role = (self.observations.ints(name) for name in ("key", "value", "role"))
         failed = self.sends.where(self.sends.ints("role") == SEND_FAIL)
         had_failed = pairs_in(key, value, failed.ints("key"), failed.ints("value"))
+        # If a send of a value failed, the polls of this value at read_uncommitted prove nothing:
+        # they may have returned the record of the failed send.
         copies = had_failed & (role >= UNCOMMITTED)
         return self.observations.where(proves_location(self.observations, self.committed) & ~copies)
 
@@ -99,11 +97,7 @@ class UnconfirmedValues:
         return pairs.have(key, value)
 
     def of(self, batch: Batch) -> Mask:
-        """Returns a mask of the rows of a batch whose value is unconfirmed.
-
-        The batch must be from RECORD_LOCATIONS, the records of the history by key and offset. A
-        value is unconfirmed if it was polled at an offset where none of its sends was acknowledged.
-        """
+        """Returns a mask of the rows of a batch of RECORD_LOCATIONS whose value is unconfirmed."""
 
         def made(batch: Batch) -> Mask:
             return np.repeat(self.of_first_rows(batch), run_lengths(first_rows(batch), len(batch)))
@@ -111,10 +105,8 @@ class UnconfirmedValues:
         return batch.derived(("unconfirmed",), made)
 
     def of_first_rows(self, batch: Batch) -> Mask:
-        """Returns a mask of the locations in a batch whose value is unconfirmed.
-
-        A location is a run of rows with equal key, offset and value. A value is unconfirmed if it
-        was polled at an offset where none of its sends was acknowledged.
+        """Returns a mask of a batch's locations (runs of equal key, offset and value) whose value
+        is unconfirmed.
         """
 
         def made(batch: Batch) -> Mask:
@@ -134,9 +126,9 @@ _PAIR: Final = pa.schema([("key", pa.int64()), ("value", pa.int64())])
 
 
 def find_unconfirmed() -> Plan[UnconfirmedValues]:
-    """Returns the unconfirmed values, with their sends and their observed offsets.
+    """Returns the unconfirmed values, with sends and observed offsets.
 
-    A value is unconfirmed if it was polled at an offset where none of its sends was acknowledged.
+    Such a value was polled at an offset where none of its sends was acknowledged.
     """
 
     def records(source: Source, title: str, run: Callable[[Batch], pa.Table]) -> Stage[Batch]:

@@ -84,9 +84,8 @@ class _Open:
 
 
 def entries(lines: Iterable[str]) -> Iterator[tuple[int, Form]]:
-    """Yields each EDN form of the text with the number of its last line; raises NotEdn.
-
-    If the whole text is one vector or list, its elements are yielded instead.
+    """Yields each EDN form with the number of its last line, or the elements of a single vector or
+    list. Raises NotEdn.
 
     >>> [form for _, form in entries(['[{:a 1}', '"x"]'])]
     [{':a': 1}, '"x"']

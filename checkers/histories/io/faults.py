@@ -62,8 +62,6 @@ def faults(history: Path) -> tuple[Fault, ...]:
 def paired(steps: Iterable[Step]) -> tuple[Fault, ...]:
     """Returns the faults, each with the time of the action that ended it.
 
-    An action that ends no open fault is ignored.
-
     >>> paired([Step(at_ns=1, do="kill", node=2), Step(at_ns=5, do="start", node=2)])
     (Fault(do='kill', node=2, from_ns=1, until_ns=5),)
     """
@@ -76,6 +74,7 @@ def paired(steps: Iterable[Step]) -> tuple[Fault, ...]:
             lasting[step.do, step.node] = len(found)
             found.append(Fault(do=step.do, node=step.node, from_ns=step.at_ns))
         for ended in ENDS.get(step.do, ()):
+            # An action that ends no open fault is ignored.
             if (ended, step.node) in lasting:
                 index = lasting.pop((ended, step.node))
                 found[index] = replace(found[index], until_ns=step.at_ns)

@@ -207,16 +207,14 @@ def row_groups(path: Path) -> Iterator[RowGroup]:
 def sorted_by_operation(
     row_ranges: Sequence[RowRange], folder: Path, rows: int = ROWS_PER_PARTITION
 ) -> list[Path]:
-    """Writes the rows to Parquet files in the folder, and returns the files.
-
-    Each file has its own range of operation numbers, and fits into memory.
-    """
+    """Writes the rows to Parquet files in the folder, and returns the files."""
     folder.mkdir(parents=True, exist_ok=True)
     total = sum(row_range.rows for row_range in row_ranges)
     low = min(row_range.first_op for row_range in row_ranges)
     high = max(row_range.last_op for row_range in row_ranges)
     parts = max(1, -(-total // rows))
     width = max(1, -(-(high - low + 1) // parts))
+    # Each file has its own range of operation numbers, and fits into memory.
     paths = [folder / f"part-{part:05d}.parquet" for part in range(parts)]
     writers = [part_writer(path, SCHEMA) for path in paths]
     for row_range in row_ranges:

@@ -74,17 +74,16 @@ def whole(path: Path) -> pa.Table:
 
 
 def parquet_parts(path: Path, folder: Path) -> list[Path]:
-    """Returns Parquet files that hold the history; raises UnreadableHistory.
+    """Returns Parquet files that hold the history, if needed converted into `folder`.
 
-    Parquet files with the right columns are returned unchecked. Any other history is converted into
-    Parquet files in `folder`.
+    Raises UnreadableHistory.
     """
     read = _reader(path)
     stored = [path] if read is _parquet else sorted(path.glob("*.parquet")) if path.is_dir() else []
     if read is recorded.tables:
         stored = recorded.parts(path)
     if stored and all(_is_ours(file) for file in stored):
-        return stored
+        return stored  # unchecked
     folder.mkdir(parents=True, exist_ok=True)
     parts: list[Path] = []
     for number, table in enumerate(chain([SCHEMA.empty_table()], tables(path))):
@@ -237,10 +236,9 @@ def refuse(odd: pa.Table, path: Path | str) -> None:
 
 
 def odd_rows(batch: Batch) -> pa.Table:
-    """Returns the rules of `COLUMNS` that rows break, each with the first operation that breaks it.
+    """Returns the broken rules of `COLUMNS`, each with the first operation that breaks it.
 
-    The result is empty if all rows are valid. Rules of columns that the batch lacks are not
-    checked.
+    Rules of columns that the batch lacks are not checked.
     """
     found: list[dict[str, Any]] = []
     present = batch.table.schema.names

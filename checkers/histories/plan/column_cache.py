@@ -71,12 +71,10 @@ class CachedPartition:
         return self.stored.may_contain(ops)
 
     def containing(self, ops: Sequence[Ints]) -> Partition:
-        """Returns a part of this partition that has at least all rows of the operations `ops`.
-
-        If the part would be large, or if cached columns are in files, it is the whole partition.
-        """
+        """Returns a part of this partition that has at least all rows of the operations `ops`."""
         near = self.stored.containing(ops)
         few = near.rows * _FEW <= self.rows
+        # If the part would be large, or if cached columns are in files, it is the whole partition.
         return near if few and not self.cache.folder else self
 
     def read(self, columns: Sequence[str]) -> pa.Table:

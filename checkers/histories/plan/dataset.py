@@ -30,10 +30,8 @@ class Dataset(Protocol):
     """A source that is divided into partitions; `collect` runs functions (kernels) on them."""
 
     def collect(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
-        """Returns one table for each kernel: the rows that the kernel returned for all partitions.
-
-        A kernel is a function from a batch of rows to a table. The rows are in the order of the
-        partitions.
+        """Runs the kernels (functions from a batch to a table) and returns one table for each, in
+        the order of the partitions.
         """
         ...
 
@@ -49,19 +47,17 @@ class HistoryDataset(Dataset, Protocol):
         ...
 
     def cached(self, *, on_disk: bool) -> AbstractContextManager[Self]:
-        """Yields the same dataset with a cache of its columns; the cache ends with the block.
+        """Yields the same dataset with a column cache for the block.
 
-        Columns that do not fit into memory are cached on disk with `on_disk`, and otherwise not
-        cached.
+        Columns that exceed memory are cached only with `on_disk`.
         """
         ...
 
     def shuffle(
         self, kernels: Mapping[NameT, Kernel], partitions: int
     ) -> AbstractContextManager[Mapping[NameT, Dataset]]:
-        """Yields one dataset for each kernel, with its rows; the end of the block drops them.
+        """Yields one dataset for each kernel, with the rows that it returns, for the block.
 
-        A kernel is a function from a batch of rows to a table with a shuffle key. The partition of
-        a row is its shuffle key modulo `partitions`.
+        A row goes to partition (shuffle key modulo `partitions`).
         """
         ...

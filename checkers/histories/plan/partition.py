@@ -26,9 +26,9 @@ class Partition(Protocol):
         ...
 
     def containing(self, ops: Sequence[Ints]) -> Partition:
-        """Returns a part of this partition that has at least all rows of the operations `ops`.
+        """Returns a part of this partition with at least all rows of the operations `ops`.
 
-        The parameter `ops` has arrays of operation numbers, each of them sorted.
+        Each array in `ops` is sorted.
         """
         ...
 

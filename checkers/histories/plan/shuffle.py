@@ -33,10 +33,8 @@ def split_by_key(table: pa.Table, partitions: int) -> Iterator[tuple[int, pa.Tab
 
 
 def merged(parts: Iterable[pa.Table], kernel: Kernel) -> pa.Table:
-    """Returns one table with all rows that a kernel sent to one partition.
-
-    A kernel is a function from a batch of rows to a table. The result is sorted by the columns
-    `kernel.order`; if the kernel has none, the rows stay in the order of the given tables.
+    """Returns one table with all rows that a kernel sent to one partition, sorted by `kernel.order`
+    if it has one.
     """
     tables = [part for part in parts if part.num_rows] or [shuffled_schema(kernel).empty_table()]
     table = pa.concat_tables(tables, promote_options="permissive").combine_chunks()

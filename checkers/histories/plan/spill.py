@@ -45,15 +45,13 @@ class OnDisk:
 
 
 def read_in_turn(parts: Iterable[Partition], columns: Sequence[str]) -> Iterator[pa.Table]:
-    """Yields one table for each partition, with the given columns.
-
-    If consecutive partitions are in the same file, the file is mapped into memory only once.
-    """
+    """Yields one table for each partition, with the given columns."""
     path, file = "", pa.py_buffer(b"")
     for part in parts:
         if not isinstance(part, OnDisk):
             yield part.read(columns)
             continue
+        # A file with consecutive partitions is mapped into memory only once.
         if part.path != path:
             path, file = part.path, _mapped(part.path)
         yield part.within(file).select(list(columns))
@@ -92,12 +90,12 @@ class SpillStore:
     def keep(self, number: int, table: pa.Table) -> Partition:
         """Stores a table, and returns a partition from which its rows can be read.
 
-        The table stays in memory until the store's limit is reached. Later tables are appended to
-        files, one file for each number. Several tables may have the same number.
+        Several tables may have the same number.
         """
         if self.used_bytes + table.nbytes <= self.memory_bytes:
             self.used_bytes += table.nbytes
             return InMemory(table)
+        # From the memory limit on, tables are appended to files, one file for each number.
         return spill(table, self._file(number))
 
     def drop(self, number: int) -> None:
@@ -112,9 +110,9 @@ def shrunk(table: pa.Table) -> pa.Table:
 
 
 def shrunk_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Returns the column in one chunk, with integers and codes in the narrowest width that fits.
+    """Returns the column in one chunk, with the narrowest width that fits.
 
-    A column of integers that has nulls keeps its width.
+    A column of integers with nulls keeps its width.
     """
     if pa.types.is_dictionary(column.type):
         whole = column.unify_dictionaries().combine_chunks()

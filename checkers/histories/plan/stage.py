@@ -53,9 +53,8 @@ class Source(Enum):
 
 @dataclass(frozen=True, slots=True, init=False)
 class Stage(Generic[AnswerT]):
-    """A kernel, the source that it reads, and a function that decodes its result.
-
-    A kernel is a function from a batch of rows to a table.
+    """A query on one source: a kernel (a function from a batch to a table) and the decoding of its
+    result.
     """
 
     source: Source
@@ -121,10 +120,7 @@ Plan = Generator[Request, None, ResultT]
 
 
 def collect(stage: Stage[AnswerT]) -> Plan[AnswerT]:
-    """Returns the stage's answer: the decoded rows that its kernel returned for all partitions.
-
-    A kernel is a function from a batch of rows to a table.
-    """
+    """Returns the stage's answer: the decoded rows that its kernel returned for all partitions."""
     request = Collect(stage.source, stage.kernel)
     yield request
     return stage.decode(request.table)

@@ -153,10 +153,8 @@ class Cluster:
             time.sleep(0.2)
 
     def _has_started(self, broker: int) -> bool:
-        """Returns True if the broker's current process has logged that it is ready.
-
-        Metadata is not enough: brokers list a killed broker until its session ends.
-        """
+        """Returns True if the broker's current process has logged that it is ready."""
+        # Metadata is not enough: brokers list a killed broker until its session ends.
         with self.log(broker).open("rb") as log:
             log.seek(self._log_begins[broker])
             return READY in log.read()
@@ -304,8 +302,7 @@ _ACTIONS: Final[Mapping[Ability, Callable[[Cluster, int], None]]] = {
 def running(folder: Path, jars: Jars, layout: Layout) -> Generator[Cluster]:
     """Starts a new cluster in a new folder and waits for its brokers.
 
-    All processes of the cluster end when the block ends, or when this process ends, even by
-    SIGKILL. Their files stay.
+    Its processes end with the block or with this process; its files stay.
     """
     folder.mkdir(parents=True)
     addresses = Addresses.free(range(layout.brokers + 1), proxied=layout.proxied)
@@ -313,6 +310,7 @@ def running(folder: Path, jars: Jars, layout: Layout) -> Generator[Cluster]:
         proxies = closing.enter_context(Proxies()) if layout.proxied else None
         if proxies is not None:
             addresses.open(proxies)
+        # The watchdog ends the processes even if this process is killed.
         script = [sys.executable, "-I", "-S", str(Path(watchdog.__file__))]
         watching = subprocess.Popen(script, stdin=subprocess.PIPE, start_new_session=True)
         cluster = Cluster(folder.resolve(), jars, layout, addresses, proxies, watching)

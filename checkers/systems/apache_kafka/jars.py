@@ -83,9 +83,9 @@ def checked(version: str) -> str:
 
 
 def download(version: str) -> Jars:
-    """Returns the jars of a version of Apache Kafka: cached, or downloaded with Maven.
+    """Returns the jars of a version of Apache Kafka, cached or downloaded.
 
-    Raises InputFault if Maven is missing, or if Maven does not have the version.
+    Raises InputFault if Maven, or the version, is missing.
     """
     folder = cache("apache-kafka") / checked(version)
     if folder.exists():

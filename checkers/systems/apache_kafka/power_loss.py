@@ -77,9 +77,10 @@ def lose_unflushed(log_dir: Path, flush_log: Path) -> tuple[Lost, ...]:
 def flushed_offsets(log_dir: Path, flush_log: Path) -> dict[str, int]:
     """Returns, for each partition, the offset up to which it was flushed.
 
-    A partition that was never flushed is missing. The offsets come from Kafka's checkpoint, and
-    from the lines about flushes and truncations in the broker's server log.
+    A partition that was never flushed is missing.
     """
+    # The offsets come from Kafka's checkpoint, and from the lines about flushes and truncations in
+    # the broker's server log.
     logged: dict[str, int] = {}
     for partition, action, offset in _flushes(flush_log):
         known = logged.get(partition, 0)
@@ -90,12 +91,12 @@ def flushed_offsets(log_dir: Path, flush_log: Path) -> dict[str, int]:
 
 
 def cut(folder: Path, offset: int) -> Lost | None:
-    """Removes the batches of a partition that have a record at the offset or after it.
+    """Removes a partition's batches that reach the offset.
 
-    A batch with records on both sides of the offset is removed too. Returns the first and the last
-    offset that were removed, or None if there was no such batch.
+    Returns the first and the last removed offset, or None if none was removed.
     """
     segments = sorted(folder.glob("*.log"))
+    # A batch with records on both sides of the offset is removed too.
     beyond = {segment: list(_batches_from(segment, offset)) for segment in segments}
     lost = [batch for segment in segments for batch in beyond[segment]]
     if not lost:

@@ -49,17 +49,12 @@ def described(header: Header) -> str:
 
 @dataclass(slots=True, eq=False)
 class ActiveRule:
-    """A proxy rule in force, with its counts of requests.
-
-    `seen` is the number of requests that matched the rule. `acted` is the number of those that the
-    rule affected. `undecided` is the number of requests whose partitions or producers cannot be
-    known; they do not count as matched.
-    """
+    """A proxy rule in force, with its counts of requests."""
 
     rule: Rule
-    seen: int = 0
-    acted: int = 0
-    undecided: int = 0
+    seen: int = 0  # requests that matched the rule
+    acted: int = 0  # those of them that the rule affected
+    undecided: int = 0  # requests whose partitions or producers cannot be known; not in `seen`
     lifted: bool = False
 
 
@@ -110,10 +105,8 @@ class ActiveRules:
     def of_request(
         self, sender: int, receiver: int, header: Header, contents: ReadContents
     ) -> tuple[ActiveRule, ...]:
-        """Returns the proxy rules that will act on a request or on its response.
-
-        Also counts the request: once for its link and API, and once for each rule that it matches.
-        Its contents are read only if a rule selects by partitions or producers.
+        """Counts the request, and returns the proxy rules that will act on it or on its
+        response.
         """
         selected: list[ActiveRule] = []
         with self._lock:
@@ -122,6 +115,7 @@ class ActiveRules:
                 rule = active.rule
                 if isinstance(rule, Cut) or not rule.of.selects(sender, receiver, header):
                     continue
+                # The contents are read only if a rule selects by partitions or producers.
                 if rule.of.reads_bodies:
                     matches = rule.of.selects_contents(contents())
                     active.undecided += matches is None

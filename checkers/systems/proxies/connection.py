@@ -82,12 +82,11 @@ class Connection:
         await self.rules.passable((self.receiver, self.sender))
 
     def _contents(self, header: Header, frame: bytes) -> ReadContents:
-        """Returns a function that parses the request: it returns the partitions and producers.
-
-        So a request is parsed only if a rule calls the function, and at most once. A Fetch is an
-        exception: it is always parsed, to keep track of the partitions in the fetch session.
+        """Returns a function that returns the request's partitions and producers, parsed at most
+        once.
         """
         if header.api_key == Api.FETCH:
+            # A Fetch is always parsed, to keep track of the partitions in the fetch session.
             fetched = self._session.of_request(header, frame)
             return lambda: fetched
         return cache(lambda: contents_of(header, frame))
@@ -133,8 +132,7 @@ class Connection:
     ) -> tuple[bytes, ...]:
         """Returns the frames to write now, in the order that `SwapRequests` rules require.
 
-        The first request that matches such a rule is held back. The next one that matches is
-        written before it. All other requests are written at once.
+        A first match is held back until the second.
         """
         swaps = [active for active in selected if isinstance(active.rule, SwapRequests)]
         if not swaps:

@@ -42,15 +42,12 @@ FIRST_INCREMENTAL: Final = 7  # the version of Fetch
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """The partitions and the producers of a request; a topic is identified by its name or its id.
-
-    `is_complete` is False if the request may concern more partitions than the listed ones.
-    """
+    """The partitions, by topic name or id, and the producers of a request."""
 
     places: frozenset[Place] = frozenset()
     producer_ids: frozenset[int] = frozenset()
     transactional_ids: frozenset[str] = frozenset()
-    is_complete: bool = True
+    is_complete: bool = True  # False if the request may concern more partitions
 
 
 def contents_of(header: Header, frame: bytes) -> Contents | None:
@@ -98,14 +95,10 @@ def _producers(records: bytes | None) -> Iterator[int]:
 
 @dataclass(slots=True)
 class FetchSession:
-    """The partitions in the fetch session of one connection, from the requests so far.
-
-    If the session began on another connection, its partitions are unknown until its next full
-    Fetch.
-    """
+    """The partitions in the fetch session of one connection, from the requests so far."""
 
     _places: frozenset[Place] = field(default_factory=frozenset[Place])
-    _is_known: bool = False
+    _is_known: bool = False  # until a full Fetch, if the session began on another connection
 
     def of_request(self, header: Header, frame: bytes) -> Contents | None:
         """Returns the contents of a Fetch request, with all known partitions of its session."""

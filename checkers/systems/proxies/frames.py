@@ -63,16 +63,16 @@ def correlation_id(frame: bytes) -> int:
 
 
 async def read_frame(reader: asyncio.StreamReader) -> bytes | None:
-    """Returns the next frame without its length, or None when the stream ends.
+    """Returns the next frame without its length, or None at the end of the stream.
 
-    An incomplete frame at the end of the stream is dropped. Raises NotKafka for a length that no
-    request or response can have.
+    Raises NotKafka for an impossible length.
     """
     try:
         (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
         if not 0 <= length <= MAX_FRAME_BYTES:
             raise NotKafka(f"a frame of {length} bytes; the limit is {MAX_FRAME_BYTES}")
         return await reader.readexactly(length)
+    # An incomplete frame at the end of the stream is dropped.
     except asyncio.IncompleteReadError:
         return None
 

@@ -65,10 +65,11 @@ def _senders_of_locations(dependencies: DependencyContext, batch: Batch) -> Ints
 
 
 def _last_effective_senders(committed: Ints, batch: Batch) -> Ints:
-    """Returns, for each value at an offset, the last operation that sent the value to this offset.
+    """Returns, for each value at an offset, its last sender.
 
-    Only sends that took effect count. A value without such a send has UNKNOWN_SENDER.
+    UNKNOWN_SENDER stands for a value without an effective send.
     """
+    # Only sends that must have taken effect count.
     senders, sent = (
         np.full(len(first_rows(batch)), UNKNOWN_SENDER),
         np.flatnonzero(took_effect(batch, committed)),
@@ -96,9 +97,8 @@ def log_records(dependencies: DependencyContext, batch: Batch) -> LogRecords:
 
 
 def adjacent_records(log: LogRecords) -> tuple[Ints, Ints]:
-    """Returns the pairs of adjacent records in the log that two different operations sent.
+    """Returns the row pairs of adjacent records that two different operations sent.
 
-    The result is two arrays of row numbers: the earlier record of each pair, and the later one.
     Records of an unknown sender are left out.
     """
     at, sizes = log.groups()

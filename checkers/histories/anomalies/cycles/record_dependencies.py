@@ -69,9 +69,8 @@ class Dependents:
     after: Ints
 
     def edges(self, some: Ints) -> pa.Table:
-        """Returns the pairs of dependent operations, with the kind of each dependency.
+        """Returns the pairs of dependent operations, each once for each kind of dependency.
 
-        A pair and a kind are in the result only once, even if several records cause the dependency.
         Only the dependencies with the indexes `some` count.
         """
         first, second = self.first.take(some), self.second.take(some)

@@ -33,14 +33,10 @@ from checkers.histories.plan.batch import Batch
 
 @dataclass(frozen=True, slots=True)
 class InfoSenders:
-    """The logical times of the operations that sent a polled value and did not end ok.
-
-    The time of such a sender is odd: one more than the time of the last operation that had ended
-    ok when the sender was invoked.
-    """
+    """The logical times of the operations that sent a polled value and did not end ok."""
 
     ops: NumberSet
-    times: Ints
+    times: Ints  # odd: one more than that of the last operation to end ok before
 
     def time(self, ops: Ints) -> Ints:
         """Returns the logical time of each operation in `ops`.
@@ -75,9 +71,9 @@ class TimeRanges:
         return cls(begin, end, Bitset.of(covered))
 
     def contain(self, first: Ints, second: Ints) -> Ints:
-        """Returns the indexes of the dependencies that are inside one of the time ranges.
+        """Returns the indexes of the dependencies inside a time range.
 
-        `first` and `second` have the logical times of the two operations of each dependency.
+        The parameters are the logical times of their two operations.
         """
         some = np.flatnonzero(self.covered.has(first >> 1))
         first, second = first.take(some), second.take(some)

@@ -88,9 +88,9 @@ def count_records(applications: dict[int, Application], delivered: OwnerOffsets)
 
 
 def rows_by_owner(owner: Ints) -> list[tuple[int, slice]]:
-    """Returns each owner with the range of its rows; the rows of an owner must be adjacent.
+    """Returns each owner (a group or process) with the range of its rows.
 
-    An owner is a consumer group, or a process without a group.
+    The rows of an owner must be adjacent.
     """
     starts = run_starts(owner)
     ends = starts + run_lengths(starts, len(owner))

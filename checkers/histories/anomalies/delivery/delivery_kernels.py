@@ -40,10 +40,7 @@ LAST: Final = 2**63 - 1
 
 
 def owners(batch: Batch) -> Ints:
-    """Returns, for each row of the batch, the number of its owner.
-
-    The owner of a row is its consumer group; without a group, the owner is its process.
-    """
+    """Returns the owner of each row: its consumer group, or without a group, its process."""
     starts, owner = _rows_by_application(batch, np.arange(len(batch)))
     return np.repeat(owner, run_lengths(starts, len(batch)))
 
@@ -85,17 +82,16 @@ def _made_polls(batch: Batch) -> _Polls:
 
 
 def delivered_offsets(outcome: str, batch: Batch) -> pa.Table:
-    """Returns the offsets that each application polled in each key, as bitsets.
+    """Returns bitsets of the offsets that each application (a group or process) polled in each key.
 
-    An application is a consumer group, or a process without a group. Only polls of operations that
-    ended with the given outcome count. The table has one row for each application, key and 64-bit
-    word.
+    Only polls with the given outcome count.
     """
     of = _polls(batch)
     some = np.flatnonzero(batch.is_in("outcome", outcome).take(of.rows))
     offset = batch.ints("offset").take(of.rows.take(some))
     made = Batch(packed_offsets(of.owner.take(some), of.key.take(some), offset, batch.number))
     named = of.owners[made.ints("owner")], of.keys[made.ints("key")]
+    # One row for each application, key and 64-bit word.
     return table_from(OWNER_WORDS, *named, *(made.ints(name) for name in OWNER_WORDS.names[2:]))
 
 
@@ -110,8 +106,7 @@ def acknowledged(batch: Batch) -> pa.Table:
 def extents(batch: Batch) -> pa.Table:
     """Returns, for each application and key, the lowest polled and the highest delivered offset.
 
-    An application is a consumer group, or a process without a group. The highest offset counts only
-    polls that ended ok; the lowest offset counts all polls.
+    Only polls that ended ok deliver.
     """
     of = _polls(batch)
     pair, count = codes(of.owner * len(of.keys) + of.key)

@@ -44,10 +44,8 @@ from checkers.histories.plan.stage import (
 def find_repetitions(
     applications: dict[int, Application], ok: pa.Table, delivered: OwnerOffsets
 ) -> Plan[None]:
-    """Finds the first record that each application got twice, with both deliveries.
-
-    An application is a consumer group, or a process without a group. The results are stored in
-    the field `repetition` of `applications`.
+    """Stores, in `applications`, the first record that each application got twice, with both
+    deliveries.
     """
     again = delivered.where(delivered.repeated != 0)
     where = {

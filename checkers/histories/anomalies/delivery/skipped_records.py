@@ -28,11 +28,8 @@ from checkers.histories.plan.batch import Batch
 
 
 def expected_from(context: Context, reach: Batch) -> Ints:
-    """Returns, for each application and key, the offset from which it must get every record.
-
-    This is the lowest offset that the application polled, or the start of the log if that is
-    higher.
-    """
+    """Returns, for each application and key, the first offset from which every record is due."""
+    # An application may begin above the start of the log, and need not get deleted records.
     return np.maximum(reach.ints("low"), context.log_starts.of(reach.ints("key")))
 
 
@@ -44,10 +41,9 @@ def count_skipped(
     delivered: OwnerOffsets,
     unknown: OwnerOffsets,
 ) -> None:
-    """Counts the acknowledged records that each application skipped, with an example per key.
+    """Adds to each application the count of acknowledged records that it skipped, with examples.
 
-    The results are added to `applications`. The parameter `unknown` has the offsets of polls with
-    the outcome `info`; these do not count as skipped.
+    Polls in `unknown` do not skip.
     """
     low, high, key = expected_from(context, reach), reach.ints("high"), reach.ints("key")
     for owner, rows in rows_by_owner(reach.ints("owner")):
@@ -63,6 +59,7 @@ def count_skipped(
         missed = np.flatnonzero(bits)
         if len(missed):
             application = applications[owner]
+            # `unknown` has the offsets of polls with the outcome `info`.
             application.skipped += count(bits[missed])
             first = missed[run_starts(key_range[missed])]
             of_word, offset = members(log.word[row[first]], bits[first])

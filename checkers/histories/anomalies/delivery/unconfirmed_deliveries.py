@@ -40,14 +40,10 @@ from checkers.histories.plan.batch import Batch
 
 @dataclass(frozen=True, slots=True)
 class _SpecialRecord:
-    """A record that is unconfirmed, or that shares its offset with another value.
+    """A record that is unconfirmed, or that shares its offset with another value."""
 
-    `offset` is the last offset at which the record was observed. `writer_op` is the operation of
-    the first send of the record that took effect.
-    """
-
-    offset: int
-    writer_op: int
+    offset: int  # the last one at which the record was observed
+    writer_op: int  # the operation of the first send that took effect
 
 
 def count_unconfirmed(
@@ -57,11 +53,12 @@ def count_unconfirmed(
     several: Batch,
     polls: Batch,
 ) -> None:
-    """Counts each application's deliveries, repetitions and skips of unconfirmed records.
+    """Counts each application's deliveries, repetitions and skips of special records.
 
-    A record is unconfirmed if it was polled at an offset where none of its sends was acknowledged.
-    Records that share their offset with another value are included.
+    These are unconfirmed, or share an offset with another value.
     """
+    # A record is unconfirmed if it was polled at an offset where none of its sends was
+    # acknowledged.
     given: defaultdict[int, set[Record]] = defaultdict(set)
     times: defaultdict[tuple[int, Record], list[DeliveredAt]] = defaultdict(list)
     names = ("owner", "key", "value", "op", "position", "offset", "outcome")
@@ -95,8 +92,7 @@ def count_unconfirmed(
 def _special_records(context: Context, several: Batch) -> dict[Record, _SpecialRecord]:
     """Returns the unconfirmed records, and those that share their offset with another value.
 
-    A record is unconfirmed if it was polled at an offset where none of its sends was acknowledged.
-    Only records with a send that took effect are returned.
+    Only records with an effective send are returned.
     """
     records: dict[Record, _SpecialRecord] = {}
     columns = (several.ints(name).tolist() for name in ("key", "offset", "value", "op"))

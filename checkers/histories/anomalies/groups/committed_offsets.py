@@ -54,9 +54,9 @@ COUNT: Final = int64_schema("count")
 
 
 def fetched(isolation: Isolation, batch: Batch) -> pa.Table:
-    """Returns one row for each successful fetch of a committed group offset in the batch.
+    """Returns one row for each successful fetch of a committed offset.
 
-    If a reader's isolation level is not recorded, the level `isolation` is assumed.
+    Unrecorded isolation levels count as `isolation`.
     """
     observed = batch.is_in("kind", "fetch_offset") & batch.is_in("outcome", "ok")
     few = batch.where(observed & batch.is_valid("group"), FETCH_COLUMNS)
@@ -116,10 +116,7 @@ def _commits(batch: Batch) -> Batch:
 
 @dataclass(frozen=True, slots=True)
 class FetchIndex:
-    """An index of the fetches of committed offsets, by group and key.
-
-    For a commit, the index finds whether a later fetch returned a lower offset.
-    """
+    """An index that finds whether a fetch after a commit returned a lower offset."""
 
     stable: bool  # True for fetches that wait for open transactions
     fetches: Batch
@@ -141,10 +138,9 @@ class FetchIndex:
         return cls(stable, some, rows, registers, least)
 
     def above_later_fetch(self, of: Batch, since_ns: Ints) -> Batch:
-        """Returns the commits whose offset is above the offset of some later fetch.
+        """Returns the commits whose offset is above that of a later fetch.
 
-        The fetch has the same group and key as the commit. It is later if it began after the time
-        that `since_ns` has for the commit.
+        A fetch is later if it began after the commit's `since_ns`.
         """
         some = np.flatnonzero(member(of.ints("register"), self.registers))
         group = np.searchsorted(self.registers, of.ints("register")[some])
@@ -206,10 +202,10 @@ class KnownOffsets:
         return cls(*(batch.ints(name) for name in names))
 
     def highest(self, queries: Batch, since_ns: Ints | None = None) -> Ints:
-        """Returns, for each fetch, the row of the highest offset committed before the fetch began.
+        """Returns, for each fetch, the row of the highest offset committed between `since_ns` and
+        its beginning.
 
-        The row is -1 if that offset is not above the fetched one. `since_ns` is optional and has a
-        time for each fetch: then only the commits that began after this time count.
+        If that is no higher, the row is -1.
         """
         found = np.full(len(queries), -1, dtype=np.int64)
         registers = np.unique(self.register)
@@ -271,10 +267,8 @@ def _commits_with_output(batch: Batch) -> Batch:
 
 
 def first_output(batch: Batch) -> pa.Table:
-    """Returns, for each group and key, the time at which its first transaction with output began.
-
-    Such a transaction sends records, commits an offset for the group and key, and does not fail.
-    """
+    """Returns, for each group and key, when its first transaction with output began."""
+    # Such a transaction sends records, commits an offset for the group and key, and does not fail.
     of = _commits_with_output(batch)
     order = np.lexsort([of.ints("invoked_ns"), of.ints("register")])
     first = order[run_starts(of.ints("register")[order])]
@@ -284,8 +278,8 @@ def first_output(batch: Batch) -> pa.Table:
 def output_ahead(observed: FetchIndex, batch: Batch) -> pa.Table:
     """Returns the transactions with output whose committed offset is above that of a later fetch.
 
-    Such a transaction sends records and does not fail. A fetch is later if it began after the
-    transaction began.
+    A later fetch began after the transaction began.
     """
+    # A transaction has output if it sends records and does not fail.
     of = _commits_with_output(batch)
     return observed.above_later_fetch(of, of.ints("invoked_ns")).table

@@ -38,18 +38,18 @@ def polled_rows(batch: Batch, rows: Mask) -> Ints:
 def delivered_words(batch: Batch) -> pa.Table:
     """Returns the offsets that each group polled in each key, as bitsets.
 
-    The table has one row for each group, key and 64-bit word; bit i of word n stands for the offset
-    64n + i. Failed polls do not count.
+    Failed polls do not count.
     """
     rows = polled_rows(batch, ~batch.is_in("outcome", "fail"))
     group, key = batch.fingerprints("group")[rows], batch.fingerprints("key")[rows]
+    # One row for each group, key and 64-bit word; bit i of word n stands for the offset 64n + i.
     return packed_offsets(group, key, batch.ints("offset")[rows], batch.number)
 
 
 def steps_of(batch: Batch) -> Batch:
-    """Returns the highest offset that each pipeline transaction committed for each key.
+    """Returns the highest offset that each transaction of a pipeline committed for each key.
 
-    The table has one row for each transaction and key. Only transactions that ended ok count.
+    Only transactions that ended ok count.
     """
     return batch.derived(("steps",), _made_steps)
 
@@ -78,9 +78,9 @@ def _made_steps(batch: Batch) -> Batch:
 def input_rows(batch: Batch) -> Ints:
     """Returns the rows of the records that pipeline transactions consumed.
 
-    A transaction consumed a record if it polled the record below the offset that it committed for
-    the key. Only transactions that ended ok count.
+    Such records are below the offset that their transaction committed.
     """
+    # Only transactions that ended ok count. They polled these records.
     return batch.derived(("inputs",), _made_inputs)
 
 
@@ -142,10 +142,7 @@ def per_register(observed: pa.Table) -> pa.Table:
 
 
 def unreported_steps(batch: Batch) -> pa.Table:
-    """Returns, for each group, the time at which its first unreported transaction began.
-
-    A transaction is unreported if its outcome is `info` and its polls are not recorded.
-    """
+    """Returns, for each group, when its first `info` transaction without recorded polls began."""
     op = batch.ints("op")
     starts = run_starts(op)
     if not len(starts):

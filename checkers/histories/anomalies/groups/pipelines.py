@@ -178,9 +178,9 @@ def _consumers(several: OwnerOffsets, batch: Batch) -> pa.Table:
 
 
 def _rewinds(pairs: Ints, began_ns: Ints, ended_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns, for each pair of transactions, the lowest offset committed between the two.
+    """Returns, for each pair of transactions, the lowest offset that others committed in between.
 
-    A pair has no row if no other operation committed an offset between the two.
+    A pair without such a commit has no row.
     """
     of = commits(batch)
     of = of.where(of.ints("outcome") != FAIL)

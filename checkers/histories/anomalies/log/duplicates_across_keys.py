@@ -41,15 +41,15 @@ _SCHEMA: Final = schema_of(DuplicateAcrossKeys)
 
 
 def duplicates_across_keys(unconfirmed: UnconfirmedValues, never_sent: Batch) -> Plan[pa.Table]:
-    """Returns the values that were polled from another key than the one they were sent to.
+    """Returns the values that were polled from a key other than the key they were sent to.
 
-    The parameter `never_sent` has pairs of a key and a value: the value was polled from this key,
-    but never sent to it.
+    The pairs in `never_sent` are the candidates.
     """
     placed = unconfirmed.locations()
     nobody_sent = pairs_in(
         placed.ints("key"), placed.ints("value"), never_sent.ints("key"), never_sent.ints("value")
     )
+    # In each pair of `never_sent`, the value was polled from the key but never sent to it.
     strangers = placed.where(nobody_sent & (placed.ints("offset") != UNKNOWN_OFFSET))
     if not len(strangers):
         return _SCHEMA.empty_table()

@@ -106,12 +106,11 @@ def lost_writes(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def _highest_reads(unconfirmed: UnconfirmedValues, batch: Batch) -> pa.Table:
-    """Returns, for each key, the confirmed value at the highest offset that polls returned.
-
-    Each row has the value, its offset, and the first operation that read it. A value is confirmed
-    if it was polled only at offsets where a send of it was acknowledged.
+    """Returns, for each key, the confirmed value at the highest polled offset and its first
+    reader.
     """
     at = first_rows(batch)
+    # A value is confirmed if it was polled only at offsets where a send of it was acknowledged.
     given = np.flatnonzero(any_in_run(polled_ok(batch), at) & ~unconfirmed.of_first_rows(batch))
     key, offset = (batch.ints(name).take(at.take(given)) for name in ("key", "offset"))
     starts = run_starts(key)  # offsets ascend

@@ -56,9 +56,9 @@ def location_rows(committed: Ints, batch: Batch, shown: Ints) -> pa.Table:
 
 
 def unconfirmed_locations(unconfirmed: UnconfirmedValues) -> Batch:
-    """Returns the proven offsets of unconfirmed values, ordered by key, offset and value.
+    """Returns the proven offsets of the unconfirmed values, ordered by key, offset and value.
 
-    A value is unconfirmed if it was polled at an offset where none of its sends was acknowledged.
+    Unconfirmed values were polled where no send of them was acknowledged.
     """
 
     def made(_: Batch) -> Batch:

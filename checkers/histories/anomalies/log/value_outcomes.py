@@ -155,11 +155,11 @@ def _last(batch: Batch) -> pa.Table:
 
 
 def _unseen(unconfirmed: UnconfirmedValues, kept: LogStarts, batch: Batch) -> pa.Table:
-    """Returns the confirmed values that must be in the log but that no poll returned.
+    """Returns the confirmed values that must be in the log but were never polled.
 
-    A value is confirmed if it was polled only at offsets where a send of it was acknowledged. The
-    last row is no value: it counts the observations for the three anomalies of this plan.
+    The last row counts observations.
     """
+    # A value is confirmed if it was polled only at offsets where a send of it was acknowledged.
     at, confirmed = first_rows(batch), np.flatnonzero(~unconfirmed.of_first_rows(batch))
     if not len(confirmed):
         return _SEEN.empty_table()
@@ -172,6 +172,7 @@ def _unseen(unconfirmed: UnconfirmedValues, kept: LogStarts, batch: Batch) -> pa
     none = np.zeros(len(hidden), dtype=np.int64)
     counts = [np.count_nonzero(it) for it in (observed & _POLLED, observed & _READ_CLEAN, owed)]
     columns = [key[hidden], value[hidden], writer, none, none, none]
+    # The last row counts the observations for the three anomalies of this plan.
     ends = [0, 0, NO_OPERATION, *counts]
     return pa.table(
         {
@@ -195,9 +196,9 @@ def _unseen_without_offset(
 
 @dataclass(frozen=True, slots=True)
 class _Outcomes:
-    """The sends and polls of all unconfirmed values, in columns with one entry for each value.
+    """The sends and polls of each unconfirmed value.
 
-    A value is unconfirmed if it was polled at an offset where none of its sends was acknowledged.
+    Unconfirmed values were polled where no send of them was acknowledged.
     """
 
     keys: Ints

@@ -55,22 +55,19 @@ class LogPositions:
         return self.values.applied(batch, rows, role, located)
 
     def first_skippable(self, kind: int, key: Ints, first: Ints) -> Ints:
-        """Returns the lowest offset that a step from the offset `first` can skip.
-
-        This is the next offset. For polls it is at least the start of the log, because retention
-        has removed the records below. The parameters and the result have one entry for each step.
-        """
+        """Returns the lowest offset that each step from the offset `first` can skip."""
+        # Retention has removed the records below the start of the log, so no poll can skip them.
         return first + 1 if kind == SENDS else np.maximum(first + 1, self.log_starts.of(key))
 
     def skipped_count(self, kind: int, key: Ints, first: Ints, second: Ints, dirty: Mask) -> Ints:
         """Returns how many records each step from offset `first` to offset `second` skipped.
 
-        All records count for sends, and for polls at read_uncommitted, which `dirty` marks. For
-        polls at read_committed, only the records at clean offsets count: the others may be aborted
-        (see `occupied_offsets`).
+        Polls at read_committed can skip only clean offsets.
         """
         low, everything = self.first_skippable(kind, key, first), self.log.everything
         all_of_them = everything.between(key, low, second)
         if kind == SENDS or self.log.clean is everything:
             return all_of_them
+        # `dirty` marks polls at read_uncommitted. At an offset that is not clean, the record may be
+        # aborted (see `occupied_offsets`).
         return np.where(dirty, all_of_them, self.log.clean.between(key, low, second))

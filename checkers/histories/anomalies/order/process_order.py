@@ -144,10 +144,7 @@ def process_order(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def _outranked(context: Context) -> Plan[Batch | None]:
-    """Returns the values at an offset where another value ranks first; None without `jepsen`.
-
-    In Jepsen, only the value that ranks first is the record at an offset.
-    """
+    """Returns the values at an offset where another value ranks first; None without `jepsen`."""
     if not context.declared.jepsen:
         return None
     several = Batch(
@@ -159,15 +156,15 @@ def _outranked(context: Context) -> Plan[Batch | None]:
     values: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
     for place, text in zip(places, texts, strict=True):
         values[place].append(text)
+    # In Jepsen, only the value that ranks first is the record at an offset.
     first = {place: ranked(some) for place, some in values.items()}
     lower = [first[place] != text for place, text in zip(places, texts, strict=True)]
     return several.where(np.array(lower, dtype=np.bool_))
 
 
 def _with_first_skipped(context: Context, positions: LogPositions, wrong: Batch) -> Plan[Batch]:
-    """Adds columns to the rows that skip records: the first skipped record, and its proof.
-
-    The proof is an operation that sent or polled the record.
+    """Adds to each row that skips records the first skipped record and its proof: a send or
+    poll.
     """
     key, kind = wrong.ints("key"), wrong.ints("kind")
     everything = (kind == SENDS) | (wrong.ints("role") >= UNCOMMITTED)

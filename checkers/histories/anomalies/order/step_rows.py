@@ -42,19 +42,16 @@ STEPS: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """The records that processes polled or sent, with the columns of their batch.
+    """The records that processes polled or sent, with the columns of their batch."""
 
-    Each record has an offset, a row number in the batch and a role: send or poll, with its outcome.
-    """
-
-    row: Ints
+    row: Ints  # in the batch
     process: Ints
     key: Ints
     op: Ints
     position: Ints
     value: Ints
     offset: Ints
-    role: Ints
+    role: Ints  # send or poll, with its outcome
 
     def where(self, some: Ints) -> dict[str, Ints]:
         row, names = self.row[some], ("op", "position", "value")

@@ -54,10 +54,11 @@ class ValueOffsets:
     def last(cls, unconfirmed: UnconfirmedValues, outranked: Batch) -> Self:
         """Returns the last offset at which each value ranks first, as Jepsen locates values.
 
-        The parameter `outranked` has the values at an offset where another value ranks first. These
-        are treated like unconfirmed values. So are values that were sent again after a failed send.
+        `outranked` has the values below others.
         """
         lower, resent = _pairs_and_offsets(outranked), _pairs_and_offsets(unconfirmed.resent)
+        # Outranked values, and values sent again after a failed send, are treated like unconfirmed
+        # values.
         pairs = NumberSet.of(
             np.r_[hash_of_pair(unconfirmed.keys, unconfirmed.values), lower[0], resent[0]]
         )
@@ -72,13 +73,14 @@ class ValueOffsets:
         return cls(pairs, values, last, of_all=True)
 
     def applied(self, batch: Batch, rows: Ints, role: Ints, located: Ints) -> Ints:
-        """Returns the offsets `located` of some rows, with the offsets of these values filled in.
+        """Returns the offsets `located` of some rows, with missing offsets of these values filled
+        in.
 
-        Only a row without an offset gets one, unless `of_all` is true. A failed send then gets one
-        too.
+        With `of_all`, all are replaced.
         """
         key, value = batch.fingerprints("key"), batch.fingerprints("value")
         among = batch.derived(("unconfirmed values",), lambda _: self.values.has(value)).take(rows)
+        # A failed send gets an offset only with `of_all`.
         if not self.of_all:
             among &= (located == UNKNOWN_OFFSET) & (role != SEND_FAIL)
         maybe = np.flatnonzero(among)

@@ -76,10 +76,9 @@ class _Summary:
 
 
 def summary_stages(isolation: Isolation) -> tuple[Stage[pa.Table], ...]:
-    """Returns one stage for each table of the summary, and one stage for the transactional keys.
+    """Returns stages for the tables of the summary and for the keys that transactions send to.
 
-    A transactional key is a key that transactions send to. If a reader's isolation level is not
-    recorded, the level `isolation` is assumed.
+    Unrecorded isolation levels count as `isolation`.
     """
     parts = (
         ("spans", _SPANS),
@@ -102,10 +101,9 @@ def summary_stages(isolation: Isolation) -> tuple[Stage[pa.Table], ...]:
 def offsets_stage(
     title: str, schema: pa.Schema, run: partial[pa.Table], partitions: frozenset[int] | None = None
 ) -> Stage[pa.Table]:
-    """Returns a stage that runs a kernel on the columns of observed offsets.
+    """Returns a stage that runs a function on the columns of observed offsets.
 
-    A kernel is a function from a batch of rows to a table. It runs on all batches, or only on the
-    batches with the numbers `partitions`.
+    `partitions` restricts the stage to these batches.
     """
     return Stage(Source.OPERATIONS, Kernel(title, COLUMNS, schema, run, partitions=partitions))
 
@@ -214,10 +212,7 @@ def _first_rows_of_maximum(starts: Ints, end: Ints) -> Ints:
 
 
 def witness(of: ObservedOffsets, fact: Ints, batch: Batch) -> tuple[Codes, Ints]:
-    """Returns, for each observed log end, the kind and the number of its operation.
-
-    If the log end contradicts a check, a report names this operation as the witness.
-    """
+    """Returns, for each observed log end, the kind and the number of its operation, for reports."""
     return of.kind[fact], batch.ints("op")[of.row[fact]]
 
 
@@ -240,11 +235,9 @@ def _limits(of: ObservedOffsets, check: int, rows: Ints, batch: Batch) -> pa.Tab
 
 
 def check_rows(of: ObservedOffsets, check: int, rows: Ints, batch: Batch) -> pa.Table:
-    """Returns a table with the schema CHECKS: one check for each of the `rows`.
-
-    A check demands that the offset of the row is not below a log end observed before its operation
-    was invoked.
-    """
+    """Returns one check for each of the `rows`, in the schema CHECKS."""
+    # A check demands that the offset of the row is not below a log end observed before its
+    # operation was invoked.
     at = of.row[rows]
     return table_from(
         CHECKS,

@@ -100,9 +100,8 @@ _SENDS: Final = pa.schema(
 
 
 def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) -> pa.Table:
-    """Returns the checks of the batch whose offset is below the highest log end of earlier batches.
-
-    A check demands that an offset is not below a log end observed before its operation was invoked.
+    """Returns the checks of the batch whose offset is below a log end observed by earlier
+    batches.
     """
     of = observed_offsets(batch, isolation)
     own = carried_limits.filter(compute.equal(carried_limits["batch"], batch.number)).to_pylist()
@@ -119,9 +118,9 @@ def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) 
 
 
 def _unconfirmed_checks(unconfirmed: UnconfirmedValues, before: Batch) -> Batch:
-    """Returns one check for each send without an acknowledged offset whose record was polled.
+    """Returns one check for each polled send without an acknowledged offset.
 
-    The offset of the check is the lowest offset at which the record was polled.
+    The check has the lowest polled offset of the record.
     """
     sends, places = unconfirmed.sends, unconfirmed.observations
     role = sends.ints("role")
@@ -190,15 +189,12 @@ def linearizable_offsets(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def offsets_without_shuffle(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns two findings without a shuffle: offset order inversions and stale end offsets.
-
-    The history is read once more for the polls of values that were sent without an acknowledged
-    offset.
-    """
+    """Returns offset order inversions and stale end offsets, without a shuffle."""
     isolation = context.declared.isolation
     first, sends = yield from in_parallel(
         collect_all(summary_stages(isolation)), collect(sends_without_offset(isolation))
     )
+    # This reads the history once more, for the polls of values sent without an acknowledged offset.
     unconfirmed = yield from find_unconfirmed_sends(isolation, Batch(sends))
     result = yield from _find_contradictions(isolation, first, unconfirmed, polled=False)
     return result.found
@@ -207,15 +203,15 @@ def offsets_without_shuffle(context: Context) -> Plan[tuple[Finding, ...]]:
 def _find_contradictions(
     isolation: Isolation, first: Sequence[pa.Table], unconfirmed: UnconfirmedValues, *, polled: bool
 ) -> Plan[_Contradictions]:
-    """Finds the sends and the end offsets that are below a log end observed before.
+    """Finds the sends and the end offsets that are below an earlier observed log end.
 
-    If `polled` is true, the result also has the polls that may be future reads. These are the polls
-    of records whose send is among the findings.
+    With `polled`, also finds their records' polls.
     """
     spans, steps, limits, early, own, before, transactional = first
     of_pieces = Batch(spans)
     log_ends = LogEnds.of(of_pieces, Batch(steps), np.unique(Batch(transactional).ints("key")))
     of_strays, of_early = _unconfirmed_checks(unconfirmed, Batch(before)), Batch(early)
+    # The polls of records whose send is among the findings may be future reads.
     checks = [
         of_early.where(log_ends.may_be_contradicted(of_early)).table,
         of_strays.where(log_ends.contradicted(of_strays)).table.select(CHECKS.names),

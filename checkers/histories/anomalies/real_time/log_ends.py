@@ -49,10 +49,7 @@ _FACTS: Final = int64_schema("suspect", "reach", "completed_ns", *WITNESS, "posi
 
 @dataclass(frozen=True, slots=True)
 class LogEnds:
-    """The log ends that clients observed in all batches, indexed by time and by batch.
-
-    A check demands that an offset is not below a log end observed before its operation was invoked.
-    """
+    """The log ends that clients observed in all batches, indexed by time and by batch."""
 
     logs: Ints  # each log with an observation, as one number, ascending
     in_time: PrefixMaxIndex
@@ -109,20 +106,20 @@ class LogEnds:
     def may_be_contradicted(self, checks: Batch) -> Mask:
         """Returns a mask of the checks that an earlier observed log end may contradict.
 
-        A True is no proof. Most observations have the time of the first completion in their batch,
-        although they were made later.
+        A True is no proof.
         """
         group, some = self._log_of_each(checks)
         offset, invoked_ns = (checks.ints(name)[some] for name in ("offset", "invoked_ns"))
         is_contradicted = np.zeros(len(checks), dtype=np.bool_)
+        # Most observations have the time of the first completion in their batch, although they were
+        # made later.
         is_contradicted[some] = self.in_time.exceeded(group[some], offset, invoked_ns)
         return is_contradicted
 
     def contradicted(self, checks: Batch) -> Mask:
-        """Returns a mask of the checks whose offset is below a log end observed before.
+        """Returns a mask of the checks whose offset is below an earlier log end.
 
-        A True is certain under two conditions: batches do not overlap in time, and the operation
-        was invoked within the time span of its batch. Any other True is no proof.
+        Unless time spans prove it, a True is no proof.
         """
         is_contradicted = self.may_be_contradicted(checks)
         batch = checks.ints("batch")
@@ -134,6 +131,8 @@ class LogEnds:
         some, at = some[at >= 0], at[at >= 0]
         known[some] = np.maximum(known[some], self.by_batch.reach(at))
         invoked_ns = checks.ints("invoked_ns")
+        # A True is certain if batches do not overlap in time, and the operation was invoked within
+        # the time span of its batch.
         inside = (self.began_ns[batch] < invoked_ns) & (invoked_ns <= self.ended_ns[batch])
         decided: Mask = np.where(inside, known > checks.ints("offset"), is_contradicted)
         return decided
@@ -156,11 +155,7 @@ class LogEnds:
         return limits.where(some[below]).table.append_column("reach", pa.array(reach[below]))
 
     def contradicting_partitions(self, checks: Batch) -> frozenset[int]:
-        """Returns the numbers of the batches that may contradict some check.
-
-        Such a batch observed a log end above the offset of the check, and may have observed it in
-        time.
-        """
+        """Returns the numbers of the batches whose observed log ends may contradict some check."""
         group, some = self._log_of_each(checks)
         least, latest = np.full((2, len(self.logs)), [[NEVER_NS], [UNKNOWN_OFFSET]])
         np.minimum.at(least, group[some], checks.ints("offset")[some])
@@ -172,13 +167,13 @@ class LogEnds:
     def with_earlier_observations(self, contradicted: Batch) -> Batch:
         """Returns the contradicted checks, each with the highest log end that contradicts it.
 
-        In the rows of `contradicted`, this log end is from the check's own batch. It is replaced if
-        an earlier batch observed a log end that is at least as high. Batches must not overlap in
-        time.
+        Batches must not overlap in time.
         """
         group, some = self._log_of_each(contradicted)
         at = self.by_batch.before(group[some], self.rank[contradicted.ints("batch")[some]])
         some, at = some[at >= 0], at[at >= 0]
+        # In `contradicted`, the log end is from the check's own batch. A log end of an earlier
+        # batch that is at least as high replaces it.
         further = self.by_batch.reach(at) >= contradicted.ints("reach")[some]
         some, step = some[further], self.by_batch.furthest(at[further])
         table = contradicted.table

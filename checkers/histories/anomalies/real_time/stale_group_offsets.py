@@ -142,11 +142,7 @@ class _Fetches:
 
 
 def _commits(fetches: _Fetches, batch: Batch) -> pa.Table:
-    """Returns the commits of this batch whose offset some fetch may return.
-
-    A commit B hides a commit A if B began after A ended: a fetch that begins after B cannot return
-    the offset of A. Only commits of this batch are compared with each other.
-    """
+    """Returns the commits of this batch whose offset some fetch may return."""
     registers = fetches.latest.ints("register")
     some = (
         batch.is_in("kind", "commit_offset")
@@ -156,6 +152,8 @@ def _commits(fetches: _Fetches, batch: Batch) -> pa.Table:
     rows = np.flatnonzero(some)
     rows = rows[member(_registers(batch, rows), registers)]
     made = Batch(_calls(batch, rows, fetch=0))
+    # A commit B hides a commit A if B began after A ended: a fetch that begins after B cannot
+    # return the offset of A. Only commits of this batch are compared with each other.
     return made.where(_may_be_fetched(made, fetches)).table
 
 

@@ -43,9 +43,8 @@ OFFSET_ALONE: Final = offset_without_output.ANOMALY.id
 
 
 def outputs_without_offset(of: FetchedOffsets) -> Plan[Finding]:
-    """Finds fetches that returned less than a transaction committed, although its output was read.
-
-    A reader had got a record of the transaction before the fetch began.
+    """Finds fetches that returned less than a transaction had committed, although a reader had
+    already got the transaction's output.
     """
     schema = schema_of(output_without_offset.OutputWithoutOffset)
     stable = of.fetches.where(of.fetches.ints("stable") == 1)

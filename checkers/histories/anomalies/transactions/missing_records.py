@@ -98,15 +98,14 @@ def candidates(of: TransactionReads, wanted: Collection[int] | None = None) -> l
 def missing(
     of: TransactionReads, some: list[Candidate], in_log_ns: Mapping[int, int], context: Context
 ) -> Plan[list[MissingRecord]]:
-    """Returns the candidates that readers passed over.
+    """Returns the candidates that readers passed over: committed records that no reader got.
 
-    Candidates are records of committed transactions that no reader got. Records that retention may
-    have deleted are left out. For each transaction, the parameter `in_log_ns` has a time at which
-    its records were in the log.
+    Records that retention may have deleted are left out.
     """
     if not some:
         return []
     keys, values = (np.array([it.record[n] for it in some], dtype=np.int64) for n in (0, 1))
+    # For each transaction, `in_log_ns` has a time at which its records were in the log.
     vague = [it for it in some if it.place is None]
     run = partial(_failed, Pairs.of(keys, values))
     failed, observed = yield from in_parallel(

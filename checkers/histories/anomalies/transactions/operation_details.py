@@ -60,9 +60,9 @@ def _details(ops: Ints, batch: Batch) -> pa.Table:
 
 
 def end_requested_ns(of: Batch) -> Ints:
-    """Returns the time at which each transaction requested its end: commit or abort.
+    """Returns when each transaction requested its commit or abort.
 
-    If this time is unknown, the result is the invocation time of the transaction, which is earlier.
+    If this time is unknown, returns the earlier invocation time.
     """
     ends = (of.ints(name, null=NEVER_NS) for name in ("completed_ns", "end_asked_ns"))
     return np.where(of.is_valid("end_asked_ns"), np.minimum(*ends), of.ints("invoked_ns"))

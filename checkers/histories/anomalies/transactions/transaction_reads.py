@@ -120,8 +120,7 @@ def _unseen_without_offset(unconfirmed: UnconfirmedValues, batch: Batch) -> pa.T
 class BlockContext:
     """The data about the whole history that is needed to find unread records in one block.
 
-    A block is a range of 65,536 offsets of a key. A record is unread if readers at read_committed
-    reached a higher offset and none of them got the record.
+    A block is 65,536 offsets of a key.
     """
 
     unconfirmed: UnconfirmedValues
@@ -199,9 +198,8 @@ def _block(wanted: BlockContext, batch: Batch) -> _Block:
 
 @dataclass(frozen=True, slots=True)
 class TransactionReads:
-    """The records of transactions that readers at read_committed got, and the unread records.
-
-    A record is unread if a reader reached a higher offset and no reader got the record.
+    """The records of transactions that readers at read_committed got, and the records that such
+    readers passed over.
     """
 
     records: dict[Record, UnconfirmedRecord]
@@ -217,10 +215,8 @@ class TransactionReads:
 
 
 def transaction_reads(context: Context) -> Plan[TransactionReads]:
-    """Returns the records of transactions that readers got, and the unread records.
-
-    Only readers at read_committed count. A record is unread if a reader reached a higher offset and
-    no reader got the record.
+    """Returns the records of transactions that readers at read_committed got, and the records that
+    such readers passed over.
     """
     sending, several, reached, unreported, operations, spans = yield from collect_all(
         _history_stages(context)

@@ -28,7 +28,7 @@ Record = tuple[int, int]  # key, value
 class UnconfirmedRecord:
     """The senders of an unconfirmed value with their outcomes, its readers, and its offsets.
 
-    A value is unconfirmed if it was polled at an offset where none of its sends was acknowledged.
+    It was polled where none of its sends was acknowledged.
     """
 
     sent_by: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])  # op, role
@@ -44,9 +44,8 @@ class UnconfirmedRecord:
         return min(self.sent_by, key=lambda it: (it[1] == SEND_FAIL, it[0]))[0]
 
     def place(self) -> tuple[int, int] | None:
-        """Returns the last offset of the value, and the first operation that observed it there.
-
-        Returns None if no operation observed an offset of the value.
+        """Returns the last observed offset of the value and the first operation that observed it,
+        or None.
         """
         if not self.located_at:
             return None
@@ -55,11 +54,11 @@ class UnconfirmedRecord:
 
 
 def unconfirmed_records(unconfirmed: UnconfirmedValues) -> dict[Record, UnconfirmedRecord]:
-    """Returns a dictionary with one record for each unconfirmed value, by key and value.
+    """Returns one record for each unconfirmed value, by key and value.
 
-    A value is unconfirmed if it was polled at an offset where none of its sends was acknowledged.
-    The dictionary is computed once, and all query plans get the same one; no plan may change it.
+    Callers share the dictionary and must not change it.
     """
+    # A value is unconfirmed if it was polled at an offset where none of its sends was acknowledged.
     return unconfirmed.observations.derived(("records",), lambda _: _collect_records(unconfirmed))
 
 

@@ -162,15 +162,13 @@ def _made(batch: Batch) -> pa.Table:
 
 
 def _working_times(batch: Batch) -> pa.Table:
-    """Returns the time spans in which each producer of the batch had operations.
-
-    A new producer begins with each `init_producer` operation of a process. A row has the number of
-    operations of one producer, the first invocation, and the last time at which an end was
-    requested.
+    """Returns each producer's time span, from its first invocation to its last requested end, with
+    its number of operations.
     """
     inits, working = Batch(_made(batch)), _working(batch)
     ids, process = working.fingerprints("transactional_id"), working.ints("process")
     invoked, queries = working.ints("invoked_ns"), end_requested_ns(working)
+    # A new producer begins with each `init_producer` operation of a process.
     own = _last_init(inits, ids, process, invoked)
     order = np.lexsort([own, process, ids])
     starts = run_starts(ids[order], process[order], own[order])
