@@ -37,10 +37,9 @@ class Connection:
         answered: bool = True,
         within_s: float = ANSWERS_WITHIN_S,
     ) -> Answer:
-        """Sends a request and returns the fields of its response.
+        """Sends a request and returns the fields of its response, or a text.
 
-        Returns CLOSED, SILENT (after a timeout) or SENT (no response), or describes a malformed
-        response.
+        The text is CLOSED, SILENT (a timeout), SENT (no response), or an error.
         """
         is_sent = self.write(api, version, body)
         if not is_sent:

@@ -45,7 +45,7 @@ def producer(name: str, *, epoch: int = 0, producer_id: int = 0) -> dict[str, An
 
     The name `p before` means the values before that answer.
     """
-    # To get wrong values, a caller adds `epoch` and `producer_id`.
+    # To get wrong values, a caller passes `epoch` or `producer_id`.
     return {
         "producer_id": bound(*_names(name, "id"), plus=producer_id, otherwise=777),
         "producer_epoch": bound(*_names(name, "epoch"), plus=epoch, otherwise=0),
@@ -348,8 +348,9 @@ def end(
 ) -> Send:
     """Returns an EndTxn request of the producer `name`.
 
-    With `binds`, version 5 stores the next transaction's id and epoch under that name.
+    With `binds`, later requests can use the id and epoch in its answer.
     """
+    # From version 5 on, these are for the producer's next transaction.
     names = {f"{binds}.id": "producer_id", f"{binds}.epoch": "producer_epoch"}
     return Send(
         api=Api.END_TXN,

@@ -160,7 +160,7 @@ class Session:
     def receiver(self, to: str) -> int:
         """Returns the id of the broker that a text such as `leader ~t 0` names.
 
-        For a partition without a leader, returns the lowest broker id.
+        Without a leader, this is the lowest id.
         """
         kind, *rest = to.split(" ")
         nodes = sorted(self.target.brokers)

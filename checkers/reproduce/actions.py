@@ -100,10 +100,9 @@ def send_to(broker: int, value: str) -> Do:
 
 
 def java_send(value: str, *, joins: bool = False) -> Do:
-    """Sends a record with Kafka's Java producer, without waiting for the answer.
+    """Sends a record with Kafka's Java producer, without waiting.
 
-    By default each record is one operation of the history. With `joins`, this record becomes part
-    of the previous record's operation.
+    With `joins`, it becomes part of the previous record's operation.
     """
     return lambda stage: stage.java_send(value, joins=joins)
 
@@ -138,13 +137,11 @@ def transaction(
 
 
 def use_epochs(until: int) -> Do:
-    """Raises the producer epoch of the transactional id to a given number.
-
-    For this it requests a producer id again and again, as a new producer instance does.
-    """
+    """Raises the producer epoch of the transactional id to a given number."""
 
     def do(stage: Stage) -> None:
         with connected(stage.cluster.address(stage.up()[0])) as request:
+            # It requests a producer id again and again, as a new producer instance does.
             stage.noted = stage.transactions(1).use_epochs(until, request)
 
     return do
@@ -168,9 +165,8 @@ def read(stage: Stage) -> None:
 
 
 def reassign(*replicas: int, partition: int | None = None) -> Do:
-    """Begins to move one partition of the topic to other brokers, the preferred leader first.
-
-    Without a partition number, this is the partition that the schedule is about.
+    """Begins to move a partition, by default that of the schedule, to other brokers, the preferred
+    leader first.
     """
 
     def do(stage: Stage) -> None:
@@ -181,16 +177,13 @@ def reassign(*replicas: int, partition: int | None = None) -> Do:
 
 
 def coordinate_at(broker: int) -> Do:
-    """Moves all partitions of `__transaction_state` to one broker.
-
-    So this broker becomes the coordinator of every transactional id. Before the move, the
-    transactional producer is connected, because its first request creates the topic.
-    """
+    """Makes one broker the coordinator of every transactional id."""
 
     def do(stage: Stage) -> None:
         assert stage.client is not None  # the first access connects it and creates the topic
         administration = stage.administration()
         internal = [it for it in administration.replicas() if it[0] == TRANSACTION_STATE]
+        # The broker gets all partitions of `__transaction_state`.
         administration.reassign(dict.fromkeys(internal, (broker,)))
 
     return do
@@ -219,17 +212,15 @@ def delete_topic(stage: Stage) -> None:
 
 
 def prefer_disk(broker: int, disk: int) -> Do:
-    """Chooses the disk, numbered from 1, on which the broker will create its replica.
-
-    The request comes before the topic exists. The broker answers UNKNOWN_TOPIC_OR_PARTITION, but
-    remembers the disk.
-    """
+    """Chooses the disk, numbered from 1, on which the broker will create its replica."""
 
     def do(stage: Stage) -> None:
         topics = [{"name": stage.topic.name, "partitions": [stage.index]}]
         path = str(stage.log_dirs_of(broker)[disk - 1])
         body = {"dirs": [{"path": path, "topics": topics}]}
         answer = stage.call(Api.ALTER_REPLICA_LOG_DIRS, 2, body, broker)["results"][0]
+        # The request comes before the topic exists. The broker answers with this error, but
+        # remembers the disk.
         if answer["partitions"][0]["error_code"] != "UNKNOWN_TOPIC_OR_PARTITION":
             accept(answer["partitions"][0])
 
@@ -244,8 +235,7 @@ def fail_disk(broker: int) -> Do:
 def lose_disk(broker: int, *, listed: bool) -> Do:
     """Deletes the last disk of a broker that is down.
 
-    With `listed`, the broker's log.dirs still names this disk. Then the broker finds an empty disk
-    when it starts.
+    With `listed`, its log.dirs still names the disk, which is then empty.
     """
     return lambda stage: stage.lose_disk(broker, listed=listed)
 
@@ -253,17 +243,17 @@ def lose_disk(broker: int, *, listed: bool) -> Do:
 def delete_records(before: int, at: int) -> Do:
     """Deletes the records of the partition before an offset, by a request to its leader.
 
-    The leader deletes its own records at once, and answers after its followers have deleted theirs.
-    If this answer times out, the action still succeeds.
+    A timeout is no failure.
     """
 
+    # The leader deletes its own records at once, and answers after its followers have deleted
+    # theirs.
     return lambda stage: stage.administration(at).delete_records(stage.place, before)
 
 
 def delete_all(before: int, at: int) -> Do:
-    """Deletes the records of the partition before an offset, by a request to its leader.
-
-    The leader's answer is kept for the check of the step.
+    """Deletes the records of the partition before an offset, and keeps the leader's answer for the
+    check.
     """
 
     def do(stage: Stage) -> None:
@@ -277,10 +267,10 @@ def delete_all(before: int, at: int) -> Do:
 
 
 def list_offsets(timestamp: int, at: int) -> Do:
-    """Requests an offset of the partition from its leader, by ListOffsets.
+    """Requests an offset from the partition's leader: the log start (-2) or the high watermark
+    (-1).
 
-    The timestamp -2 stands for the log start, and -1 for the high watermark. The leader's answer is
-    kept for the check of the step.
+    The answer is kept for the check.
     """
 
     def do(stage: Stage) -> None:
@@ -295,9 +285,8 @@ def list_offsets(timestamp: int, at: int) -> Do:
 
 
 def fetch_committed(at: int) -> Do:
-    """Fetches the partition from its start at read_committed, by one request to its leader.
-
-    The last stable offset and the records in the answer are kept for the check of the step.
+    """Fetches the partition at read_committed, and keeps the last stable offset and the records for
+    the check.
     """
 
     def do(stage: Stage) -> None:

@@ -24,10 +24,10 @@ def partition(
     at: int | None = None,
     index: int | None = None,
 ) -> Check:
-    """Checks a partition in the metadata of a broker: its leader, ISR, ELR and replicas.
+    """Checks the values that the caller gives in a partition's metadata, by default the schedule's
+    partition.
 
-    A value that the caller leaves out is not checked. The leader -1 stands for no leader. Without a
-    partition number, this is the partition that the schedule is about.
+    The leader -1 means none.
     """
 
     def check(stage: Stage) -> Seen:
@@ -54,10 +54,7 @@ def deleted(stage: Stage) -> Seen:
 
 
 def registered(*brokers: int, at: int) -> Check:
-    """Checks which brokers are in the metadata of one broker: exactly the named ones.
-
-    Brokers are in the metadata if they are registered and not fenced.
-    """
+    """Checks that a broker's metadata has exactly the named brokers: registered and not fenced."""
 
     def check(stage: Stage) -> Seen:
         answer = stage.call(Api.METADATA, 9, {"topics": []}, at)

@@ -49,9 +49,9 @@ class Taken:
 def conduct(
     case: Case, jars: Jars, folder: Path, report: Callable[[Taken], None]
 ) -> tuple[Taken, ...]:
-    """Takes the steps of the case in order; returns those taken, up to the first that failed.
+    """Takes the steps of the case, up to the first failure; returns those taken.
 
-    Calls `report` after each step. Raises SystemFailed if the cluster does not start.
+    Raises SystemFailed if the cluster does not start.
     """
     taken: list[Taken] = []
     described = Described(

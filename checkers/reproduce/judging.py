@@ -58,11 +58,7 @@ def verdict(
 
 
 def judged(reproduction: Reproduction, history: Path) -> Judged:
-    """Returns the verdict on a case by the analysis of its recorded history.
-
-    `violated`: every anomaly that the reproduction names occurs. `holds`: none of them occurs, and
-    each could have been observed. Else `undecided`.
-    """
+    """Returns the verdict on a case by the analysis of its recorded history."""
     analysis = analyze(history, declared=assumptions_of(history))
     evidence = explained(analysis)
     if analysis.broken:
@@ -72,19 +68,19 @@ def judged(reproduction: Reproduction, history: Path) -> Judged:
     found = {one.anomaly.id: one for one in analysis.decisions}
     named = [found[name] for name in reproduction.anomalies]
     counted = ", ".join(f"{one.anomaly.id} {one.count}" for one in named)
+    # `violated`: every anomaly that the reproduction names occurs. `holds`: none of them occurs,
+    # and each could have been observed. Else `undecided`.
     ends = _together([one.verdict if one.observations else "undecided" for one in named])
     return Judged(verdict=ends, reason=f"found: {counted}", evidence=evidence)
 
 
 def audited(reproduction: Reproduction, log_dirs: Sequence[Path]) -> Judged:
-    """Returns the verdict on a case by an audit of the brokers' log directories.
-
-    `violated`: every check that the reproduction names finds a violation. `holds`: none of them
-    does. Else `undecided`.
-    """
+    """Returns the verdict on a case by an audit of the brokers' log directories."""
     found = audit(log_dirs, checks=reproduction.log_anomalies)
     counted = ", ".join(f"{one.check.id} {one.count}" for one in found.decisions)
     return Judged(
+        # `violated`: every check that the reproduction names finds a violation. `holds`: none of
+        # them does. Else `undecided`.
         verdict=_together([one.verdict for one in found.decisions]),
         reason=f"found in the log directories: {counted}",
         evidence=log_audit.explained(found, ", ".join(map(str, log_dirs))),

@@ -41,12 +41,9 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A cluster, and the steps of a schedule on it.
+    """A cluster, and the steps of a schedule on it."""
 
-    `about` says in a few words how this case differs from the other one of the reproduction.
-    """
-
-    about: str
+    about: str  # how this case differs from the other one, in a few words
     steps: tuple[Step, ...]
     layout: Layout
     version: str | None = None  # None: the version that the user names
@@ -58,10 +55,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
-    """Where the model has the defect: a spec, one of its variants, and the property that breaks.
-
-    The command `urteil check` finds the counterexample with these names.
-    """
+    """The spec, variant and property with which `urteil check` finds the defect in the model."""
 
     spec: str
     variant: str

@@ -93,8 +93,7 @@ class Stage:
     def lose_disk(self, broker: int, *, listed: bool) -> None:
         """Deletes the last log directory of a broker that is down.
 
-        With `listed`, the broker's log.dirs still names this directory. Then the broker finds an
-        empty disk when it starts.
+        With `listed`, its log.dirs still names the directory, which is then empty.
         """
         self.cluster.lose_disk(broker, listed=listed)
         self.faults.append(Fault(at_ns=time.monotonic_ns(), do="lose-disk", node=broker))
@@ -106,10 +105,8 @@ class Stage:
         self.faults.append(Fault(at_ns=time.monotonic_ns(), do="fail-disk", node=broker))
 
     def state(self, at: int | None = None, index: int | None = None) -> PartitionState | None:
-        """Returns a partition's state in the metadata of one broker.
-
-        This is a chosen broker, or any that is up. Returns None if the broker cannot be reached, or
-        does not know the partition.
+        """Returns a partition's state in the metadata of a broker, by default any that is up, or
+        None if it is unknown.
         """
         partition = self.index if index is None else index
         for broker in self.up() if at is None else (at,):
@@ -242,9 +239,8 @@ class Stage:
         self._sending.append(thread)
 
     def send_once(self, broker: int, value: str) -> None:
-        """Sends one produce request with acks=all to a broker, and does not retry.
-
-        If the ISR has not replicated the record in time, the answer is REQUEST_TIMED_OUT.
+        """Sends one produce request with acks=all to a broker, without a retry; the outcome is
+        recorded.
         """
         batch = encode([Record(value=value.encode(), timestamp_ms=time.time_ns() // 1_000_000)])
         partition = {"index": self.index, "records": batch}
@@ -255,6 +251,7 @@ class Stage:
         }
         did = (Send(self.key, value),)
         operation = self.shared.history.invoke(self.shared.new_process(), "send", did)
+        # If the ISR has not replicated the record in time, the answer is REQUEST_TIMED_OUT.
         answer = self.call(Api.PRODUCE, 9, body, broker)
         answered = answer["responses"][0]["partition_responses"][0]
         error = answered["error_code"]
@@ -264,10 +261,9 @@ class Stage:
             self.ended(operation, value, "info", None, error)
 
     def java_send(self, value: str, *, joins: bool = False) -> None:
-        """Sends a record with the Java producer; the first call starts the producer.
+        """Sends a record with the Java producer, which the first call starts.
 
-        By default each record is one operation of the history. With `joins`, this record becomes
-        part of the previous record's operation, so that the history has the order of the two.
+        With `joins`, it becomes part of the previous record's operation.
         """
         if self.java is None:
             log = self.cluster.folder / "java-producer.log"
@@ -276,6 +272,7 @@ class Stage:
             )
         sent = Send(self.key, value)
         if joins:
+            # So the history has the order of the two.
             self._java[-1].add(sent, self.shared.history)
         else:
             self._java.append(JavaSends.begun(sent, self.shared))

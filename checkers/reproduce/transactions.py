@@ -82,6 +82,7 @@ class RawTransactions:
         """
         body = {**NEW_INSTANCE, "producer_id": self.producer_id, "producer_epoch": epoch}
         answer = self._settled(lambda: self.call(Api.INIT_PRODUCER_ID, 4, body))
+        # The producer keeps its own epoch, as if the answer were lost.
         return f"{answer['error_code']}, epoch {answer['producer_epoch']}"
 
     def add_partition(self) -> str:

@@ -37,7 +37,7 @@ _FILES: Final = ("main.go", "go.mod", "go.sum")
 def kfake(layout: Layout) -> Generator[Remote]:
     """Serves kfake in a process that ends with this process.
 
-    Raises InputFault for a missing or failing `go`, and SystemFailed for kfake.
+    Raises InputFault if `go` fails or is missing, and SystemFailed if kfake fails.
     """
     settings = (f"{name}={value}" for name, value in layout.settings.items())
     call = [str(_built()), str(layout.brokers), *settings]

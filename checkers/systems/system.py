@@ -78,9 +78,8 @@ class Layout:
 
     brokers: int = 3
     settings: Settings = field(default_factory=dict[str, str])  # of every node
-    node_settings: Mapping[int, Settings] = field(
-        default_factory=dict[int, Settings]
-    )  # of one node, by number
+    # The settings of one node, by number.
+    node_settings: Mapping[int, Settings] = field(default_factory=dict[int, Settings])
     # Finalized when the storage is formatted, such as `{"eligible.leader.replicas.version": 0}`.
     features: Mapping[str, int] = field(default_factory=dict[str, int])
     proxied: bool = False  # a proxy stands in each link, of nodes and of clients

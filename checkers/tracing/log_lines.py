@@ -47,7 +47,7 @@ class LogLine:
 def log_lines(files: Iterable[Path]) -> Iterator[LogLine]:
     """Yields the lines of each file that have the layout.
 
-    Raises InputFault for an unreadable file, without a node, or without such a line.
+    Raises InputFault for a file that is unreadable, lacks a node, or has only other text.
     """
     for file in files:
         # Files with names in `.gz` are unpacked. An empty file has no lines, and is no fault.

@@ -75,8 +75,9 @@ def read(lines: Iterable[LogLine]) -> Reading:
 
 
 def events_of(line: LogLine) -> Sequence[Event] | None:
-    """Returns the events that a broker's log line reports: none if it is irrelevant, None if its
-    form is unknown.
+    """Returns the events that a broker's log line reports.
+
+    The result is empty for an irrelevant line, and None for an unknown form.
     """
     rows = _ROWS.get(line.logger)
     if rows is None:

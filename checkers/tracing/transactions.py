@@ -277,14 +277,12 @@ class TransactionalId:
         return None
 
     def _confirm_decision(self, event: Event) -> Outcome:
-        """Refuses a marker whose result, commit or abort, is not what the coordinator decided.
-
-        A failed coordinator may have appended its decision without a line that confirms it. Then
-        the next coordinator's marker confirms the decision, and the actions of the decision are
-        taken first.
-        """
+        """Refuses a marker whose result, commit or abort, is not what the coordinator decided."""
         appended, result = self._appended, event.text("result")
         if appended is not None and appended.coordinator_epoch < event.number("coordinator"):
+            # A failed coordinator may have appended its decision without a line that confirms it.
+            # Then the next coordinator's marker confirms the decision, and its actions are taken
+            # first.
             self._appended = None
             refused = self._move(appended)
             if refused is not None:

@@ -163,9 +163,9 @@ class RealTimeClients:
         return self._start(NodeId(-10 - self._own), -self._own, factory)
 
     def _ask(self, question: Callable[[BrokerClient], Steps[Result]], what: str) -> Result:
-        """Runs a client that queries the brokers, and returns the result of the query.
+        """Runs a client that queries the brokers, and returns the result.
 
-        Raises NoProgress if the query has no result within 4,000 virtual ms.
+        Raises NoProgress after 4,000 virtual ms without one.
         """
         found: list[Result] = []
 

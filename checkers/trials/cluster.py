@@ -90,12 +90,11 @@ class RealTimeCluster(WatchedTopics):
             raise
 
     def run_for(self, duration_ms: int) -> None:
-        """Runs the clients for this virtual time.
-
-        First waits until the brokers that this trial has started accept clients: a process of Kafka
-        takes seconds to start.
+        """Runs the clients for this virtual time, after the brokers that this trial started accept
+        clients.
         """
         starting, self._starting = self._starting, {}
+        # A process of Kafka takes seconds to start.
         self.run_until(
             lambda: all(it.done() or not self.is_up(broker) for broker, it in starting.items()),
             STARTS_WITHIN_MS,

@@ -66,23 +66,18 @@ class Again:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """The verdict on a claim, inside or outside its condition.
-
-    `evidence` is the trial that broke the claim or reached the goal, or None. `tried` has the kinds
-    of faults that were possible in the trials. `untried` has the other kinds that the suite can
-    inject.
-    """
+    """The verdict on a claim, inside or outside its condition."""
 
     side: Side
     verdict: Verdict
     why: str
     trials: int
     seconds: float = 0.0
-    evidence: Ran | None = None
+    evidence: Ran | None = None  # the trial that broke the claim or reached the goal
     again: Again | None = None
     is_observed: bool = True  # at least one trial came to its end
-    tried: tuple[str, ...] = ()
-    untried: tuple[str, ...] = ()
+    tried: tuple[str, ...] = ()  # kinds of faults that were possible in the trials
+    untried: tuple[str, ...] = ()  # other kinds that the suite can inject
 
     @property
     def reason(self) -> str:
@@ -125,13 +120,10 @@ def decide(
     effort: Effort,
     progress: Callable[[str], None],
 ) -> Iterator[Judged]:
-    """Yields a verdict for each side; a side is a claim, either inside or outside its condition.
-
-    Claims inside their conditions share trials if they have the same setting.
-    """
+    """Yields a verdict for each side: a claim inside or outside its condition."""
     shared = SharedTrials(trials, suite, effort.rules)
     trying = Trying(trials, suite, seed, effort, progress, shared)
-    together: dict[str, list[Side]] = {}
+    together: dict[str, list[Side]] = {}  # by setting: they share trials
     alone: list[Side] = []
     for side in sides:
         if why := impossible(trials.system.name, suite.name, side.setting) or _cannot(
@@ -232,9 +224,8 @@ class Trying:
         return replace(judged, verdict="holds", why=why)
 
     def show(self, side: Side) -> Judged:
-        """Returns the verdict on a claim outside its condition, or on a claim that has goals.
-
-        Runs trials until one of them breaks the claim; for each goal, until one reaches the goal.
+        """Tries to break a claim outside its condition, or to reach each goal of a claim; returns
+        the verdict.
         """
         if side.bugs:
             return _undecided(side, "only the reference broker has seeded bugs")
@@ -335,14 +326,12 @@ class Trying:
         return smallest, Again(shown=sum(name in ran.shown for ran in runs), runs=len(runs))
 
     def _repeated(self, setting: str, trial: Trial) -> list[Ran]:
-        """Runs a trial again, by default three times; returns the result of each run.
-
-        The runs happen at the same time if the trial injects no faults and was alone. Otherwise
-        they run one after the other, and other claims reuse them.
-        """
+        """Runs a trial again, by default three times; returns the result of each run."""
         is_calm = not any(call.rule in self.suite.machine.NEEDS for call in trial[0])
         if is_calm and len(trial) == 1:
+            # Without faults and other trials, the runs happen at the same time.
             return self.trials.together(self.suite, setting, list(trial) * self.effort.repeats)
+        # One after the other; other claims reuse these runs.
         return self.shared.repeated(setting, trial, self.effort.repeats)
 
     def _again(self, setting: str, trial: Trial) -> Ran:
@@ -362,10 +351,8 @@ def _each_once(*trials: Iterator[Ran]) -> Iterator[Ran]:
 
 
 def _smaller(ran: Ran) -> Iterator[Trial]:
-    """Yields shorter variants of a trial, each of which leaves something out.
-
-    The first leaves out all other trials at the same time, the next ones a single other trial, and
-    the last ones a single call of the trial.
+    """Yields shorter variants of a trial: without the other trials, without one of them, without
+    one call.
     """
     others = len(ran.beside)
     if others:

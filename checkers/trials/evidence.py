@@ -45,9 +45,8 @@ class Origin:
 
 
 def program(suite: Suite, ran: Ran) -> str:
-    """Returns the calls of the trial, and of the trials at the same time, as runnable text.
-
-    The comment of a call is the first sentence of its rule's docstring.
+    """Returns the calls of the trial, and of those at the same time, as runnable text with comments
+    from the rules' docstrings.
     """
     name = suite.machine.__name__
     lines = list[str]()
@@ -65,9 +64,10 @@ def program(suite: Suite, ran: Ran) -> str:
 def kept(
     folder: Path, suite: Suite, judged: Judged, system: System, settings: Settings = NO_SETTINGS
 ) -> Path | None:
-    """Writes the evidence of a trial to a new folder below `folder`, and returns the new folder.
+    """Writes the evidence of a trial to a new folder below `folder`; returns the new folder, or
+    None without evidence.
 
-    Returns None if there is no evidence. `settings` are those that the user gave the brokers.
+    `settings` are the user's.
     """
     if judged.evidence is None:
         return None

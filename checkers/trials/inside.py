@@ -22,12 +22,11 @@ from properties.claims.elections import Moment
 class Inside:
     """The traces and the log folders of one partition.
 
-    The object must be created before the partition: it reads only later lines of the traces.
-    `partition` is the name that the brokers use.
+    Create this object before the partition: earlier lines are not read.
     """
 
     cluster: Cluster
-    partition: str
+    partition: str  # the name that the brokers use
     contents: Contents = field(default_factory=Contents)
     _begins: dict[int, int] = field(init=False)  # in bytes of each node's trace
 
@@ -48,9 +47,8 @@ class Inside:
         return moments(events, lives, self.contents, virtual_ms)
 
     def _trace(self, node: int, folder: Path) -> Path:
-        """Copies the end of the node's trace to a file, and returns the file.
-
-        The copy has the lines that the node has written since this object was created.
+        """Copies the lines that the node's trace got since this object was created; returns the
+        copy.
         """
         since = folder / f"node-{node}.log"
         with self.cluster.trace(node).open("rb") as trace, since.open("wb") as copy:

@@ -143,11 +143,11 @@ DIRECTED: Final = {
 
 
 def recorded(suite: str, claim: str, setting: str) -> tuple[Program, ...]:
-    """Returns the recorded programs that break the claim, or reach its goals, in the setting.
-
-    A program is the list of a trial's calls. None of these programs needs a seeded bug.
+    """Returns the recorded programs (lists of a trial's calls) that break the claim, or reach its
+    goals, in the setting.
     """
     rows = (row for row in _rows(suite) if row.claim == claim and row.where == setting)
+    # None of these programs needs a seeded bug.
     directed = DIRECTED.get((suite, claim, setting))
     return (
         *(() if directed is None else (calls_in(directed),)),

@@ -77,9 +77,7 @@ def started(
 ) -> Generator[System]:
     """Starts the system for trials, with additional broker settings.
 
-    With `proxied`, links between its nodes can be cut. With `traced`, Apache Kafka writes traces
-    that show the states of replicas. Raises InputFault if the system does not support the settings
-    or the cuts.
+    Raises InputFault for unsupported settings, or for `proxied` where no links can be cut.
     """
     if proxied and not isinstance(name, KafkaSystem):
         raise InputFault(
@@ -88,6 +86,7 @@ def started(
     layout = layout_for(name)
     if settings and not layout.settings:
         raise InputFault(f"--broker-config: {name.name} takes no settings of brokers: leave it out")
+    # With `traced`, Apache Kafka writes traces that show the states of replicas.
     traced = traced and isinstance(name, KafkaSystem)
     both = {**layout.settings, **settings}
     layout = replace(layout, settings=both, proxied=proxied, traced=traced)

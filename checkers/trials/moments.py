@@ -63,11 +63,9 @@ class Contents:
                     self._epochs[broker, offset] = epoch
 
     def entry(self, broker: int, offset: int, epoch: int) -> Entry:
-        """Returns the record that a broker has at an offset and leader epoch.
-
-        The record's value comes from the broker's folder, or else from another broker's folder. If
-        no folder ever had the record, the value is a text with the offset.
-        """
+        """Returns the record that a broker has at an offset and leader epoch."""
+        # The value comes from the broker's folder, or else from another broker's folder. If no
+        # folder ever had the record, the value is a text with the offset.
         anywhere = self._any.get((offset, epoch), f"offset {offset} of leader epoch {epoch}")
         return Entry(offset, epoch, self._of.get((broker, offset, epoch), anywhere))
 
@@ -77,9 +75,9 @@ class Contents:
 
 
 def partition_events(traces: Iterable[Path], partition: str) -> Sequence[Event]:
-    """Returns the events of one partition from the traces of all nodes, in the order of the clock.
+    """Returns the events of one partition from all traces, ordered by the clock.
 
-    The result is empty if no line shows the partition's creation.
+    If no line shows the creation, there are none.
     """
     lines = (line for line in log_lines(traces) if partition in line.message)
     return read(lines).partitions.get(partition, [])
@@ -91,10 +89,9 @@ def moments(
     contents: Contents,
     virtual_ms: Callable[[int], int],
 ) -> Iterator[Moment]:
-    """Yields the state of the partition at its creation and after each change.
+    """Yields the state of the partition at its creation and after each change, in virtual times.
 
-    Yields nothing if no event creates the partition. A given function converts the times of the
-    events to virtual times.
+    Yields nothing if no event creates the partition.
     """
     both: list[Event | Life] = sorted((*lives, *events), key=_at_ns)
     begin = next(

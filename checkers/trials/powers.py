@@ -43,9 +43,8 @@ OFTEN_MS: Final = 1_000
 
 
 def powers_of(system: System) -> frozenset[Power]:
-    """Returns the powers of the system, according to its abilities, proxies and settings.
-
-    A power is a fault, a setting or a view of the inner state that a system offers to suites.
+    """Returns the powers that a system offers to suites: faults, settings and views of its inner
+    state.
     """
     found = {power for power, abilities in NEEDED.items() if abilities <= system.abilities}
     # the nodes of `served` talk in one process, where no proxy is between them
@@ -70,9 +69,8 @@ def impossible(system: str, suite: str, setting: str) -> str:
 
 
 def how_to_get(power: Power) -> str:
-    """Returns the command-line options that give a system this power; empty if there are none.
-
-    A power is a fault, a setting or a view of the inner state that a system offers to suites.
+    """Returns the command-line options that give a system this power, such as a fault; empty if
+    there are none.
     """
     if settings := WEAKENING.get(power):
         return " ".join(f"--broker-config {name}={value}" for name, value in settings.items())

@@ -26,16 +26,13 @@ from properties.suites.suite import Suite
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptTrial:
-    """A trial that a run kept: its claim, its system, and its programs (lists of calls).
-
-    The first program is the trial itself; the others ran at the same time.
-    """
+    """A trial that a run kept: its claim, its system, and its programs (lists of calls)."""
 
     folder: Path
     suite: Suite
     claim: str
     setting: str
-    programs: tuple[Program, ...]
+    programs: tuple[Program, ...]  # the trial's own, then those that ran at the same time
     origin: Origin
 
     @property
@@ -59,17 +56,15 @@ class KeptTrial:
 
 
 def is_of_trial(path: Path) -> bool:
-    """Returns True if the path may name kept trials: a folder, `trial.json` or `program.txt`.
-
-    Any other file is a trace of a model. A folder is not read here, so it may have no trial.
-    """
+    """Returns True if the path may name kept trials: a folder, `trial.json` or `program.txt`."""
+    # Any other file is a trace of a model. A folder is not read here, so it may have no trial.
     return path.is_dir() or path.name in (PROGRAM, TRIAL)
 
 
 def kept_trials(path: Path) -> tuple[KeptTrial, ...]:
     """Returns the kept trial at the path, or all kept trials of a run folder.
 
-    Raises InputFault if there is none, or if its files are unreadable.
+    Raises InputFault for missing or unreadable trials.
     """
     folder = path if path.is_dir() else path.parent
     files = [folder / TRIAL] if (folder / TRIAL).exists() else sorted(folder.glob(f"*/{TRIAL}"))

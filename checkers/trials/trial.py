@@ -48,17 +48,13 @@ _Calls = Callable[[JudgedMachine], Iterator[Call]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
-    """The result of one trial; `shown` maps each broken claim and reached goal to its evidence.
-
-    If the system did not recover in time, `stuck` has the reason, and the trial may have no
-    observations.
-    """
+    """The result of one trial."""
 
     setting: str
     calls: tuple[Call, ...]
     is_observed: bool
-    shown: Mapping[str, str]
-    stuck: str | None
+    shown: Mapping[str, str]  # the evidence, by broken claim and reached goal
+    stuck: str | None  # why the system did not recover in time; observations may be missing
     history: History
     inflicted: tuple[Inflicted, ...]
     seconds: float

@@ -104,17 +104,15 @@ class WatchedTopics(RealTimeClients):
         self._until(is_ready, 10_000, f"a leader of {request.topic}")
 
     def _log_config(self, request: CreateTopic) -> LogConfig:
-        """Returns a topic's log settings for a real cluster.
-
-        The suites use segments of a few bytes, which Kafka does not allow. Such a topic gets a new
-        segment with each append instead.
-        """
+        """Returns a topic's log settings for a real cluster."""
         config = request.log_config
         if config == DEFAULT_LOG_CONFIG:
             return EVERLASTING
         retention_ms = config.retention_ms * self._pace.real_per_virtual
         if config.segment_bytes >= KAFKA_SEGMENT_BYTES:
             return replace(config, retention_ms=retention_ms)
+        # The suites use segments of a few bytes, which Kafka does not allow. Such a topic gets a
+        # new segment with each append instead.
         self._names.settings[request.topic] = SMALL_SEGMENTS
         default = DEFAULT_LOG_CONFIG.segment_bytes
         return replace(config, retention_ms=retention_ms, segment_bytes=default)

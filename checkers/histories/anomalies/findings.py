@@ -49,7 +49,7 @@ class Context:
 class AnomalyChecker:
     """A query plan that decides some anomalies.
 
-    Its verdict needs the assumptions in `assumes`, and valid values in the `columns`.
+    The verdict is valid only if the assumptions hold, and if the columns are valid.
     """
 
     ids: tuple[str, ...]

@@ -172,9 +172,9 @@ def first_in_run(flags: Mask, starts: Ints) -> Ints:
 
 
 def per_key(key: Ints, of: Callable[[Ints], Ints]) -> Ints:
-    """Returns `of(key)` for each row.
+    """Returns, for each row, the result of `of` for its key.
 
-    Consecutive rows with the same key share one entry in the call.
+    Consecutive rows with the same key are computed once.
     """
     starts = run_starts(key)
     return np.repeat(of(key[starts]), run_lengths(starts, len(key)))

@@ -66,7 +66,7 @@ def _words(committed: Ints, aborted: Pairs, batch: Batch) -> pa.Table:
 
 
 def may_be_skipped(aborted: Pairs, batch: Batch) -> Mask:
-    """Returns a mask of the rows that prove no record to a reader at read_committed."""
+    """Returns a mask of the rows whose record a reader at read_committed may skip."""
     # These are the polls at read_uncommitted, and all polls of the values in `aborted`.
     dirty: Mask = role_of(batch) >= UNCOMMITTED
     return dirty | aborted.have(batch.ints("key"), batch.ints("value"))

@@ -56,8 +56,8 @@ class HistoryDataset(Dataset, Protocol):
     def shuffle(
         self, kernels: Mapping[NameT, Kernel], partitions: int
     ) -> AbstractContextManager[Mapping[NameT, Dataset]]:
-        """Yields one dataset for each kernel, with the rows that it returns, for the block.
+        """Yields one dataset for each kernel, until the end of the block.
 
-        A row goes to partition (shuffle key modulo `partitions`).
+        The partition of a row is its shuffle key modulo `partitions`.
         """
         ...

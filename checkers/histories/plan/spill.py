@@ -110,7 +110,7 @@ def shrunk(table: pa.Table) -> pa.Table:
 
 
 def shrunk_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Returns the column in one chunk, with the narrowest width that fits.
+    """Returns the column in one chunk, with integers and codes in the narrowest width.
 
     A column of integers with nulls keeps its width.
     """

@@ -32,11 +32,11 @@ def _steps(*, elr: bool) -> tuple[Step, ...]:
 
 
 def broker_1_loses_its_disk(*, elr: bool) -> tuple[Step, ...]:
-    """Returns the steps in which broker 1 loses its disk as the last member of the ISR.
-
-    Broker 2 stops cleanly before the loss, and both brokers return. If the cluster has eligible
-    leader replicas (`elr`), broker 2 must be elected, else broker 1.
+    """Returns the steps in which broker 1 loses its disk as the last member of the ISR, and both
+    brokers return.
     """
+    # Broker 2 stops cleanly before the loss. It can be elected only if it is an eligible leader
+    # replica.
     leads = 2 if elr else 1
     return (
         Step(

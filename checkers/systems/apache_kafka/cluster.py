@@ -302,7 +302,7 @@ _ACTIONS: Final[Mapping[Ability, Callable[[Cluster, int], None]]] = {
 def running(folder: Path, jars: Jars, layout: Layout) -> Generator[Cluster]:
     """Starts a new cluster in a new folder and waits for its brokers.
 
-    Its processes end with the block or with this process; its files stay.
+    Its processes end with the block or this process; its files stay.
     """
     folder.mkdir(parents=True)
     addresses = Addresses.free(range(layout.brokers + 1), proxied=layout.proxied)

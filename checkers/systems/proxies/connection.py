@@ -132,7 +132,7 @@ class Connection:
     ) -> tuple[bytes, ...]:
         """Returns the frames to write now, in the order that `SwapRequests` rules require.
 
-        A first match is held back until the second.
+        The first matching request waits for the second.
         """
         swaps = [active for active in selected if isinstance(active.rule, SwapRequests)]
         if not swaps:

@@ -64,8 +64,7 @@ class DependencyContext:
 
 
 def locations_stage(title: str, schema: pa.Schema, run: partial[pa.Table]) -> Stage[pa.Table]:
-    """Returns a stage that runs a function on the log's records.
-
-    Batches are ordered by key and offset.
+    """Returns a stage that runs a function on the log's records, which are ordered by key and
+    offset.
     """
     return Stage(Source.RECORD_LOCATIONS, Kernel(title, RECORD_COLUMNS, schema, run))

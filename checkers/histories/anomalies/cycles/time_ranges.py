@@ -36,7 +36,7 @@ class InfoSenders:
     """The logical times of the operations that sent a polled value and did not end ok."""
 
     ops: NumberSet
-    times: Ints  # odd: one more than that of the last operation to end ok before
+    times: Ints  # odd: one more than that of the last operation that ended ok before
 
     def time(self, ops: Ints) -> Ints:
         """Returns the logical time of each operation in `ops`.

@@ -43,7 +43,7 @@ def count_skipped(
 ) -> None:
     """Adds to each application the count of acknowledged records that it skipped, with examples.
 
-    Polls in `unknown` do not skip.
+    Offsets in `unknown` do not count.
     """
     low, high, key = expected_from(context, reach), reach.ints("high"), reach.ints("key")
     for owner, rows in rows_by_owner(reach.ints("owner")):

@@ -202,10 +202,9 @@ class KnownOffsets:
         return cls(*(batch.ints(name) for name in names))
 
     def highest(self, queries: Batch, since_ns: Ints | None = None) -> Ints:
-        """Returns, for each fetch, the row of the highest offset committed between `since_ns` and
-        its beginning.
+        """Returns, for each fetch, the row of the highest offset committed before the fetch.
 
-        If that is no higher, the row is -1.
+        If the fetched offset is not lower, the row is -1.
         """
         found = np.full(len(queries), -1, dtype=np.int64)
         registers = np.unique(self.register)
@@ -223,6 +222,7 @@ class KnownOffsets:
         higher = self.offset[fact] > queries.ints("offset")[some]
         some, fact = some[higher], fact[higher]
         found[some] = fact
+        # Only the commits that began after this time of the fetch count.
         if since_ns is not None:
             for number in some[self.invoked_ns[fact] <= since_ns[some]].tolist():
                 found[number] = self._highest_by_scan(queries, number, int(since_ns[number]))

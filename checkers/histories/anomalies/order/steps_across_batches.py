@@ -37,7 +37,9 @@ from checkers.histories.plan.batch import Batch
 def steps_across_batches(
     positions: LogPositions, assigned: pa.Table, observed: pa.Table
 ) -> pa.Table:
-    """Returns the wrong steps from one batch to a later one, with the number of all such steps."""
+    """Returns the wrong steps from one batch to a later batch, and the number of all such steps,
+    right or wrong.
+    """
     # A step is a pair of records of a key that a process polled (or sent) one after the other.
     made = [STEPS.empty_table()]
     step_rows = Batch(observed)
@@ -66,7 +68,9 @@ def steps_across_batches(
 def _between_batches(
     kind: int, positions: LogPositions, assigned: Batch, records: Records, row_type: Ints
 ) -> list[pa.Table]:
-    """Finds wrong steps from a process's last record of a key in a batch to its next batch."""
+    """Finds wrong steps from a process's last record of a key in one batch to its first one in a
+    later batch.
+    """
     if not len(row_type):
         return []
     group = np.cumsum(np.diff(hash_of_pair(records.process, records.key), prepend=0) != 0)

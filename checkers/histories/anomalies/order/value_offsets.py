@@ -73,10 +73,9 @@ class ValueOffsets:
         return cls(pairs, values, last, of_all=True)
 
     def applied(self, batch: Batch, rows: Ints, role: Ints, located: Ints) -> Ints:
-        """Returns the offsets `located` of some rows, with missing offsets of these values filled
-        in.
+        """Returns `located` with the offsets of these values filled in.
 
-        With `of_all`, all are replaced.
+        Without `of_all`, only missing offsets are filled in.
         """
         key, value = batch.fingerprints("key"), batch.fingerprints("value")
         among = batch.derived(("unconfirmed values",), lambda _: self.values.has(value)).take(rows)

@@ -205,7 +205,7 @@ def _find_contradictions(
 ) -> Plan[_Contradictions]:
     """Finds the sends and the end offsets that are below an earlier observed log end.
 
-    With `polled`, also finds their records' polls.
+    With `polled`, also finds the polls of such sends.
     """
     spans, steps, limits, early, own, before, transactional = first
     of_pieces = Batch(spans)

@@ -117,9 +117,9 @@ class LogEnds:
         return is_contradicted
 
     def contradicted(self, checks: Batch) -> Mask:
-        """Returns a mask of the checks whose offset is below an earlier log end.
+        """Returns a mask of the checks whose offset is below a log end observed before.
 
-        Unless time spans prove it, a True is no proof.
+        Only some of the True values are certain.
         """
         is_contradicted = self.may_be_contradicted(checks)
         batch = checks.ints("batch")

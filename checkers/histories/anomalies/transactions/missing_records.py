@@ -98,7 +98,7 @@ def candidates(of: TransactionReads, wanted: Collection[int] | None = None) -> l
 def missing(
     of: TransactionReads, some: list[Candidate], in_log_ns: Mapping[int, int], context: Context
 ) -> Plan[list[MissingRecord]]:
-    """Returns the candidates that readers passed over: committed records that no reader got.
+    """Returns the candidates that readers skipped: committed records that no reader got.
 
     Records that retention may have deleted are left out.
     """

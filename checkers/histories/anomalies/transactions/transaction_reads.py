@@ -198,8 +198,8 @@ def _block(wanted: BlockContext, batch: Batch) -> _Block:
 
 @dataclass(frozen=True, slots=True)
 class TransactionReads:
-    """The records of transactions that readers at read_committed got, and the records that such
-    readers passed over.
+    """The records of transactions that readers at read_committed got, and the records that all of
+    them skipped.
     """
 
     records: dict[Record, UnconfirmedRecord]
@@ -216,7 +216,7 @@ class TransactionReads:
 
 def transaction_reads(context: Context) -> Plan[TransactionReads]:
     """Returns the records of transactions that readers at read_committed got, and the records that
-    such readers passed over.
+    all of them skipped.
     """
     sending, several, reached, unreported, operations, spans = yield from collect_all(
         _history_stages(context)

@@ -28,7 +28,7 @@ Record = tuple[int, int]  # key, value
 class UnconfirmedRecord:
     """The senders of an unconfirmed value with their outcomes, its readers, and its offsets.
 
-    It was polled where none of its sends was acknowledged.
+    Such a value was polled where no send was acknowledged.
     """
 
     sent_by: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])  # op, role
