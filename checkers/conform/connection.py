@@ -39,7 +39,7 @@ class Connection:
     ) -> Answer:
         """Sends a request and returns the fields of its response, or a text.
 
-        The text is CLOSED, SILENT (a timeout), SENT (no response), or an error.
+        The text is CLOSED, SILENT (timeout), SENT (no response), or an error.
         """
         is_sent = self.write(api, version, body)
         if not is_sent:

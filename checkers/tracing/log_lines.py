@@ -47,7 +47,7 @@ class LogLine:
 def log_lines(files: Iterable[Path]) -> Iterator[LogLine]:
     """Yields the lines of each file that have the layout.
 
-    Raises InputFault for a file that is unreadable, lacks a node, or has only other text.
+    Raises InputFault if a file is unreadable, or has text without a node or layout.
     """
     for file in files:
         # Files with names in `.gz` are unpacked. An empty file has no lines, and is no fault.

@@ -13,7 +13,7 @@ from reference_impl.wire.versions import VERSIONS
 
 T = TypeVar("T")
 Weighted = Sequence[tuple[int, T]]
-Case = tuple[str, Any]  # the note of a request, and its parameters
+Case = tuple[str, Any]  # the note of a request, and its arguments
 
 
 @dataclass(slots=True)

@@ -52,9 +52,7 @@ class PrefixMaxIndex:
         return np.where(rank < 0, NOWHERE, far)
 
     def before(self, group: Codes, time_ns: Ints) -> Ints:
-        """Returns, for each query, the position of the last row of the group before the time, or
-        -1.
-        """
+        """Returns, for each query, the position of its group's last row before the time, or -1."""
         facts = len(self.instants)
         if not facts:
             return np.full(len(group), -1, dtype=np.int64)
@@ -79,9 +77,7 @@ class PrefixMaxIndex:
         return replace(self, own=own, packed=np.maximum.accumulate(own))
 
     def exceeded(self, group: Codes, offset: Ints, time_ns: Ints) -> Mask:
-        """Returns a mask of the queries whose group had a value above the offset before the
-        time.
-        """
+        """Returns a mask of the queries whose group exceeded the offset before the time."""
         facts = len(self.instants)
         if not facts:
             return np.zeros(len(group), dtype=np.bool_)
