@@ -52,10 +52,11 @@ def paired(
     runs: int = 5,
     own: bool = False,
 ) -> Pairing:
-    """Runs both functions in turn after a warm-up, and returns their seconds; if `own`, each
-    function returns the seconds of its new process.
+    """Runs both functions in turn and returns their times in seconds.
+
+    If `own`, each function starts a process and returns its time itself.
     """
-    for _, work in () if own else (ours, baseline):
+    for _, work in () if own else (ours, baseline):  # a warm-up
         work()
     spent: list[tuple[float, float]] = [
         (_timed(ours[1], own=own), _timed(baseline[1], own=own)) for _ in range(runs)

@@ -190,7 +190,10 @@ class Log:
 
 
 def log(held: Log, action: LogAction) -> Log | None:
-    """Returns the next state of a log with gaps; None if the action is illegal."""
+    """Returns the next state of a log, or None if the action is illegal.
+
+    Gaps stand for markers and for records of other clients.
+    """
     match action:
         case Append(offset, value):
             if offset < held.end:

@@ -59,8 +59,8 @@ SIDES: Final = ("inside", "outside")
 
 
 def by_suite(suite: Suite, sides: Collection[str], profile: Profile) -> Iterator[Decided]:
-    """Runs a suite in the settings of `sides` (`inside` the claim's condition, `outside` or both);
-    yields a verdict per claim.
+    """Yields a verdict for each of the suite's claims, in settings that satisfy (`inside`) or do
+    not satisfy (`outside`) the claim's condition.
     """
     if "inside" in sides:
         for setting in dict.fromkeys(side.setting for side in suite.inside):
@@ -250,8 +250,8 @@ ENGINES: Final = {"model": by_model, "proof": by_proof, "history": by_history}
 def verdicts_of(
     names: Collection[str], sides: Collection[str], profile: Profile
 ) -> Iterator[Decided]:
-    """Yields the verdicts of all named suites and engines, in the settings of `sides`: `inside` a
-    claim's condition, `outside` or both.
+    """Yields the verdicts of all named suites and engines on settings inside or outside each
+    claim's condition, as `sides` says.
     """
     for suite in SUITES.values():
         if suite.name in names:

@@ -221,8 +221,8 @@ def _literally(one: Anomaly, as_one: Joined) -> tuple[list[Any], int]:
 def campaign(
     histories: int, seed: int, processes: int, anomalies: Catalogue = catalogue
 ) -> Iterator[tuple[int, Counter[str], list[Difference]]]:
-    """Compares the histories in groups; yields, after each, the total of histories, of violations
-    by anomaly, and the group's differences.
+    """Compares the histories in groups; yields, after each group, totals of histories and
+    violations by anomaly, and the group's differences.
     """
     end = seed + histories
     blocks = [

@@ -37,8 +37,8 @@ from properties.anomalies.real_time.stale_end_offset import StaleEndOffset
 
 
 class Changes:
-    """The operations of one window of a synthetic history, in completion order from `first_op`;
-    `make` changes some.
+    """Changes some operations of one window of a synthetic history, numbered in completion order
+    from `first_op`.
     """
 
     def __init__(self, window: Operations, first_op: int) -> None:

@@ -43,8 +43,9 @@ class _Scene:
 
 @dataclass(slots=True, kw_only=True)
 class Injection:
-    """The anomalies to inject into a synthetic history, with the violations that they cause; `each`
-    is the number of each kind of change.
+    """The anomalies to inject into a synthetic history, and the violations that they cause.
+
+    `each` counts the changes of each kind.
     """
 
     each: int = 0

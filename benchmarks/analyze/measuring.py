@@ -36,8 +36,8 @@ _TIMES: Final = ("cpu_s", "system_s", "wall_s", "ready_cpu_s", "ready_s")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """The cost of one check by one engine, and its wrong results; `ready_...` is the time before
-    the check.
+    """The cost of one check by one engine, and its wrong results; `ready_...` fields measure the
+    imports and start before it.
     """
 
     way: str

@@ -171,8 +171,8 @@ def summary(values_ms: list[float]) -> dict[str, Any]:
 
 
 async def attack(server: Server, frames: int, connections: int, seed: int) -> Counter[str]:
-    """Sends random frames; returns counts by kind and result (`answered`, `not answered in time` or
-    `closed`), such as `damaged, closed`.
+    """Sends random frames over many connections; returns the number of frames by kind and result,
+    such as `damaged, closed`.
     """
     rng = random.Random(seed)
     valid = [

@@ -108,8 +108,8 @@ def run(trial: Trial, folder: Path) -> tuple[RecordResult, Path]:
 
 
 def _await_load(data_dir: Path, sent: threading.Event) -> None:
-    """Waits for 600 more bytes of records, but not after the clients have sent everything and at
-    most 10 seconds.
+    """Waits until the first broker has 600 more bytes of records, or the clients have sent all
+    records, for at most 10 seconds.
     """
     limit_s, before = time.monotonic() + LOAD_WITHIN_S, _size(data_dir)
     while _size(data_dir) < before + LOAD and not sent.is_set() and time.monotonic() < limit_s:

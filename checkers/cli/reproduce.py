@@ -92,8 +92,8 @@ def reproduce_command(
 
 
 def _default(reproduction: Reproduction, kafka_home: Path | None) -> str:
-    """Returns the default of `--on`: the Kafka version on which the defect was shown, or that of
-    `--kafka-home`.
+    """Returns the default of `--on`: the Kafka version on which the defect was shown, or
+    `apache-kafka` if `--kafka-home` names a release.
     """
     from checkers.systems.opening import APACHE_KAFKA
 

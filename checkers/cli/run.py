@@ -88,8 +88,8 @@ class Run:
         drawing: str | None = None,
         trace: Mapping[str, Any] | None = None,
     ) -> None:
-        """Writes the evidence for a verdict to the run folder and emits it, without trace for an
-        expected violation.
+        """Writes the evidence for a verdict to the run folder and emits it, without a trace if the
+        violation was expected.
         """
         kept = self.written(file, text + "\n")
         expected = verdict_expected and self.judged_by_expectation

@@ -165,11 +165,12 @@ def _progress(run: Run, subject: str, total: int, done: int) -> None:
 
 
 def _files(path: Path) -> list[Path]:
-    """Returns the log files that a path names: a file itself, or a folder's log files by name, only
-    `trace.log` files if any.
+    """Returns the log files that a path names: the file itself, or the log files of a folder by
+    name.
     """
     if not path.is_dir():
         return [path]
+    # the nodes' traces in the folder of a cluster that `urteil record --traced` started
     if traces := sorted(path.rglob("trace.log")):
         return traces
     return sorted(file for file in path.iterdir() if file.name.endswith(SUFFIXES))

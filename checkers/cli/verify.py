@@ -27,8 +27,9 @@ VIOLATED: Final[Verdict] = "violated"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expectation:
-    """A variant of a spec, its constants, and the expected verdicts; if empty, those of the table
-    of variants.
+    """A variant of a spec, its constants, and its expected verdicts.
+
+    Without verdicts, the table of variants gives them.
     """
 
     spec: str
@@ -211,8 +212,9 @@ def selected(expectation: Expectation) -> tuple[Variant, Spec]:
 
 
 def recorded(run: Run, name: str, sends: int, *bugs: str) -> Path:
-    """Records a history on the reference broker, with seeded bugs or, without bugs, with enough
-    lost responses; returns its folder.
+    """Records a history on the reference broker, with the seeded `bugs`; returns its folder.
+
+    Without bugs, it emits whether enough responses were lost.
     """
     from checkers.record.options import RecordOptions
     from checkers.systems.opening import ServedSystem

@@ -164,8 +164,9 @@ class Fairness:
     def _needed(
         self, instance: Instance, inside: Mask
     ) -> tuple[frozenset[int], frozenset[int]] | None:
-        """Returns nodes and edges, one of which makes a cycle fair to the instance; None if every
-        cycle is fair.
+        """Returns nodes and edges: a cycle with any of them is fair to the instance.
+
+        None if every cycle in `inside` is fair.
         """
         source, target = self.graph.source, self.graph.target
         edges = instance.edges

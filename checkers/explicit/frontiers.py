@@ -57,8 +57,8 @@ def search(task: Task) -> Exploration:
 
 @dataclass
 class Found:
-    """A transition, and the states of a batch (`rows`) in which it is enabled, with the new columns
-    and successors' keys.
+    """A transition, the states of a batch that enable it (`rows`), their new column values
+    (`written`) and their successors' keys.
     """
 
     label: int

@@ -32,8 +32,9 @@ SEED = 2026
 
 @dataclass(frozen=True)
 class Numbering:
-    """Computes the 64-bit keys of states, one column for each permutation of symmetric elements; 0
-    is never a key.
+    """Computes the 64-bit keys of states; 0 is never a key.
+
+    A batch has one row per state, one column per permutation of symmetry reduction.
     """
 
     at: Instance

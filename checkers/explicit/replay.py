@@ -43,8 +43,8 @@ class Taken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replayed:
-    """The result of a replay: the steps taken, the step that breaks the property or None, and why
-    it stopped.
+    """The result of a replay: the steps taken, the step that breaks the property (or None), and why
+    the replay stopped early (or empty).
     """
 
     taken: tuple[Taken, ...]
@@ -64,7 +64,7 @@ def replay(
 ) -> Replayed:
     """Repeats the recorded steps, and checks the claim in their states.
 
-    `loop` is where a liveness property's lasso begins its loop.
+    For a liveness property, the loop of the lasso begins at step `loop`.
     """
     actions = {a.name: a for a in spec.actions}
     if steps[0].state not in interpreter.initial(spec):

@@ -63,8 +63,8 @@ Candidate = tuple[str, str, t.Node]  # name, message if no state satisfies the f
 
 
 def _conjuncts(spec: Spec, names: Sequence[str]) -> Iterator[Candidate]:
-    """Yields, for each guard, its first conjunct, its first two, and so on; the first unsatisfied
-    one shows the conjunct to report.
+    """Yields a guard's first conjunct, the conjunction of its first two, of its first three, and so
+    on; the first unreachable one ends with the faulty conjunct.
     """
     for action in spec.actions:
         if action.name in names:

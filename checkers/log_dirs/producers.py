@@ -149,8 +149,9 @@ def transactions(log: Log) -> Iterator[Found]:
 
 
 class _Runs:
-    """The batches of each producer, divided into runs: they end where the number in `cuts` changes,
-    and after each marker.
+    """The batches of each producer in log order, divided into runs.
+
+    A run ends after a marker, and where the number in `cuts` changes.
     """
 
     def __init__(self, log: Log, cuts: Ints) -> None:

@@ -51,9 +51,10 @@ class RecordResult:
 
 
 def record(options: RecordOptions) -> RecordResult:
-    """Runs the workload and writes its history, also at a KeyboardInterrupt.
+    """Runs the workload and writes its history.
 
-    Raises UnreachableCluster, BadClientConfig or InputFault before it writes anything.
+    Raises UnreachableCluster, BadClientConfig or InputFault before it writes, and KeyboardInterrupt
+    after it has saved the recorded operations.
     """
     started = time.monotonic()
     if options.folder.exists():

@@ -83,7 +83,7 @@ def is_local(spark: SparkSession) -> bool:
 
 
 def parallelism(spark: SparkSession) -> int:
-    """Returns the number of tasks in parallel, which for Spark Connect is the number of shuffle
+    """Returns the number of tasks that run in parallel; with Spark Connect, the number of shuffle
     partitions.
     """
     if is_connected(spark):

@@ -34,8 +34,9 @@ class EnginesDisagree(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CounterexampleToInduction:
-    """A state, a step from this state (for `init`: the same state), and the claim that is false
-    after the step.
+    """A state, a step from this state, and the claim that is false after the step.
+
+    For `init`, both states are the same.
     """
 
     spec: str

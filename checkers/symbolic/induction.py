@@ -91,8 +91,8 @@ class Induction:
         )
 
     def assumed(self, claims: Sequence[Claim]) -> tuple[dict[str, Expr], list[str]]:
-        """Returns the claims about the state before a step as formulas, by name, and the names that
-        cannot be translated.
+        """Returns the claims about the state before a step as formulas, by claim, and the names of
+        claims that cannot be translated.
         """
         formulas: dict[str, Expr] = {}
         missing: list[str] = []

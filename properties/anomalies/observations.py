@@ -125,8 +125,8 @@ def observations(history: History) -> frozenset[Observation]:
 
 
 def trusted_observations(history: History) -> frozenset[Observation]:
-    """Returns the observations that prove a value's place in the log, without uncommitted reads of
-    values whose send failed.
+    """Returns the observations that prove a value's offset: all except uncommitted reads of values
+    whose send failed.
     """
     failed = {
         key_value

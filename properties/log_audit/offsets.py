@@ -53,6 +53,7 @@ def cleaned_to(replicas: list[ReplicaLog]) -> int:
     """Returns the offset below which compaction may have removed records from any replica."""
     checkpointed = max(log.metadata.cleaned_to for log in replicas)
     compacted = [log for log in replicas if any(batch.compacted for batch in log.batches)]
+    # compaction removes records only below the newest segment
     newest = max((base_offset(log.metadata.segments[-1]) for log in compacted), default=0)
     return max(checkpointed, newest)
 

@@ -94,7 +94,7 @@ def hangs_because(
 ) -> tuple[bool, str]:
     """Returns whether an open transaction hangs, and why.
 
-    `idle_ms` is the time from the producer's last batch to the newest of all logs.
+    `idle_ms` counts from the producer's last batch to the newest batch of all logs.
     """
     if known is not None:
         under_way = known.state in UNDER_WAY and partition in known.partitions

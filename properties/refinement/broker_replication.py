@@ -263,8 +263,8 @@ class BrokerReplication:
         return ExpectedStep(calls=(Call("restart", (r, log.high_watermark)),), cells=cells)
 
     def _moves(self, r: int, before: Replica | None, after: Replica) -> Iterator[Call]:
-        """Yields the actions by which a replica moves to a newer leader epoch, in order; none if
-        the replica stays.
+        """Yields the actions by which a replica moves to a newer leader epoch, first that of an
+        unanswered fetch; none if the replica stays.
         """
         state, newer = self.behaviour.state, after.state.leader_epoch
         if newer == state["replica.leader_epoch", (r,)]:

@@ -103,8 +103,8 @@ class MessageKnowledge:
                 pass
 
     def _counted(self, traced: Traced, before: Replica | None, after: Leader) -> Iterator[str]:
-        """Yields a violation for each fetch offset that the leader counts, or that a new high
-        watermark needs, although the fetch has not arrived.
+        """Yields a violation for each fetch that the leader counts before it arrives, and for each
+        maximal-ISR member below a new high watermark.
         """
         before_step = _remote_ends(before, after)
         for broker, end in _ends(after).items():

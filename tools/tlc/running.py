@@ -47,9 +47,9 @@ class Outcome:
 
 
 def jar() -> Path:
-    """Returns the jar of URTEIL_TLC_JAR, a cached or a downloaded one.
+    """Returns the jar that URTEIL_TLC_JAR names, or a cached or downloaded one.
 
-    Raises InputFault if there is none.
+    Raises InputFault if the download fails or the jar is wrong.
     """
     if named := os.environ.get("URTEIL_TLC_JAR"):
         return Path(named)

@@ -38,8 +38,8 @@ class Run:
     firsts: Hashes  # the first hash of every chunk
 
     def row_ranges(self, wanted: Hashes, width: int) -> Iterator[tuple[slice, Hashes, Rows | None]]:
-        """Yields each chunk of the run that may contain some hashes of `wanted` (sorted): their
-        slice, the chunk's hashes, and its states or None.
+        """Yields the chunks of the run that may contain hashes of `wanted` (sorted): the slice of
+        `wanted`, the chunk's hashes, its states or None.
         """
         bounds = np.searchsorted(wanted, self.firsts[1:])
         starts, ends = [0, *bounds.tolist()], [*bounds.tolist(), len(wanted)]

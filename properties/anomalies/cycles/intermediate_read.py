@@ -62,8 +62,8 @@ _STEPS: Final = (polls_within, polls_between)
 def intermediate_reads(
     history: History, declared: Declarations = NOTHING_DECLARED
 ) -> tuple[IntermediateRead, ...]:
-    """Returns one row per jump of a process from a part of a transaction past its last value, which
-    the process never polled.
+    """Returns one row each time a process reads a part of a transaction, skips the transaction's
+    last value, and never polls this value.
     """
     kept, located, sender = kept_from(history, declared), locations(history), sender_of(history)
     steps = chain.from_iterable(skips(history, found, declared) for found in _STEPS)

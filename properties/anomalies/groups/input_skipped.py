@@ -76,8 +76,8 @@ def _begin(history: History, register: Register) -> int:
 
 
 def _first_commit_above(history: History, register: Register, offset: int) -> Step | None:
-    """Returns the first transaction that committed an offset above `offset`; None if the record may
-    have been passed over without a fault.
+    """Returns the first transaction that committed an offset above `offset`; None without one, or
+    if the group may rightly have skipped `offset`.
     """
     jumped = any(
         c.register == register and c.offset > offset
@@ -101,8 +101,8 @@ def _first_commit_above(history: History, register: Register, offset: int) -> St
 def _inputs(
     history: History, declared: Declarations
 ) -> dict[tuple[Register, int], tuple[Step, Observation]]:
-    """Maps each (group, key) and offset that a group must have consumed to the first later commit
-    and an observation of the record.
+    """Maps each (group, key) and offset that the group must have consumed to its proof: a later
+    commit and an observation of the record.
     """
     kept = kept_from(history, declared)
     aborted = frozenset[KeyValue]() if declared.jepsen else aborted_values(history)

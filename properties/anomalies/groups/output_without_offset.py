@@ -54,8 +54,10 @@ class _Shown:
 
 
 def _shown(history: History) -> Iterator[_Shown]:
-    """Yields each offset commit of a transaction, with the first-read record of the transaction;
-    failed and unread transactions are left out.
+    """Yields each offset commit of a transaction, with the first record of the transaction that a
+    reader got.
+
+    Failed and unread transactions are left out.
     """
     readers = first_readers(history)
     for commit in commits(history):
@@ -78,8 +80,8 @@ def _after(fetch: Fetch, commit: Commit) -> bool:
 
 
 def outputs_without_offset(history: History) -> tuple[OutputWithoutOffset, ...]:
-    """Returns one row per fetch below the offset of a read transaction, unless another commit may
-    have lowered the offset.
+    """Returns one row per fetch below the committed offset of a transaction whose output was read,
+    unless another commit may have lowered the offset.
     """
     rows: list[OutputWithoutOffset] = []
     everything, visible = commits(history), tuple(_shown(history))

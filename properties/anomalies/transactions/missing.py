@@ -44,8 +44,8 @@ class Missing:
 
 
 def missing_of(history: History, declared: Declarations) -> Callable[[int, int], Iterator[Missing]]:
-    """Returns a function from an operation and the time when its records were in the log to its
-    missing records.
+    """Returns a function that yields an operation's missing records; its arguments are the
+    operation's number and a time when the records were in the log.
     """
     readers, furthest = first_readers(history), furthest_readers(history)
     kept = kept_from(history, declared)

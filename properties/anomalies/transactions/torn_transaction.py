@@ -57,8 +57,9 @@ class _Shown:
 
 
 def _shown(history: History) -> Iterator[_Shown]:
-    """Yields each transaction that sent several records, with its first-read record; failed and
-    unread transactions are left out.
+    """Yields each transaction that sent several records, with the first record that a reader got.
+
+    Failed and unread transactions are left out.
     """
     readers = first_readers(history)
     for number, operation in enumerate(history):

@@ -40,8 +40,8 @@ class Worker:
         return f"m{self.app.process}"
 
     def new_events(self) -> list[str]:
-        """Returns one sentence per partition begun and per position last committed in an epoch,
-        since the last call.
+        """Returns one sentence per partition begun, and per last position committed of a partition
+        in an epoch, since the last call.
         """
         began, committed = self._printed
         self._printed = len(self.began), len(self.committed)
