@@ -21,10 +21,9 @@ _LARGEST_MMAP_THRESHOLD: Final = 32 * 1024 * 1024  # HEAP_MAX_SIZE / 2 of glibc 
 
 
 def keep_freed_memory() -> bool:
-    """Lets this process keep up to 64 MiB of freed memory; returns False without glibc.
+    """Lets the whole process keep up to 64 MiB of freed memory; returns False without glibc.
 
-    The setting applies to the whole process. So call this only in a program that is nothing but a
-    broker.
+    Call this only in a program that just runs a broker.
     """
     if os.name != "posix":
         return False

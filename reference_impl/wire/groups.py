@@ -223,10 +223,8 @@ async def offset_fetch(broker: ServedBroker, call: Call) -> bytes:
 async def _fetched(
     broker: ServedBroker, call: Call, group: str, topics: Any, *, member: Any = None
 ) -> tuple[ErrorCode, tuple[Any, ...]]:
-    """Returns two values: the error of the whole group, and the topics of the response.
-
-    If there is an error of the whole group, there are no topics. Before version 2 the response has
-    no field for this error, so each topic partition has it instead.
+    """Returns the error of the whole group, and the topics of the response, none after such an
+    error.
     """
     named = None if topics is None else await named_topics(broker, topics)
     wanted = (

@@ -10,10 +10,9 @@ from reference_impl.wire.produce import PartitionProduce
 
 @dataclass(frozen=True, slots=True)
 class Handled:
-    """The result of a request: its response frame (None without a response) and appended batches.
+    """The result of a request: its response frame (or None) and appended batches.
 
-    If `closes` is true, the connection is closed. If `silence` is set, nothing more is read or
-    written on the connection until the silence ends; then the connection is closed.
+    The connection closes at once with `closes`, or after `silence`, if set.
     """
 
     frame: bytes | None

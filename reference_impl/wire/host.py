@@ -305,7 +305,7 @@ class Host:
     def _keep(self, node_id: NodeId, data_dir: DataDir) -> bool:
         """Writes the node's state before any message of its step is sent.
 
-        If the disk fails, the broker halts, as Kafka's does without a log directory.
+        If the disk fails, the node halts.
         """
         node = self._nodes[node_id]
         try:

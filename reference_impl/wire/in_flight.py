@@ -34,9 +34,8 @@ SPARE_FILES: Final = 200  # for logs, and for other work of this process
 
 
 def allow_open_files(count: int) -> None:
-    """Raises the process's soft limit of open files, as far as the hard limit permits.
-
-    The limit is often 1,024, which is too small for 2,000 connections.
+    """Raises the process's soft limit of open files to fit `count` connections, as far as the hard
+    limit permits.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = (
@@ -48,22 +47,22 @@ def allow_open_files(count: int) -> None:
 
 @dataclass(slots=True)
 class InFlight(Generic[C]):
-    """The open connections, and how many bytes some of them hold.
-
-    There are two tables. The first has all connections, the least recently used one first. The
-    second has the number of bytes of each connection with a large request or response, the oldest
-    first.
+    """The open connections, and how many bytes of large requests and responses some of
+    them hold.
     """
 
     limits: InFlightLimits = IN_FLIGHT
+    # The least recently used connection first.
     _connections: dict[C, None] = field(default_factory=dict)
+    # The connection with the oldest large request or response first.
     _bytes: dict[C, int] = field(default_factory=dict)
     _held: int = 0
 
     def open(self, connection: C) -> C | None:
-        """Adds a connection; returns a connection to close if there are now too many, else None.
+        """Adds a connection; returns the least recently used one if there are now too many, else
+        None.
 
-        This is the least recently used connection. The caller must close it.
+        The caller must close the returned connection.
         """
         self._connections[connection] = None
         if len(self._connections) <= self.limits.connections:
@@ -81,10 +80,10 @@ class InFlight(Generic[C]):
             self._connections[connection] = None
 
     def hold(self, connection: C, count: int) -> C | None:
-        """Records how many bytes of requests and responses a connection holds.
+        """Records how many bytes a connection holds.
 
-        If all connections together hold too many bytes, returns the connection with the oldest
-        large request. The caller must close it. Returns None otherwise.
+        Returns the connection with the oldest large request if all together hold too many; the
+        caller must close it.
         """
         self._held += count - self._bytes.get(connection, 0)
         if count:

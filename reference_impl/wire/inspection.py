@@ -98,9 +98,8 @@ async def describe_producers(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def describe_log_dirs(broker: ServedBroker, call: Call) -> bytes:
-    """Handles DescribeLogDirs; returns the frame with the logs of the only folder.
-
-    Without topics in the request it has all logs. A partition without a log here is left out.
+    """Handles DescribeLogDirs; returns the frame with this broker's logs of the requested
+    partitions, or all its logs.
     """
     logs = (await request_core(broker, DescribeLogs(), DescribedLogs)).logs
     wanted = None

@@ -17,13 +17,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def hidden(name: str) -> Generator[None]:
-    """Makes an import of the package fail while the block runs, if it is not imported yet.
-
-    Python's documentation of `sys.modules`: the import of a name whose entry is None raises
-    ModuleNotFoundError.
-    """
+    """Makes an import of the package fail while the block runs, if it is not imported yet."""
     is_hidden = name not in sys.modules
     if is_hidden:
+        # Python: the import of a name whose entry is None raises ModuleNotFoundError.
         sys.modules[name] = None  # type: ignore[assignment] # pyright: ignore[reportArgumentType]
     try:
         yield

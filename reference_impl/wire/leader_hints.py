@@ -22,10 +22,7 @@ from reference_impl.wire.served_broker import ServedBroker, image
 
 @dataclass(frozen=True, slots=True)
 class LeaderHints:
-    """The leaders of those topic partitions of one response that this broker does not lead.
-
-    Empty if this broker leads all topic partitions of the response.
-    """
+    """The leaders of those topic partitions of one response that this broker does not lead."""
 
     call: Call
     states: Mapping[TopicPartition, PartitionState]

@@ -15,9 +15,8 @@ import asyncio
 
 
 async def close_listener(server: asyncio.Server) -> None:
-    """Closes the listener, and waits until each accepted connection has got its protocol.
-
-    So `connection_made` has been called for each accepted connection when this function returns.
+    """Closes the listener, and returns once `connection_made` has been called for each accepted
+    connection.
     """
     loop = server.get_loop()
     for listening in server.sockets:

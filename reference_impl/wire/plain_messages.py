@@ -211,9 +211,8 @@ def _hints(kind: Any) -> dict[str, Any]:
 
 
 def _nested(hint: Any) -> Any:
-    """Returns the class of the structures that a field of this type contains.
-
-    Returns None if the field contains no structures, such as a number or a list of numbers.
+    """Returns the class of the structures that a field of this type contains, or None without
+    structures.
     """
     if is_dataclass(hint):
         return hint

@@ -57,9 +57,10 @@ class PartitionProduce:
 
 @dataclass(frozen=True, slots=True)
 class ProduceResult:
-    """The response frame of a produce request, and the broker's response for each topic partition.
+    """The response frame of a produce request (None with acks=0), and the broker's response for
+    each topic partition.
 
-    `frame` is None with acks=0; then the connection is closed if `fails` is true.
+    With acks=0, `fails` closes the connection.
     """
 
     frame: bytes | None
@@ -140,10 +141,10 @@ def _first_header(data: bytes) -> Header | None:
 async def _unsupported(
     broker: ServedBroker, call: Call, requests: Mapping[TopicPartition, Produce]
 ) -> dict[TopicPartition, Produced]:
-    """Returns the error responses for batches with zstd, if the request's version forbids zstd.
+    """Returns the error responses for existing topic partitions with zstd batches, if the request's
+    version forbids zstd.
 
-    The result has no response for a topic partition that does not exist, because Kafka checks only
-    existing ones. Kafka: ProduceRequest.validateRecords; KIP-110.
+    Kafka: ProduceRequest.validateRecords; KIP-110.
     """
     if call.version >= KNOWS_ZSTD:
         return {}

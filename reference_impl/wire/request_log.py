@@ -82,10 +82,9 @@ class RequestLog:
         self._entries.clear()
 
     def matching(self, when: When, since: int = 0) -> list[Logged]:
-        """Returns the logged requests that match, oldest first.
+        """Returns the logged requests that match and have a number above `since`, oldest first.
 
-        Only requests with a number above `since` count. Fields of `when` such as `nth` and `times`,
-        which depend on earlier requests, are ignored.
+        Counting fields of `when`, such as `nth`, are ignored.
         """
         return [one for one in self._entries if one.number > since and when.selects(one.request)]
 

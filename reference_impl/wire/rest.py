@@ -44,11 +44,9 @@ _OF_LEADER = frozenset({TimerKind.WAITS, TimerKind.REPLICA_LAG})
 
 
 def reason_to_rest(nodes: Nodes, node_id: NodeId, timer: Timer) -> Reason | None:
-    """Decides whether a due timer may rest because it would change nothing.
+    """Returns the replicas whose next change wakes a due timer that may rest.
 
-    Returns None if the timer must fire. Otherwise returns one or two replicas: the timer may rest
-    until one of them changes. For a leader's timer, this is the leader. For a follower's timer,
-    these are the follower and its leader.
+    Returns None if the timer must fire, because it may change something.
     """
     reason = present(nodes, node_id, timer)
     match reason:
@@ -63,13 +61,10 @@ def reason_to_rest(nodes: Nodes, node_id: NodeId, timer: Timer) -> Reason | None
 
 
 def present(nodes: Nodes, node_id: NodeId, timer: Timer) -> Reason:
-    """Returns the current replicas that decide whether this timer may rest.
+    """Returns the current replicas that decide whether this timer may rest; empty for a timer that
+    always fires.
 
-        WAITS, REPLICA_LAG    the replica on this node
-        FETCH                 the follower on this node, and its leader
-        other timers          none: such a timer always fires
-
-    A replica is None if the node does not have it.
+    A replica is None if the node lacks it.
     """
     place = timer.topic_partition
     replica = _replica(nodes, node_id, place)

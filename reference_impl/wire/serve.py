@@ -67,15 +67,13 @@ class CannotServe(InputFault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeOptions:
-    """The settings of the cluster to serve; brokers are numbered from 1.
-
-    `port` is the port of the first broker; 0 selects free ports. Clients connect to the
-    `advertised` hosts and ports, which may be those of proxies.
-    """
+    """The settings of the cluster to serve; brokers are numbered from 1."""
 
     brokers: int = 3
     address: str = "127.0.0.1"
+    # The port of the first broker; 0 selects free ports.
     port: int = 0
+    # The hosts and ports to which clients connect, which may be those of proxies.
     advertised: tuple[tuple[str, int], ...] = ()  # of each broker, in order; () where it listens
     bugs: Bugs = NO_BUGS
     faults: tuple[Rule, ...] = ()

@@ -61,8 +61,7 @@ class ServedBroker(Protocol):
     async def apart(self, work: Callable[[], R]) -> R:
         """Runs a function in the thread for large requests, and returns its result.
 
-        The event loop of the brokers goes on meanwhile. The function must not use the broker's
-        state.
+        The function must not use the broker's state.
         """
         ...
 

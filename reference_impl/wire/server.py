@@ -146,9 +146,8 @@ async def _of_api(broker: ServedBroker, call: Call) -> bytes | Handled:
 
 
 class Dropped(Exception):
-    """The exception if a response must not be sent, and the connection must be closed.
-
-    This happens if a fault drops the response, or if a produce request with acks=0 fails.
+    """The exception if the connection must be closed without a response: after a fault, or after a
+    failed produce request with acks=0.
     """
 
 
@@ -236,10 +235,8 @@ class Listener:
         self._close(oldest, "all requests and responses in flight have too many bytes")
 
     def _close(self, connection: Connection | None, why: str) -> None:
-        """Closes a connection of any broker; does nothing without a connection.
-
-        The limits hold for all brokers together, so the connection may belong to another broker.
-        """
+        """Closes a connection of any broker; does nothing for None."""
+        # The limits hold for all brokers together, so another broker may have the connection.
         if connection is not None:
             self.host.note(f"the connection of {connection.peer} is closed, because {why}")
             connection.abort()

@@ -33,8 +33,7 @@ _CLOCK_CYCLES: Final = 20  # of the loop in each step: a message and its answer 
 class Timers:
     """The timers of all nodes.
 
-    A due timer is passed to `fire`, together with the life of the node that set it. The life is the
-    number of the node's starts so far.
+    `fire` gets a due timer with its node's life: the number of the node's starts when it was set.
     """
 
     timeouts: Timeouts
@@ -84,10 +83,7 @@ class Timers:
         )
 
     def _due(self, node_id: NodeId, timer: Timer, life: int) -> None:
-        """Fires a due timer, or lets it rest if it would change nothing.
-
-        A resting timer is kept back. `_wake_resting` sets it again after a change.
-        """
+        """Fires a due timer, or lets the timer rest if it would change nothing."""
         del self._set[node_id, timer]
         reason = rest.reason_to_rest(self.nodes, node_id, timer)
         if reason is not None and life == self.lives[node_id]:

@@ -108,10 +108,9 @@ def create_topic_fields(configs: Iterable[Any]) -> dict[str, Any]:
 
 
 def alter_configs_fields(configs: Iterable[Any]) -> dict[str, Any]:
-    """Returns the changed settings as fields of AlterConfigs.
+    """Returns the changes as fields of AlterConfigs; a deleted setting gets its default value.
 
-    Raises ValueError, which names the invalid setting. A setting that the request deletes gets its
-    default value. The deletion of an unsupported setting changes nothing.
+    Raises ValueError, with the name, for an invalid setting.
     """
     found: dict[str, Any] = {}
     deleted: set[str] = set()
@@ -119,6 +118,7 @@ def alter_configs_fields(configs: Iterable[Any]) -> dict[str, Any]:
         if change.config_operation not in {SET, DELETE}:
             raise ValueError(f"{change.name} is no list; use SET or DELETE")
         is_set = change.config_operation == SET
+        # The deletion of an unsupported setting changes nothing.
         if not is_set and change.name not in CONFIGS:
             continue
         field, value = _read(change.name, change.value, is_set=is_set)
@@ -131,10 +131,10 @@ def alter_configs_fields(configs: Iterable[Any]) -> dict[str, Any]:
 
 
 def replace_configs_fields(configs: Iterable[Any]) -> dict[str, Any]:
-    """Returns the settings as fields of AlterConfigs that replace all settings of a topic.
+    """Returns fields of AlterConfigs that replace all settings of a topic; absent ones get default
+    values.
 
-    Raises ValueError, which names the invalid setting. Every setting that is not in `configs` gets
-    its default value.
+    Raises ValueError, with the name, for an invalid setting.
     """
     found: dict[str, Any] = {}
     for setting in configs:

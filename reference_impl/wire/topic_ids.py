@@ -22,10 +22,9 @@ _REMEMBERED: Final = 4  # brokers apply an image a little later than others
 
 @dataclass(frozen=True, slots=True)
 class TopicIds:
-    """The topic ids in two tables: the id of each topic name, and the topic of each id.
+    """The id of each topic name, and the name and incarnation of each id.
 
-    The second table has the topic's name and its incarnation: how many topics of this name were
-    deleted before.
+    The incarnation counts the deleted earlier topics of this name.
     """
 
     by_name: Mapping[str, UUID]

@@ -72,18 +72,18 @@ async def create_topics(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def _name_error(broker: ServedBroker, topic: str) -> CreatedTopic:
-    """Asks the broker whether a topic of this name may be created; creates nothing.
-
-    The response has an error if it may not. Kafka checks the name before replicas and settings.
+    """Returns the broker's response to the request for a topic of this name, but creates
+    nothing.
     """
+    # Kafka checks the name before replicas and settings.
     only_name = CreateTopic(topic=topic, replication_factor=1, validate_only=True)
     return await request_core(broker, only_name, CreatedTopic)
 
 
 def _creation(broker: ServedBroker, call: Call, topic: Any) -> CreateTopic:
-    """Translates one topic of a CreateTopics request to the request that the broker understands.
+    """Translates one topic of a CreateTopics request into the broker's request.
 
-    Raises Refused for an invalid replica assignment, and another ValueError for an invalid setting.
+    Raises Refused for invalid replicas, and another ValueError for an invalid setting.
     """
     partitions, replicas = topic.num_partitions, topic.replication_factor
     assignments = _assignments(topic)
@@ -100,10 +100,10 @@ def _creation(broker: ServedBroker, call: Call, topic: Any) -> CreateTopic:
 
 
 def _assignments(topic: Any) -> tuple[tuple[BrokerId, ...], ...]:
-    """Returns the replicas that the client assigns, as one list of broker ids per partition.
+    """Returns the replicas of each partition from 0 on that the client assigns, else an empty
+    tuple.
 
-    Partition 0 comes first. The result is empty if the client assigns none. Raises Refused for an
-    invalid assignment.
+    Raises Refused for an invalid assignment.
 
     Kafka: ReplicationControlManager.createTopic.
     """

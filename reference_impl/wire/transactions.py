@@ -89,8 +89,7 @@ async def _added(
 ) -> tuple[Any, ...]:
     """Returns the results for the topics of one transaction.
 
-    If one topic partition does not exist, no topic partition is added to the transaction. The
-    existing topic partitions then get the error OPERATION_NOT_ATTEMPTED.
+    If a topic partition does not exist, none is added; existing ones get OPERATION_NOT_ATTEMPTED.
     """
     wanted = tuple(
         TopicPartition(topic.name, index) for topic in topics for index in topic.partitions
@@ -206,8 +205,7 @@ def offsets_of(
 ) -> tuple[tuple[TopicPartition, CommittedOffset], ...]:
     """Returns the topic partitions in a request, each with the offset to commit.
 
-    If the request has topic ids, `names` maps the position of each topic in the request to its
-    name. Topics with an unknown id are not in `names`, and are left out.
+    If `names` maps positions to topic names, topics without one are left out.
     """
     return tuple(
         (

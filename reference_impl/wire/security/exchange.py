@@ -9,14 +9,15 @@ from typing import Protocol
 
 
 class AuthenticationFailed(Exception):
-    """The error if a client is not authenticated; its text is for the log of the broker.
+    """The error if a client is not authenticated, with a text for the broker's log.
 
-    `shown` is the text for the client. Without it the client gets the same text for every mistake:
-    else it could find out which users exist.
+    The client gets only the text `shown`, or a general one.
     """
 
     def __init__(self, why: str, shown: str | None = None) -> None:
         super().__init__(why)
+        # The general text is the same for every mistake: else a client could find out which users
+        # exist.
         self.shown = shown
 
 

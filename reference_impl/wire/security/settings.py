@@ -57,20 +57,18 @@ class Mechanism(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Security:
-    """The security settings of all listeners; raises BadSecurity if they do not fit together.
-
-    `users` maps names to passwords. A session lasts `max_reauth_ms`, then the client must
-    authenticate itself again; 0 sets no limit. A client has `admitted_within_s` seconds for the TLS
-    handshake and its authentication.
-    """
+    """The security settings of all listeners; raises BadSecurity if they do not fit together."""
 
     protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
     certificate: Path | None = None  # PEM, with the chain
     key: Path | None = None  # PEM
     client_ca: Path | None = None  # None: clients need no certificate
     mechanisms: tuple[Mechanism, ...] = tuple(Mechanism)  # sasl.enabled.mechanisms
+    # Maps names to passwords.
     users: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    # A client must authenticate itself again after this time; 0 sets no limit.
     max_reauth_ms: int = 0  # connections.max.reauth.ms
+    # For the TLS handshake and the authentication.
     admitted_within_s: float = 30.0
 
     def __post_init__(self) -> None:
