@@ -12,7 +12,7 @@ from reference_impl.wire.produce import PartitionProduce
 class Handled:
     """The result of a request: its response frame (or None) and appended batches.
 
-    The connection closes at once with `closes`, or after `silence`, if set.
+    The connection is closed if `closes` is true, and after `silence`, if set.
     """
 
     frame: bytes | None

@@ -84,7 +84,7 @@ class RequestLog:
     def matching(self, when: When, since: int = 0) -> list[Logged]:
         """Returns the logged requests that match and have a number above `since`, oldest first.
 
-        Counting fields of `when`, such as `nth`, are ignored.
+        Fields of `when` that count requests are ignored.
         """
         return [one for one in self._entries if one.number > since and when.selects(one.request)]
 

@@ -44,9 +44,9 @@ _OF_LEADER = frozenset({TimerKind.WAITS, TimerKind.REPLICA_LAG})
 
 
 def reason_to_rest(nodes: Nodes, node_id: NodeId, timer: Timer) -> Reason | None:
-    """Returns the replicas whose next change wakes a due timer that may rest.
+    """Returns the replicas on which a due timer depends, if the timer may rest until they change.
 
-    Returns None if the timer must fire, because it may change something.
+    Returns None if the timer must fire.
     """
     reason = present(nodes, node_id, timer)
     match reason:

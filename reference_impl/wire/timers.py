@@ -33,7 +33,7 @@ _CLOCK_CYCLES: Final = 20  # of the loop in each step: a message and its answer 
 class Timers:
     """The timers of all nodes.
 
-    `fire` gets a due timer with its node's life: the number of the node's starts when it was set.
+    `fire` gets a due timer, and the number of its node's starts when the timer was set.
     """
 
     timeouts: Timeouts
