@@ -63,8 +63,8 @@ Candidate = tuple[str, str, t.Node]  # name, message if no state satisfies the f
 
 
 def _conjuncts(spec: Spec, names: Sequence[str]) -> Iterator[Candidate]:
-    """Yields a guard's first conjunct, the conjunction of its first two, of its first three, and so
-    on; the first unreachable one ends with the faulty conjunct.
+    """Yields a guard's first conjunct, then the conjunctions of its first two, first three and so
+    on; the first unreachable one disables the action.
     """
     for action in spec.actions:
         if action.name in names:
