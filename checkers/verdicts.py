@@ -1,15 +1,20 @@
-"""The three verdicts on a claim (holds, violated, undecided), and the exit codes of runs.
+"""The four verdicts on a claim, and the exit codes of runs.
 
 A violation is data, never a Python exception. The worst verdict of a run sets the exit code:
 violated (1) is worse than undecided (3), and undecided is worse than holds (0).
+
+A claim is *not exercised* if nothing was observed that could have shown its violation. Such a
+verdict changes no exit code, unless it is required that every claim is exercised. If no claim of a
+run is exercised, nothing was checked, and the exit code is 3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Final, Literal
 
-Verdict = Literal["holds", "violated", "undecided"]
+Verdict = Literal["violated", "undecided", "not exercised", "holds"]
 
 HOLDS: Final = 0
 VIOLATION: Final = 1
@@ -34,8 +39,45 @@ AS_EXPECTED: Final = {
 }
 
 
-def exit_code(verdicts: Iterable[Verdict]) -> int:
-    """Returns the exit code for the verdicts of a run; UNDECIDED if there are none."""
-    codes = {"holds": HOLDS, "violated": VIOLATION, "undecided": UNDECIDED}
-    decided = {codes[v] for v in verdicts}
-    return next((c for c in (VIOLATION, UNDECIDED, HOLDS) if c in decided), UNDECIDED)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meaning:
+    """How a verdict is shown, and the exit code of a run that has no worse one.
+
+    `exit_code` is None if the verdict alone decides no run. `state` names it in HTML.
+    """
+
+    mark: str
+    state: str
+    exit_code: int | None
+
+
+MEANINGS: Final[Mapping[Verdict, Meaning]] = {  # the worst first
+    "violated": Meaning(mark="✗", state="violated", exit_code=VIOLATION),
+    "undecided": Meaning(mark="?", state="undecided", exit_code=UNDECIDED),
+    "holds": Meaning(mark="✓", state="holds", exit_code=HOLDS),
+    "not exercised": Meaning(mark="·", state="not-exercised", exit_code=None),
+}
+
+
+def verdict_on(found: int, observations: int) -> Verdict:
+    """Returns the verdict on a rule that found so many violations in so many observations."""
+    if found:
+        return "violated"
+    return "holds" if observations else "not exercised"
+
+
+def is_expected(verdict: Verdict, expected: Verdict | None) -> bool:
+    """Returns True if this verdict was expected; a claim that should hold may be not exercised."""
+    return verdict == expected or (expected == "holds" and verdict == "not exercised")
+
+
+def exit_code(verdicts: Iterable[Verdict], *, require_exercised: bool = False) -> int:
+    """Returns the exit code for the verdicts of a run; UNDECIDED if none of them decides it.
+
+    With `require_exercised`, a verdict `not exercised` counts as `undecided`.
+    """
+    found = set(verdicts)
+    if require_exercised and "not exercised" in found:
+        found.add("undecided")
+    codes = (meaning.exit_code for verdict, meaning in MEANINGS.items() if verdict in found)
+    return next((code for code in codes if code is not None), UNDECIDED)

@@ -17,7 +17,7 @@ from checkers.cli.history_options import history_options
 from checkers.cli.log_dirs import auditing
 from checkers.cli.run import Run, command, replay_command
 from checkers.events import DeliveryDecided, Measured
-from checkers.verdicts import Verdict
+from checkers.verdicts import Verdict, is_expected
 from model.faults import InputFault
 from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
 
@@ -132,7 +132,7 @@ def decide(
     for broken in found.broken:
         run.note(f"{name}: assumption {broken.assumption.id} is broken {times(broken.count)}")
     right: Mapping[str, Verdict] = expected or {}
-    as_expected = all(right.get(d.anomaly.id) == d.verdict for d in found.decisions)
+    as_expected = all(is_expected(d.verdict, right.get(d.anomaly.id)) for d in found.decisions)
     chosen = [word for anomaly in anomalies for word in ("--anomaly", anomaly)]
     alone = title is None
     replay = replay_command() if alone else shlex.join(["urteil", "analyze", str(history), *chosen])

@@ -36,10 +36,21 @@ def auditing(function: Callable[..., None]) -> Callable[..., None]:
     @click.option(
         "--demo", is_flag=True, help="Analyze the bundled example: a small history with anomalies."
     )
+    @click.option(
+        "--require-exercised",
+        is_flag=True,
+        help="Exit with 3 if nothing was observed that could have shown one of the anomalies.",
+    )
     @functools.wraps(function)
     def either(
-        run: Run, paths: tuple[Path, ...], log_dirs: bool, demo: bool, **options: Any
+        run: Run,
+        paths: tuple[Path, ...],
+        log_dirs: bool,
+        demo: bool,
+        require_exercised: bool,
+        **options: Any,
     ) -> None:
+        run.require_exercised = require_exercised
         if demo:
             if paths or log_dirs:
                 raise InputFault("--demo brings its own history: leave out HISTORY and --log-dirs")

@@ -65,6 +65,7 @@ class Run:
     quiet: bool = False
     reporters: list[Reporter] = field(default_factory=list)
     judged_by_expectation: bool = False
+    require_exercised: bool = False  # a verdict `not exercised` counts as undecided
     folder: RunFolder | None = None
     decided: list[verdicts.Verdict] = field(default_factory=list)
     interrupted: bool = False
@@ -249,7 +250,7 @@ def command(
                 code = _guarded(run, function, out if folder else None, outputs, options)
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # only the last event is left to emit
             if code == verdicts.HOLDS and decides:
-                code = verdicts.exit_code(run.decided)
+                code = verdicts.exit_code(run.decided, require_exercised=run.require_exercised)
             if code == verdicts.UNUSABLE_INPUT and run.folder is not None:
                 run.folder.drop_if_bare()
                 run.reporters.remove(run.folder)

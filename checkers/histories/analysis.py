@@ -35,7 +35,7 @@ from checkers.histories.plan.dataset import HistoryDataset
 from checkers.histories.plan.in_process import LocalDataset
 from checkers.histories.shortening import shortened
 from checkers.progress import Progress, Watcher, unwatched
-from checkers.verdicts import HOLDS, UNDECIDED, VIOLATION, Verdict
+from checkers.verdicts import HOLDS, UNDECIDED, VIOLATION, Verdict, verdict_on
 from model.histories import Operation
 from properties.anomalies.anomaly import Anomaly, Row
 from properties.anomalies.assumptions import (
@@ -69,7 +69,10 @@ Outcome = Literal["holds", "violated", "assumptions broken", "nothing checked"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """The verdict on one anomaly; `violated` if it occurs, even if it is permitted."""
+    """The verdict on one anomaly; `violated` if it occurs, even if it is permitted.
+
+    Without an observation that could have shown the anomaly, the verdict is `not exercised`.
+    """
 
     anomaly: Anomaly
     verdict: Verdict
@@ -111,7 +114,7 @@ class Analysis:
             return "assumptions broken"
         if any(d.verdict == "violated" and not d.permitted for d in self.decisions):
             return "violated"
-        checked = any(d.verdict != "undecided" for d in self.decisions)
+        checked = any(d.verdict in ("holds", "violated") for d in self.decisions)
         return "holds" if checked else "nothing checked"
 
     @property
@@ -247,7 +250,7 @@ def _decision(anomaly: Anomaly, finding: Finding, declared: Declarations) -> Dec
     reasons = [why for when, why in anomaly.permits.items() if when in declared.conditions()]
     return Decision(
         anomaly=anomaly,
-        verdict="violated" if rows.num_rows else "holds",
+        verdict=verdict_on(rows.num_rows, finding.observations),
         count=rows.num_rows,
         observations=finding.observations,
         permitted=bool(rows.num_rows and reasons),

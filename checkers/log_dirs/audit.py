@@ -23,7 +23,7 @@ from checkers.log_dirs.in_process import InProcess
 from checkers.log_dirs.one_log import Found
 from checkers.log_dirs.partition_checks import FOUND, unpacked
 from checkers.progress import Watcher, unwatched
-from checkers.verdicts import HOLDS, UNDECIDED, VIOLATION, Verdict
+from checkers.verdicts import HOLDS, UNDECIDED, VIOLATION, Verdict, verdict_on
 from properties.log_audit.catalogue import CHECKS, named
 from properties.log_audit.check import Check, many
 
@@ -153,7 +153,7 @@ def _decision(check: Check, found: Found | None) -> Decision:
             rows=nothing,
         )
     rows = in_order(found.rows) if found.rows.num_columns else row_schema(check.row).empty_table()
-    verdict: Verdict = "violated" if rows.num_rows else "holds"
+    verdict = verdict_on(rows.num_rows, found.observations)
     reason, permitted = None, False
     if rows.num_rows and check.unread:
         verdict, reason = "undecided", f"{many(rows.num_rows, 'place')} not audited"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from checkers.events import AnomalyDecided, PropertyDecided
-from checkers.verdicts import Verdict
+from checkers.verdicts import MEANINGS, Verdict, is_expected
 
 Decision = PropertyDecided | AnomalyDecided
-MARKS = {"holds": "✓", "violated": "✗", "undecided": "?"}
+MARKS = {verdict: meaning.mark for verdict, meaning in MEANINGS.items()}
+FEW = 10  # a verdict on fewer observations says so
 
 
 def judged(decision: Decision, *, by_expectation: bool) -> Verdict:
@@ -14,10 +15,13 @@ def judged(decision: Decision, *, by_expectation: bool) -> Verdict:
 
     By default this is the verdict of the decision, but a permitted violation counts as `holds`. If
     the run is judged by expectations and the decision has one, only the expectation counts: the
-    expected verdict counts as `holds`, and any other verdict as `violated`.
+    expected verdict counts as `holds`, and any other verdict as `violated`. A claim that should
+    hold and was not exercised stays `not exercised`.
     """
     if by_expectation and decision.expected is not None:
-        return "holds" if decision.verdict == decision.expected else "violated"
+        if not is_expected(decision.verdict, decision.expected):
+            return "violated"
+        return "not exercised" if decision.verdict == "not exercised" else "holds"
     permitted = isinstance(decision, AnomalyDecided) and decision.permitted
     return "holds" if permitted and decision.verdict == "violated" else decision.verdict
 
@@ -62,7 +66,7 @@ def many(count: int, what: str) -> str:
 
 def verdict(decision: Decision) -> str:
     """Returns the verdict as text, with a remark such as `permitted` or `as expected`."""
-    if decision.expected is not None and decision.verdict != decision.expected:
+    if decision.expected is not None and not is_expected(decision.verdict, decision.expected):
         return f"{decision.verdict}, expected {decision.expected}"
     if isinstance(decision, AnomalyDecided) and decision.permitted and decision.count:
         return f"{decision.verdict}, permitted"
@@ -85,7 +89,8 @@ def grounds(decision: Decision) -> str:
         case AnomalyDecided():
             if not decision.observations:
                 return "nothing was observed that could have shown it"
-            found = f"{decision.count:,} found in " if decision.count else ""
+            few = decision.verdict == "holds" and decision.observations < FEW
+            found = f"{decision.count:,} found in " if decision.count else "only " if few else ""
             observed = many(decision.observations, "observation")
             if decision.observed:
                 observed = f"{decision.observations:,} {decision.observed}"

@@ -27,7 +27,7 @@ from checkers.report.cycle_drawing import cycle_drawing
 from checkers.report.decisions import MARKS, claim, grounds, heading, verdict
 from checkers.report.markup import cut, readable
 from checkers.report.timeline import timeline
-from checkers.verdicts import AS_EXPECTED, EXIT_CODES
+from checkers.verdicts import AS_EXPECTED, EXIT_CODES, MEANINGS
 
 if TYPE_CHECKING:
     from checkers.report.run_result import Finding, RunResult
@@ -102,7 +102,7 @@ def _context(result: RunResult, described: Mapping[str, Any], caps: Caps) -> dic
     states = Counter(map(_state_of, result.findings))
     as_expected = "as expected" if result.by_expectation else "permitted"
     labels = {"violated": "violated", "undecided": "undecided", "as-expected": as_expected}
-    labels |= {"holds": "holds"}
+    labels |= {"holds": "holds", "not-exercised": "not exercised"}
     return {
         "described": _described(described),
         "command": " ".join(described.get("command", ())),
@@ -149,7 +149,7 @@ def _state(result: RunResult) -> str:
 
 
 def _state_of(finding: Finding) -> str:
-    return "as-expected" if finding.as_expected else finding.judged
+    return "as-expected" if finding.as_expected else MEANINGS[finding.judged].state
 
 
 def _described(description: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -1,9 +1,9 @@
 """The verdicts as JUnit XML, which every CI displays: one test case for each verdict.
 
 A violation is a failure, with its evidence as text. An undecided verdict is an error, since CI must
-not show it as success. If a run fails although no verdict is bad, this is also an error. A
-permitted or expected violation passes. The name of a test case contains the spec and its constants,
-but no figure that changes from run to run.
+not show it as success. A claim that was not exercised is skipped, with the reason. If a run fails
+although no verdict is bad, this is also an error. A permitted or expected violation passes. The
+name of a test case contains the spec and its constants, but no figure that changes from run to run.
 
 Source: the xunit2 schema that Jenkins and pytest share.
 """
@@ -32,7 +32,9 @@ def junit(result: RunResult) -> str:
         _suite(name, [*findings])
         for name, findings in groupby(result.findings, lambda one: subject(one.decision))
     ]
-    if result.exit_code != HOLDS and all(one.judged == "holds" for one in result.findings):
+    if result.exit_code != HOLDS and all(
+        one.judged in ("holds", "not exercised") for one in result.findings
+    ):
         suites.append(_the_run(result))
     name = result.started.command_line if result.started is not None else "urteil"
     return f'<?xml version="1.0" encoding="utf-8"?>\n{element("testsuites", *suites, name=name)}\n'
@@ -46,7 +48,7 @@ def _suite(name: str, findings: Sequence[Finding]) -> str:
         tests=str(len(findings)),
         failures=str(sum(one.judged == "violated" for one in findings)),
         errors=str(sum(one.judged == "undecided" for one in findings)),
-        skipped="0",
+        skipped=str(sum(one.judged == "not exercised" for one in findings)),
     )
 
 
@@ -59,6 +61,8 @@ def _case(suite: str, finding: Finding) -> str:
         inside = (element("failure", words(cut(text, LONGEST)), message=message, type="violated"),)
     elif finding.judged == "undecided":
         inside = (element("error", words(message), message=message, type="undecided"),)
+    elif finding.judged == "not exercised":
+        inside = (element("skipped", message=message),)
     elif finding.as_expected:
         inside = (element("system-out", words(message)),)
     seconds = decision.seconds if isinstance(decision, PropertyDecided) else None

@@ -3,7 +3,7 @@
 A rule is a property, an anomaly or a check, with its help text. A result is a violated property, or
 one of the most severe violations of an anomaly. The location of a result is the input file. Its
 code flow has the operations of the violation. A permitted violation is a suppressed note. An
-undecided verdict is a notification of the run, not a result.
+undecided verdict is a notification of the run, not a result. So is *not exercised*.
 
 Source: SARIF 2.1.0 (OASIS).
 """
@@ -146,6 +146,9 @@ def _notifications(result: RunResult, results: int) -> Iterator[dict[str, Any]]:
         if one.judged == "undecided":
             message = f"{claim(one.decision)} is undecided: {grounds(one.decision)}"
             yield {"level": "warning", "message": _text(message)}
+        elif one.judged == "not exercised":
+            message = f"{claim(one.decision)} is not exercised: {grounds(one.decision)}"
+            yield {"level": "note", "message": _text(message)}
     if results > MOST:
         yield {"level": "note", "message": _text(f"{results - MOST:,} more results are left out")}
 

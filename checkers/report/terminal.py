@@ -106,7 +106,8 @@ def table(decisions: Sequence[Decision], *, verbose: bool = False) -> str:
             count = len(part.holding)
             lines += _names(f"{MARKS['holds']} {count} do not occur:", part.holding)
         if part.unobserved:
-            lines += _names("· nothing was observed that could show", part.unobserved)
+            label = f"{MARKS['not exercised']} {len(part.unobserved)} not exercised"
+            lines += _names(f"{label}, as nothing could have shown", part.unobserved)
     return "\n".join(lines)
 
 
@@ -123,7 +124,7 @@ class _Part:
     @classmethod
     def of(cls, decisions: Sequence[Decision], *, verbose: bool) -> _Part:
         unobserved = [one for one in decisions if _is_unobserved(one)]
-        holding = [one for one in decisions if _holds(one) and not _is_unobserved(one)]
+        holding = [one for one in decisions if _holds(one)]
         if verbose or len(holding) <= LISTED:
             holding = []
         shared = {id(one) for one in (*unobserved, *holding)}
@@ -136,12 +137,8 @@ def _holds(decision: Decision) -> bool:
 
 
 def _is_unobserved(decision: Decision) -> bool:
-    """Returns True if the anomaly holds only because no observation could have shown it."""
-    return (
-        isinstance(decision, AnomalyDecided)
-        and verdict(decision) == "holds"
-        and not decision.observations
-    )
+    """Returns True if no observation could have shown the anomaly."""
+    return isinstance(decision, AnomalyDecided) and verdict(decision) == "not exercised"
 
 
 def _names(label: str, decisions: Sequence[Decision]) -> list[str]:

@@ -28,6 +28,7 @@ from checkers.events import (
     UnreadableEvents,
     from_json,
 )
+from checkers.verdicts import MEANINGS
 
 TEXT = st.text()  # surrogates included: a value is whatever a client saw
 TIME_NS = st.integers(0, 2**62)
@@ -74,7 +75,7 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
     st.builds(
         PropertyDecided,
         property=TEXT,
-        verdict=st.sampled_from(["holds", "violated", "undecided"]),
+        verdict=st.sampled_from([*MEANINGS]),
         engine=TEXT,
         constants=st.none() | st.dictionaries(TEXT, st.integers() | st.booleans()),
         seconds=st.none() | st.floats(0, 1e6),

@@ -73,7 +73,7 @@ def test_a_workload_on_a_served_cluster_has_no_anomaly(call: Any, tmp_path: Path
     assert len(unanswered) >= 20
     verdict = call("analyze", history, "--engine", "local")
     assert verdict.exit_code == 0
-    assert set(verdict.verdicts().values()) == {"holds"}
+    assert set(verdict.verdicts().values()) == {"holds", "not exercised"}
 
 
 def test_pipelines_of_transactions_through_a_failover_have_no_anomaly(
@@ -88,7 +88,7 @@ def test_pipelines_of_transactions_through_a_failover_have_no_anomaly(
     assert verdict.exit_code == 0
     assert verdict.verdicts()["input-processed-twice"] == "holds"
     decided = verdict.named("anomaly_decided")  # a slow machine may add a rebalance, which permits
-    assert all(one["verdict"] == "holds" or one["permitted"] for one in decided)
+    assert all(one["verdict"] != "violated" or one["permitted"] for one in decided)
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from checkers.histories.io.assumptions import assumptions_of
-from checkers.histories.io.recorded import METADATA
+from checkers.histories.io.recorded import METADATA, as_table
+from model.history_notation import history
 from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
 
 
@@ -80,3 +82,15 @@ def test_subscribers_may_skip(call: Callable[..., Any], options: list[str], code
     assert output.exit_code == code
     (decided,) = output.named("anomaly_decided")
     assert (decided["verdict"], decided["permitted"]) == ("violated", code == 0)
+
+
+def test_a_rule_that_saw_nothing_is_not_exercised(call: Callable[..., Any], tmp_path: Path) -> None:
+    file = tmp_path / "history.parquet"
+    pq.write_table(as_table(history("p1 send k=a -> ok @0\nc1 poll -> ok k=a@0")), file)
+    chosen = ("--anomaly", "duplicate", "--anomaly", "stale-end-offset")
+    found = call("analyze", str(file), "--engine", "local", *chosen)
+    verdicts = {one["anomaly"]: one["verdict"] for one in found.named("anomaly_decided")}
+    assert verdicts == {"duplicate": "holds", "stale-end-offset": "not exercised"}
+    assert found.exit_code == 0
+    required = call("analyze", str(file), "--engine", "local", "--require-exercised", *chosen)
+    assert required.exit_code == 3

@@ -61,6 +61,8 @@ def events(result: Result) -> Iterator[dict[str, object]]:
     [
         (decide("holds"), 0),
         (decide("holds", "undecided"), 3),
+        (decide("holds", "not exercised"), 0),
+        (decide("not exercised"), 3),
         (decide("undecided", "violated", "holds"), 1),
         (decide(), 3),
         (decide("violated", expected="violated"), 1),
@@ -85,6 +87,7 @@ def test_the_exit_code_and_the_last_event_agree(body: Body, code: int, tmp_path:
         (decide("violated", expected="violated"), 0),
         (decide("holds", expected="violated"), 1),
         (decide("undecided", expected="holds"), 1),
+        (decide("not exercised", expected="violated"), 1),
         (decide("violated"), 1),
     ],
 )

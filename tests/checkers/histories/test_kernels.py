@@ -20,6 +20,7 @@ from checkers.histories.io.partitions import TableRows, partitions_of
 from checkers.histories.io.recorded import as_table
 from checkers.histories.plan.in_process import LocalDataset
 from checkers.progress import Progress
+from checkers.verdicts import verdict_on
 from model.histories import EndOffset, History, MicroOperation, Operation, Outcome, Poll, Send
 from model.history_notation import history
 from properties.anomalies.anomaly import worst_first
@@ -129,7 +130,7 @@ def assert_agrees(analysis: Analysis, h: History) -> None:
         assert decision.worst == worst_first(rows)[:KEPT]
         assert decision.count == len(rows)
         assert decision.observations == observed[decision.anomaly.id]
-        assert decision.verdict == ("violated" if rows else "holds")
+        assert decision.verdict == verdict_on(len(rows), observed[decision.anomaly.id])
         for row in decision.worst:
             assert all(analysis.shown[op] == h[op] for op in row.ops)
 

@@ -91,7 +91,7 @@ def test_verdicts_are_filtered_by_state_and_by_words(page: Chrome) -> None:
     assert shown(page, "details.finding") == []
     css(page, '[data-show="all"]')[0].click()
     search = page.find_element(By.ID, "search")
-    search.send_keys("LOST write")
+    search.send_keys("LOST earlier")
     assert [text.split()[1] for text in shown(page, "tr.verdict")] == ["lost-write"]
     assert len(shown(page, "details.finding")) == 1
     search.clear()

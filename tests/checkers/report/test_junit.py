@@ -62,10 +62,23 @@ def test_undecided_is_an_error_and_permitted_passes() -> None:
         anomaly("a", "undecided", reason="assumptions broken"),
         anomaly("b", "violated", count=2, permitted=True, reason="subscribed"),
         anomaly("c", "violated", count=2),
-        anomaly("d", "holds"),
+        anomaly("d", "holds", observations=1),
         RunFinished(exit_code=1),
     )
     assert cases(root) == {"a": "error", "b": "system-out", "c": "failure", "d": ""}
+
+
+def test_what_was_not_exercised_is_skipped_with_the_reason() -> None:
+    root = parsed(
+        anomaly("a", "not exercised", observations=0),
+        anomaly("b", "holds", observations=12),
+        RunFinished(exit_code=0),
+    )
+    assert cases(root) == {"a": "skipped", "b": ""}
+    (suite,) = root
+    assert (suite.get("tests"), suite.get("skipped"), suite.get("errors")) == ("2", "1", "0")
+    (skipped,) = root.iter("skipped")
+    assert skipped.get("message") == "not exercised: nothing was observed that could have shown it"
 
 
 def test_a_property_shows_its_evidence_and_is_named_without_what_changes() -> None:

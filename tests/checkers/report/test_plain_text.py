@@ -12,7 +12,9 @@ from checkers.report.plain_text import HANDLER, PLAIN, register
 def test_the_marks_of_verdicts_stay_different(encoding: str) -> None:
     register()
     marks = {verdict: mark.encode(encoding, HANDLER) for verdict, mark in MARKS.items()}
+    unobserved = marks.pop("not exercised")
     assert marks == {"holds": b"ok", "violated": b"x", "undecided": b"?"}
+    assert unobserved in (b"-", "·".encode(encoding, "ignore"))
 
 
 def test_every_plain_sign_is_ascii_and_other_characters_are_question_marks() -> None:

@@ -20,6 +20,7 @@ from checkers.events import (
     RunStarted,
 )
 from checkers.report.terminal import Terminal, table
+from checkers.verdicts import verdict_on
 
 STARTED = RunStarted(command="check", folder="runs/today", seed=0)
 HOLDS = PropertyDecided(
@@ -85,7 +86,8 @@ def test_one_step_is_one_step() -> None:
     ("count", "observations", "permitted", "line"),
     [
         (0, 1_838, False, "  ✓ duplicate  holds                     1,838 observations"),
-        (0, 0, False, "  · nothing was observed that could show duplicate"),
+        (0, 3, False, "  ✓ duplicate  holds                     only 3 observations"),
+        (0, 0, False, "  · 1 not exercised, as nothing could have shown duplicate"),
         (2, 1, False, "  ✗ duplicate  violated                  2 found in 1 observation"),
         (2, 9, True, "  ✗ duplicate  violated, permitted       2 found in 9 observations"),
     ],
@@ -95,7 +97,7 @@ def test_the_line_of_an_anomaly_has_its_observations(
 ) -> None:
     decided = AnomalyDecided(
         anomaly="duplicate",
-        verdict="violated" if count else "holds",
+        verdict=verdict_on(count, observations),
         count=count,
         permitted=permitted,
         observations=observations,
