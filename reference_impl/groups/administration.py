@@ -130,9 +130,8 @@ def offsets_in(
     log: PartitionLog,
     context: Context,
 ) -> dict[str, tuple[TopicPartition, ...]]:
-    """Returns, for each group id, those of the topic partitions in which the group has offsets.
-
-    Groups without such offsets are left out. Offsets that are not yet replicated count too.
+    """Returns, for each group id, those of the topic partitions in which the group has offsets,
+    even unreplicated ones.
     """
     whole = log.with_high_watermark(log.end_offset)
     return coordinator.offsets.caught_up(whole, context.bugs).in_partitions(topic_partitions)
@@ -185,23 +184,19 @@ def deletion_error(classic: ClassicGroup, consumer: ConsumerGroup, *, exists: bo
 
 
 def offset_deletion_error(classic: ClassicGroup, *, exists: bool) -> ErrorCode:
-    """Returns the error that rejects a whole request to delete offsets, or NONE.
-
-    Of a group that is not of the type `consumer`, the subscribed topics are unknown. So its offsets
-    are deleted only while it has no members.
-    """
+    """Returns the error that rejects a whole request to delete offsets, or NONE."""
     if not exists:
         return ErrorCode.GROUP_ID_NOT_FOUND
+    # Other groups have unknown subscriptions: their offsets may only go while no member is left.
     is_of_consumers = classic.protocol_type == CONSUMER_PROTOCOL
     is_empty = classic.state is GroupState.EMPTY
     return ErrorCode.NONE if is_of_consumers or is_empty else ErrorCode.NON_EMPTY_GROUP
 
 
 def is_read(place: TopicPartition, classic: ClassicGroup, consumer: ConsumerGroup) -> bool:
-    """Returns True if a member of the group subscribes to the topic of this partition.
+    """Returns True if a member of the group may subscribe to the topic of this partition.
 
-    Also returns True if the subscription of a classic consumer is unreadable, or if a classic group
-    of consumers has no protocol yet. Kafka: ClassicGroup.computeSubscribedTopics.
+    Kafka: ClassicGroup.computeSubscribedTopics.
     """
     if consumer.members:
         return any(place.topic in member.topics for member in consumer.members.values())
@@ -210,6 +205,7 @@ def is_read(place: TopicPartition, classic: ClassicGroup, consumer: ConsumerGrou
     if not classic.protocol:
         return True
     found = [_subscription(_metadata(one, classic.protocol)) for one in classic.members.values()]
+    # An unreadable subscription may have the topic.
     return any(topics is None or place.topic in topics for topics in found)
 
 

@@ -37,10 +37,10 @@ def sync(
     *,
     is_written: bool,
 ) -> SyncResult:
-    """Handles a SyncGroup request: returns the assignment, lets the member wait, or rejects it.
+    """Handles a SyncGroup request: returns the assignment, lets the member wait, or rejects the
+    request.
 
-    The assignment from the group leader is appended to the log once per generation. The parameter
-    `is_written` is true if this append has already begun.
+    `is_written` is true if the append of the assignment has begun.
     """
     error = membership.member_error(group, request)
     if error is ErrorCode.NONE and not _is_consistent(group, request):
@@ -66,9 +66,8 @@ def sync(
 
 
 def _is_consistent(group: ClassicGroup, request: SyncGroup) -> bool:
-    """Returns True if the request has the protocol and the protocol type of the generation.
-
-    A request without these two fields is consistent too.
+    """Returns True if the request's protocol and protocol type are absent or those of the
+    generation.
 
     Kafka: GroupMetadataManager.validateSyncGroup.
     """
@@ -81,9 +80,9 @@ def _is_consistent(group: ClassicGroup, request: SyncGroup) -> bool:
 def on_assignment_appended(
     group: ClassicGroup, context: Context, generation: int, error: ErrorCode
 ) -> StepResult[ClassicGroup]:
-    """Handles the response to the append of an assignment: returns the group and its responses.
+    """Handles the response to the append of an assignment.
 
-    Each member that waited for the append gets its assignment, or an error.
+    Each waiting member gets its assignment, or the error of the append.
     """
     if group.generation != generation or group.state is not GroupState.COMPLETING:
         return group, ()  # the next rebalance has begun, and the members have its error

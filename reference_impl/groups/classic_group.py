@@ -119,24 +119,24 @@ class ClassicGroup:
         return replace(self, members=members, leader=leader)
 
     def admits(self, request: JoinGroup) -> bool:
-        """Returns True if the group can admit the member that sends this JoinGroup.
+        """Returns True if the sender shares a protocol and the protocol type with all members.
 
-        The member must share a protocol with all members. If it rejoins, its earlier protocols must
-        contain this protocol too. An empty group admits a member with any protocol and protocol
-        type. Kafka: ClassicGroup.supportsProtocols.
+        An empty group admits any protocol and type.
+
+        Kafka: ClassicGroup.supportsProtocols.
         """
         names = {name for name, _ in request.protocols}
         if self.state is GroupState.EMPTY:
             return bool(request.protocol_type and names)
         for member in self.members.values():
+            # If the sender is a member already, its earlier protocols count too.
             names &= {name for name, _ in member.protocols}
         return bool(names) and request.protocol_type == self.protocol_type
 
     @property
     def is_waited_for(self) -> bool:
-        """True if the rebalance goes on after its timeout, because no member could lead the group.
-
-        That is the case if all members are static and none has joined again.
+        """True if all members are static and none has joined again: the rebalance then goes on
+        after its timeout.
         """
         members = self.members.values()
         return bool(members) and all(
@@ -153,20 +153,18 @@ class ClassicGroup:
 
     @property
     def all_joined(self) -> bool:
-        """True if the rebalance need not wait for another JoinGroup request.
-
-        Every member must have joined again. Every client that got a member id with the error
-        MEMBER_ID_REQUIRED must have joined too.
+        """True if the rebalance need not wait for another JoinGroup, from a member or from a client
+        with a new member id.
         """
         return not self.pending_members and all(
             m.joining is not None for m in self.members.values()
         )
 
     def completed(self, now_ms: int) -> ClassicGroup:
-        """Returns the group in its next generation, or an empty group if no member stays.
+        """Returns the group's next generation with the rejoined and the static members, or an empty
+        group.
 
-        The members that have joined again stay, and so do all static members. A leader that has not
-        joined again loses its role. Kafka: ClassicGroup.maybeElectNewJoinedLeader.
+        Kafka: ClassicGroup.maybeElectNewJoinedLeader.
         """
         stays = {
             id_: member
@@ -184,6 +182,7 @@ class ClassicGroup:
                 protocol="",
             )
         joined = [id_ for id_, member in stays.items() if member.joining is not None]
+        # A leader that has not joined again loses its role.
         leader = self.leader if self.leader in joined else joined[0]
         return self.in_state(
             GroupState.COMPLETING,

@@ -60,10 +60,9 @@ def commit_error(
 
 
 def with_too_large_metadata(request: CommitOffsets) -> frozenset[TopicPartition]:
-    """Returns the topic partitions whose metadata in a commit is too large to be stored.
+    """Returns the topic partitions for which the metadata string in a commit is too large.
 
-    The limit applies to the metadata string that the client commits with each offset. Kafka:
-    OffsetMetadataManager.isMetadataInvalid.
+    Kafka: OffsetMetadataManager.isMetadataInvalid.
     """
     return frozenset(
         place for place, kept in request.offsets if len(kept.metadata) > METADATA_MAX_CHARACTERS

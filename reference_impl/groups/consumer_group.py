@@ -110,8 +110,7 @@ class ConsumerGroup:
     def with_member(self, member: ConsumerMember, *, instead_of: str = "") -> ConsumerGroup:
         """Returns the group with a member added or changed.
 
-        If `instead_of` is the id of an old member, the new member replaces the old one and gets its
-        target assignment.
+        The new member gets the target assignment of the old member `instead_of`, if that exists.
         """
         group = self
         if instead_of in self.members and instead_of != member.member_id:
@@ -140,14 +139,14 @@ class ConsumerGroup:
         return replace(self, epoch=FIRST_EPOCH, assignment_epoch=FIRST_EPOCH)
 
     def with_due_target(self, now_ms: int, interval_ms: int) -> ConsumerGroup:
-        """Returns the group with a target assignment for its group epoch, if one is due.
+        """Returns the group with a target assignment for its epoch, unless the last assignment was
+        computed less than `interval_ms` ago.
 
-        No assignment is due if the last one was computed less than `interval_ms` ago. The group
-        then stays as it is, and a later heartbeat computes the assignment. Kafka:
-        GroupMetadataManager.canComputeNextTargetAssignment.
+        Kafka: GroupMetadataManager.canComputeNextTargetAssignment.
         """
         is_due = self.assigned_ms == NEVER or now_ms >= self.assigned_ms + interval_ms
         if self.epoch == self.assignment_epoch or not is_due:
+            # A later heartbeat computes the assignment.
             return self
         return replace(self.with_new_target(), assigned_ms=now_ms)
 
@@ -159,11 +158,7 @@ class ConsumerGroup:
     def commit_error(
         self, member_id: str, epoch: int, places: Iterable[TopicPartition], bugs: Bugs
     ) -> ErrorCode:
-        """Returns the error that rejects an offset commit of a member, or NONE.
-
-        A member must commit with its current epoch. A member that has not received this epoch yet
-        may use an earlier one, if it has owned all partitions of the commit since then (KIP-1251).
-        """
+        """Returns the error that rejects an offset commit of a member, or NONE."""
         member = self.members.get(member_id)
         if epoch < 0 and not self.members:
             return ErrorCode.NONE
@@ -172,16 +167,15 @@ class ConsumerGroup:
         if epoch == member.epoch:
             return ErrorCode.NONE
         since = member.owned
+        # The member may not have received its new epoch: an earlier one is accepted if the member
+        # has owned all these partitions since then (KIP-1251).
         had_since = all(place in since and since[place] <= epoch for place in places)
         is_accepted = epoch < member.epoch and had_since and Bug.EXACT_EPOCH_WANTED not in bugs
         return ErrorCode.NONE if is_accepted else ErrorCode.STALE_MEMBER_EPOCH
 
     def fetch_error(self, member_id: str | None, epoch: int) -> ErrorCode:
-        """Returns the error that rejects an offset fetch, or NONE.
-
-        A member must send its current epoch; a client without a member id and epoch may always
-        fetch.
-        """
+        """Returns the error that rejects an offset fetch, or NONE."""
+        # A client without a member id and epoch may always fetch.
         if member_id is None and epoch < 0:
             return ErrorCode.NONE
         if member_id is None or member_id not in self.members:

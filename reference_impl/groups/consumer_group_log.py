@@ -162,15 +162,12 @@ def _current(group: ConsumerGroup, member_id: str, value: Any, bugs: Bugs) -> Co
 def _partition_epochs(
     group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember, bugs: Bugs
 ) -> Epochs:
-    """Returns the epoch of each owned partition of the group, after one member has changed.
-
-    The partitions that the member owned before the change lose their epochs. Then the partitions
-    that it owns now get its new member epoch.
-    """
+    """Returns the epoch of each owned partition of the group, after one member has changed."""
     epochs = dict(group.partition_epochs)
     changes = [(old.owned, new.owned)]
     if Bug.PARTITION_EPOCH_ERASED in bugs:
         changes = [(old.assigned, new.assigned), (old.revoking, new.revoking)]
+    # The earlier partitions lose their epochs, then the present ones get the new epoch.
     for had, has in changes:
         for place in had:
             epochs.pop(place, None)

@@ -59,14 +59,11 @@ class PendingResponse(NamedTuple):
 
 
 class PendingAppend(NamedTuple):
-    """An append in flight, and the responses that are sent after it.
-
-    `generation` is the group's generation if the append stores the assignment of a classic group,
-    else None.
-    """
+    """An append in flight, and the responses that are sent after it."""
 
     group: str = ""
     owed: tuple[PendingResponse, ...] = ()
+    # The group's generation if the append stores a classic group's assignment.
     generation: int | None = None
 
 
@@ -127,10 +124,9 @@ class GroupCoordinator:
     def once_written(
         self, context: Context, group: str, entries: list[Entry], owed: PendingResponse
     ) -> StepResult[GroupCoordinator]:
-        """Appends the entries to the log; sends the response once they are replicated.
+        """Appends the entries, and sends the response once they are replicated.
 
-        If there are no entries, the response waits for the last append of the group that is still
-        in flight. If no append is in flight, the response is sent at once.
+        Without entries, the response waits for the group's last append in flight.
         """
         if entries:
             return self.append(context, entries, PendingAppend(group, (owed,)))
@@ -176,10 +172,8 @@ class GroupCoordinator:
         )
 
     def exists(self, group: str) -> bool:
-        """True if the group exists: as a classic group, as a KIP-848 group, or only by its offsets.
-
-        An offset commit without members creates a group that has only offsets. It counts as a
-        classic group.
+        """True if the group exists: as a classic group, as a KIP-848 group, or only by
+        its offsets.
         """
         return (
             group in self.groups or group in self.consumers.groups or self.offsets.has_group(group)
@@ -240,8 +234,7 @@ class GroupCoordinator:
     def _expired(self, context: Context) -> tuple[GroupCoordinator, list[Entry]]:
         """Returns the coordinator without its expired offsets and groups, and their tombstones.
 
-        The check for expiry runs at an interval. Until the next one is due, returns the coordinator
-        unchanged and no tombstones.
+        Changes nothing until the next check for expiry is due.
         """
         if context.now_ms < self.expiry_ms:
             return self, []

@@ -61,10 +61,8 @@ def forgotten_groups(
     classic: Mapping[str, ClassicGroup],
     consumers: Mapping[str, ConsumerGroup],
 ) -> tuple[list[Entry], list[str]]:
-    """Returns two values: tombstones of groups to be removed, and the ids of the classic ones.
-
-    A group is removed if it has neither members nor offsets. Classic groups are also kept in
-    memory, so the coordinator needs their ids to remove them there.
+    """Returns tombstones of the groups without members and offsets, and the ids of the classic
+    ones.
     """
     with_offsets = {place.group for place in offsets.committed}
     with_offsets |= {place.group for places in offsets.pending.values() for place in places}

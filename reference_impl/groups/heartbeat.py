@@ -48,8 +48,7 @@ def heartbeat(
 ) -> HeartbeatResult:
     """Returns the group after the heartbeat, and the response.
 
-    The response must wait until the change of the group is in the log. A rejected heartbeat changes
-    nothing.
+    The caller sends the response once the change is in the log.
     """
     error = heartbeat_error(group, request, context.bugs)
     if error is not ErrorCode.NONE:
@@ -76,15 +75,11 @@ def heartbeat(
 
 
 def without_members(group: ConsumerGroup, context: Context, *member_ids: str) -> ConsumerGroup:
-    """Returns the group after the removal of members, with a new group epoch.
-
-    The next target assignment gives the partitions of the removed members to the others.
-    An empty group needs no assignment, so its assignment epoch becomes the group epoch
-    (KAFKA-20442).
-    """
+    """Returns the group after the removal of members, with a new group epoch."""
     group = _with_changes(group.without(*member_ids), context, is_changed=True)
     if group.members:
         return group
+    # An empty group needs no assignment (KAFKA-20442).
     assignment_epoch = group.epoch
     if Bug.EMPTY_GROUP_UNSETTLED in context.bugs:
         assignment_epoch = group.assignment_epoch
@@ -143,14 +138,14 @@ def malformed_error(request: ConsumerGroupHeartbeat) -> ErrorCode:
 def _joined(
     group: ConsumerGroup, context: Context, request: ConsumerGroupHeartbeat
 ) -> tuple[ConsumerMember, ConsumerMember]:
-    """Returns the member that sent the heartbeat, as it was before and as it is after.
+    """Returns the member before and after its heartbeat.
 
-    Before its first heartbeat a new member has the epoch `NO_EPOCH`. If a new process of a static
-    member joins, the first value is the member of the old process.
+    For a new process of a static member, the first is the old process's member.
     """
     member_id = request.member_id or f"member-{context.new_producer_id:x}"
     static = group.of_instance(request.instance_id)
     known = group.members.get(member_id, static)
+    # The epoch of a new member before its first heartbeat.
     before = known or ConsumerMember(member_id=member_id, epoch=NO_EPOCH)
     after = replace(
         before,
@@ -184,9 +179,8 @@ def _left(
 
 
 def _with_changes(group: ConsumerGroup, context: Context, *, is_changed: bool) -> ConsumerGroup:
-    """Returns the group, with a new group epoch if a heartbeat has changed something.
-
-    That is the case if a member has changed, or the number of partitions of a subscribed topic.
+    """Returns the group, with a new epoch if a member or a subscribed topic's partition count has
+    changed.
     """
     wanted = {topic for member in group.members.values() for topic in member.topics}
     counts = context.coordinators.partition_counts()

@@ -110,11 +110,8 @@ def _join_again(
     old: Member,
     new_id: str,
 ) -> StepResult[ClassicGroup]:
-    """Handles the JoinGroup of a new process of a static member.
-
-    The requests of the old process that still wait get FENCED_INSTANCE_ID. A stable group keeps its
-    generation if the preferred protocol stays the same, even if the new process sends other
-    metadata. Otherwise the group rebalances.
+    """Handles the JoinGroup of a new process of a static member; fences waiting requests of the old
+    process.
 
     Kafka: GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin.
     """
@@ -135,6 +132,7 @@ def _join_again(
         last_heartbeat_ms=context.now_ms,
     )
     group = group.with_member(member)
+    # The generation stays if the preferred protocol does, even with other metadata.
     if group.state is GroupState.STABLE and group.voted_protocol == group.protocol:
         joined = group.joined(member, skips_assignment=True)
         if not request.knows_skipping:
@@ -209,9 +207,9 @@ def leave(
 def _leaving(group: ClassicGroup, member_id: str, instance_id: str | None) -> tuple[str, ErrorCode]:
     """Returns the id of the member to be removed, and the error that forbids the removal, or NONE.
 
-    An administrator may send only an instance id, to remove this static member. Kafka:
-    GroupMetadataManager.classicGroupLeaveToClassicGroup.
+    Kafka: GroupMetadataManager.classicGroupLeaveToClassicGroup.
     """
+    # An administrator may send only the instance id of a static member.
     if member_id == NO_MEMBER:
         static = group.of_instance(instance_id)
         return ("", ErrorCode.UNKNOWN_MEMBER_ID) if static is None else (static.member_id, NONE)
@@ -255,9 +253,8 @@ def heartbeat(
 def member_error(
     group: ClassicGroup, request: SyncGroup | HeartbeatGroup | CommitOffsets
 ) -> ErrorCode:
-    """Returns the error that rejects a request of a member, or NONE.
-
-    The sender must be a member, and the request must have the group's current generation.
+    """Returns the error if the sender is not a member, or the generation is not the current one;
+    else NONE.
     """
     error = identity_error(group, request.member_id, request.instance_id)
     if error is ErrorCode.NONE and request.generation != group.generation:
@@ -280,11 +277,8 @@ def identity_error(group: ClassicGroup, member_id: str, instance_id: str | None)
 
 
 def must_be_logged(before: ClassicGroup, after: ClassicGroup, bugs: Bugs) -> bool:
-    """Returns True if this change of a classic group must be written to the log at once.
-
-    That is the case if the last member has left, or if a new process has replaced a static member.
-    After any other change the group is written together with its next assignment.
-    """
+    """Returns True if this change of a classic group must be written before its next assignment."""
+    # The last member has left, or a new process has replaced a static member.
     is_emptied = after.state is GroupState.EMPTY and before.state is not GroupState.EMPTY
     is_replaced = after.state is GroupState.STABLE and after.members.keys() != before.members.keys()
     return is_emptied or (is_replaced and Bug.STATIC_REPLACEMENT_NOT_KEPT not in bugs)

@@ -108,9 +108,8 @@ class GroupOffsets:
     def in_partitions(
         self, topic_partitions: frozenset[TopicPartition]
     ) -> dict[str, tuple[TopicPartition, ...]]:
-        """Returns the groups with a committed or pending offset in any of these topic partitions.
-
-        Each group is mapped to those of the partitions in which it has an offset.
+        """Returns those of the topic partitions in which a group has a committed or pending offset,
+        by group.
         """
         found: dict[str, tuple[TopicPartition, ...]] = {}
         pending = (place for places in self.pending.values() for place in places)
@@ -120,11 +119,11 @@ class GroupOffsets:
         return found
 
     def has_group(self, group: str) -> bool:
-        """True if an offset commit has created the group, and the group has not been removed since.
+        """True if an offset commit has created the group, which has not been removed since.
 
-        An aborted transaction drops its pending offsets, but not the group. Kafka:
-        OffsetMetadataManager.replay, GroupMetadataManager.maybeDeleteGroup.
+        Kafka: OffsetMetadataManager.replay, GroupMetadataManager.maybeDeleteGroup.
         """
+        # An aborted transaction drops its pending offsets, but not the group.
         return group in self.groups
 
     def with_group(self, group: str) -> GroupOffsets:
@@ -134,9 +133,8 @@ class GroupOffsets:
         return replace(self, groups=self.groups - {group})
 
     def with_groups_of_offsets(self) -> GroupOffsets:
-        """Returns the state without the groups that have no offset, neither committed nor pending.
-
-        Such a group is left when its only commit was aborted, or when all its offsets were deleted.
+        """Returns the state without the groups that have no offset, neither committed nor
+        pending.
         """
         places = (*self.committed, *(place for known in self.pending.values() for place in known))
         return replace(self, groups=frozenset(place.group for place in places))

@@ -24,10 +24,9 @@ from reference_impl.groups.consumer_group import NOTHING, ConsumerGroup, Consume
 
 
 class Finding(Enum):
-    """What the coordinator finds about a member when the member's heartbeat arrives.
+    """What the coordinator finds about a member at its heartbeat.
 
-    Several findings may be true. The first true one, in the order of this Enum, decides the
-    member's next state.
+    If several are true, the first one in this order decides the member's next state.
     """
 
     SETTLED = "the member has its target assignment"
@@ -38,10 +37,7 @@ class Finding(Enum):
 
 
 class Next(NamedTuple):
-    """The result of a member's reconciliation: its next state, and whether its epoch advances.
-
-    If the epoch advances, it becomes the epoch of the target assignment.
-    """
+    """A member's next state, and whether its epoch advances to that of the target assignment."""
 
     state: MemberState
     advances: bool

@@ -15,14 +15,11 @@ from reference_impl.protocol.messages import ErrorCode
 
 
 def request_error(request: GroupRequest, timeouts: Timeouts) -> ErrorCode:
-    """Returns the error that rejects the request on every broker, or NONE.
-
-    Offsets may be committed with an empty group id. Membership requests and transactional commits
-    with an empty group id are rejected.
-    """
+    """Returns the error that rejects a malformed request on every broker, or NONE."""
     match request:
         case ConsumerGroupHeartbeat():
             return malformed_error(request)
+        # Offsets may be committed with an empty group id, but not in a transaction.
         case FetchOffsets() | CommitOffsets(transactional_id=None):
             return ErrorCode.NONE
         case DescribeGroup() | DeleteGroup():  # the empty group id, for backwards compatibility
