@@ -34,9 +34,8 @@ from reference_impl.protocol.topic_config import CleanupPolicy, LogConfig
 def compacted(
     log: PartitionLog, aborted: Sequence[Ended], config: LogConfig, *, stable: Offset, now_ms: int
 ) -> PartitionLog:
-    """Returns the log with only the last record of each key in its closed segments.
-
-    Returns the log unchanged if its cleanup policy is not compact, or if too small a part is dirty.
+    """Returns the log with only the last record of each key in its closed segments, if compaction
+    is configured and due.
     """
     if config.cleanup_policy is not CleanupPolicy.COMPACT:
         return log

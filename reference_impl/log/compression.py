@@ -55,14 +55,11 @@ def _unsnap_raw(data: bytes, most: int) -> bytes:
 
 
 def _limited(into: Callable[[bytes, bytearray | mmap.mmap], int]) -> Callable[[bytes, int], bytes]:
-    """Returns a decompression function that stops at a given size.
-
-    It tries a small buffer first. The large buffer is mapped memory, which costs nothing until
-    bytes are written into it.
-    """
+    """Returns a decompression function that stops at a given size."""
 
     def unpack(data: bytes, most: int) -> bytes:
         tried = min(most, len(data) * _TRIED_RATIO + _TRIED_BYTES)
+        # Usually enough; mapped memory costs nothing until bytes are written into it.
         small = bytearray(tried)
         try:
             return bytes(memoryview(small)[: into(data, small)])

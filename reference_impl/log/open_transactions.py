@@ -72,13 +72,11 @@ class PartitionTransactions:
     def last_stable_offset(
         self, high_watermark: Offset, *, counts_unreplicated: bool = True
     ) -> Offset:
-        """Returns the last stable offset: every transaction that begins below it has ended.
-
-        A transaction with an appended marker counts as open until the marker is replicated. With
-        the seeded bug UNREPLICATED_MARKER_COUNTS (`counts_unreplicated` is False) an appended
-        marker ends the transaction at once.
+        """Returns the last stable offset: every transaction that begins below it has ended, by a
+        replicated marker.
         """
         held = [*self.open.values()][:1]
+        # Only the seeded bug UNREPLICATED_MARKER_COUNTS lets an unreplicated marker end one.
         if counts_unreplicated:
             held += [e.first_offset for e in self.unreplicated if e.marker_offset >= high_watermark]
         return min([high_watermark, *held])
@@ -91,10 +89,8 @@ class PartitionTransactions:
         return replace(self, aborted=left)
 
     def aborted_between(self, start: Offset, end: Offset) -> tuple[AbortedTransaction, ...]:
-        """Returns the aborted transactions that overlap an offset range.
-
-        The range begins at `start` and ends before `end`. A transaction extends from its first
-        record to its marker.
+        """Returns the aborted transactions that overlap the offsets from `start` up to, but not
+        including, `end`.
         """
         return tuple(
             AbortedTransaction(producer_id=ended.producer_id, first_offset=ended.first_offset)

@@ -223,24 +223,23 @@ class PartitionLog:
         )
 
     def end_of_epoch(self, leader_epoch: LeaderEpoch) -> EpochEndOffset:
-        """Returns the largest leader epoch of the log up to the requested one, and its end offset.
+        """Returns the largest leader epoch up to the requested one, and its end offset.
 
-        If all epochs of the log are larger, returns the requested epoch and the first offset of the
-        log's first epoch. An empty log returns the epoch -1 and its end offset.
+        The epoch is -1 in an empty log.
         """
         if not self.epochs:
             return EpochEndOffset(end_offset=self.end_offset)
         at = bisect_right(self.epochs, leader_epoch, key=lambda entry: entry.leader_epoch)
+        # All epochs of the log are larger.
         if at == 0:
             return EpochEndOffset(leader_epoch=leader_epoch, end_offset=self.epochs[0].start_offset)
         end = self.epochs[at].start_offset if at < len(self.epochs) else self.end_offset
         return EpochEndOffset(leader_epoch=self.epochs[at - 1].leader_epoch, end_offset=end)
 
     def batches(self, start: Offset = FIRST_OFFSET) -> Iterator[Batch]:
-        """Yields the batches from the offset `start` on.
+        """Yields the batches from the offset `start`, or from the log start if later.
 
-        The first batch may begin below `start`, if it contains this offset. Batches that end below
-        the log start are left out.
+        The first batch may begin below that offset.
         """
         start = max(start, self.log_start)
         first = bisect_left(self.segments, start, key=_last_offset_of)
@@ -272,9 +271,8 @@ class PartitionLog:
         return b"".join(found)
 
     def with_high_watermark(self, high_watermark: Offset) -> PartitionLog:
-        """Returns the log with a new high watermark.
-
-        The new value is moved into the range from log start to log end, if it is outside.
+        """Returns the log with this high watermark, moved into the range from log start
+        to log end.
         """
         within = max(self.log_start, min(high_watermark, self.end_offset))
         return replace(self, high_watermark=within)
@@ -298,10 +296,10 @@ class PartitionLog:
         )
 
     def after_process_crash(self) -> PartitionLog:
-        """Returns the log after a crash of the process: all records, with the checkpointed offsets.
-
-        If the log start was not checkpointed, the log begins at its oldest segment again.
+        """Returns the log after a crash of the process: all records, with the
+        checkpointed offsets.
         """
+        # Without a checkpoint the log start falls back to the oldest segment.
         start = min(max(self.start_checkpoint, self.first_offset), self.log_start)
         return replace(self, log_start=start).with_high_watermark(self.checkpoint)
 

@@ -126,11 +126,8 @@ class ProducerStates:
         return self if len(left) == len(self.producers) else ProducerStates(left, self.transactions)
 
     def with_records_from(self, offset: Offset) -> ProducerStates:
-        """Returns the state without the producers whose records are all below the offset.
-
-        Only the seeded bug PRODUCERS_GO_WITH_RECORDS uses this: a producer's state is deleted
-        together with its records, as in Kafka before KIP-360.
-        """
+        """Returns the state without the producers whose records are all below the offset."""
+        # Only for the seeded bug PRODUCERS_GO_WITH_RECORDS: as in Kafka before KIP-360.
         left = {
             id_: known
             for id_, known in self.producers.items()
@@ -151,9 +148,8 @@ class ProducerStates:
         return ProducerStates(self.producers, transactions)
 
     def is_open(self, head: Header) -> bool:
-        """Returns True if the batch continues a transaction that is open on this partition.
-
-        The open transaction must have the producer id and the producer epoch of the batch.
+        """Returns True if the batch continues its producer's open transaction on this partition, in
+        the same producer epoch.
         """
         known = self.producers.get(head.producer_id)
         return (
@@ -167,9 +163,9 @@ class ProducerStates:
     ) -> SequenceCheck:
         """Returns `InSequence` if the leader may append the batch, else `Duplicate` or `Rejected`.
 
-        `verification` is only needed for the first batches of a transaction, which the transaction
-        coordinator has verified; None for all others. Kafka:
-        UnifiedLog.analyzeAndValidateProducerState, then ProducerAppendInfo.appendDataBatch.
+        `verification` is for a transaction's first batches.
+
+        Kafka: UnifiedLog.analyzeAndValidateProducerState, then ProducerAppendInfo.appendDataBatch.
         """
         if head.producer_id == NO_PRODUCER_ID:
             return InSequence()

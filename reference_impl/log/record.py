@@ -49,8 +49,7 @@ def write_record(
 def read_record(data: bytes, at: int, base_timestamp_ms: int) -> tuple[int, Record, int]:
     """Returns a record's offset relative to the batch, the record, and the position after it.
 
-    Raises IndexError if the record is malformed. As in Kafka, the name of a header may be
-    any bytes; those that are not UTF-8 become surrogates.
+    Raises IndexError for a malformed record.
     """
     length, at = read_varint(data, at)
     end = at + length
@@ -68,6 +67,7 @@ def read_record(data: bytes, at: int, base_timestamp_ms: int) -> tuple[int, Reco
         name, at = read_bytes(data, at)
         if name is None:
             raise IndexError("a header has no key")
+        # As in Kafka, a name may be any bytes: those that are not UTF-8 become surrogates.
         header_value, at = read_bytes(data, at)
         headers.append((name.decode(errors="surrogateescape"), header_value))
     if at != end:

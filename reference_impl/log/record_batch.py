@@ -188,9 +188,9 @@ def batches(data: bytes) -> Iterator[bytes]:
 
 
 def whole_batches(data: bytes) -> Iterator[bytes]:
-    """Yields the bytes of each complete batch; a batch that is cut off at the end is ignored.
+    """Yields the bytes of each complete batch, without one that is cut off at the end.
 
-    Raises CorruptBatch if the length field of a batch is smaller than a header.
+    Raises CorruptBatch for a batch shorter than a header.
 
     Kafka: ByteBufferLogInputStream.nextBatch.
     """
@@ -229,14 +229,14 @@ def stamped(batch: bytes, *, base_offset: Offset, leader_epoch: LeaderEpoch) -> 
 
 
 def with_create_time(batch: bytes, max_timestamp_ms: int) -> bytes:
-    """Returns the batch with the timestamp type CreateTime and with its largest timestamp.
+    """Returns the batch with the timestamp type CreateTime and with this largest timestamp.
 
-    This removes the bit of LogAppendTime, which only a broker may set. A producer's header may
-    declare a wrong largest timestamp. Kafka: DefaultRecordBatch.setMaxTimestamp.
+    Kafka: DefaultRecordBatch.setMaxTimestamp.
     """
     head = header(batch)
     if not head.is_log_append_time and head.max_timestamp_ms == max_timestamp_ms:
         return batch
+    # Only a broker may set LogAppendTime, and a producer's header may be wrong.
     changed = bytearray(batch)
     _ATTRIBUTES.pack_into(changed, _SIGNED_FROM, head.attributes & ~_LOG_APPEND_TIME)
     _TIMESTAMP.pack_into(changed, _MAX_TIMESTAMP_AT, max_timestamp_ms)
@@ -246,8 +246,7 @@ def with_create_time(batch: bytes, max_timestamp_ms: int) -> bytes:
 def renumbered(batch: bytes) -> bytes:
     """Returns the batch with its records numbered from 0 by their offset deltas.
 
-    The producer, sequence number and compression in the header stay the same. Kafka:
-    LogValidator.buildRecordsAndAssignOffsets.
+    Kafka: LogValidator.buildRecordsAndAssignOffsets.
     """
     head = header(batch)
     numbered = enumerate(record for _, record in records_in(batch, head))
@@ -304,11 +303,9 @@ def encode(
 def filter_records(
     batch: bytes, kept: Sequence[tuple[Offset, Record]], delete_horizon_ms: int | None
 ) -> bytes:
-    """Returns the batch with only the records in `kept`.
+    """Returns the batch with only the records in `kept`, but the same offset range.
 
-    The offset range and the producer of the batch do not change, nor do the timestamps of the
-    records. If `delete_horizon_ms` is a time, it replaces the base timestamp of the batch
-    (KIP-534).
+    A delete horizon replaces the base timestamp (KIP-534).
     """
     head = header(batch)
     attributes = head.attributes
@@ -356,9 +353,9 @@ def decode(batch: bytes) -> tuple[tuple[Offset, Record], ...]:
 
 
 def records_in(batch: bytes, head: Header) -> tuple[tuple[Offset, Record], ...]:
-    """Returns the records of one batch with their offsets, without a check of the checksum.
+    """Returns a batch's records with their offsets; does not verify the checksum.
 
-    The caller has parsed the header already. Raises CorruptBatch if a record is malformed.
+    Raises CorruptBatch if a record is malformed.
     """
     try:
         body = decompress(head.compression, batch[_HEADER.size :])

@@ -64,8 +64,7 @@ class Segment(NamedTuple):
         return Offset(self.last_offset + 1)
 
     def position(self, offset: Offset) -> int:
-        """Returns the index of the first batch that contains or follows the offset.
-
-        The index is the number of batches if all of them end before the offset.
+        """Returns the index of the first batch that contains or follows the offset, or the number
+        of batches.
         """
         return bisect_left(self.batches, offset, key=lambda batch: batch.header.last_offset)

@@ -38,11 +38,10 @@ class TooManyBytes(CorruptBatch):
 
 
 def scan(batch: bytes, head: Header, most_bytes: int = DECOMPRESSED_BYTES) -> RecordFacts:
-    """Checks the records of a batch; returns their timestamps, missing keys and offset order.
+    """Returns facts about the records of a batch.
 
-    Raises CorruptBatch if a record is malformed, or if the batch does not have as many records as
-    its header declares. Raises Undecompressable if decompression fails, and TooManyBytes if the
-    decompressed records exceed `most_bytes`.
+    Raises CorruptBatch for malformed records, Undecompressable if decompression fails, TooManyBytes
+    above `most_bytes`.
     """
     data = batch[HEADER_SIZE:]
     if len(data) > most_bytes:
@@ -98,11 +97,7 @@ def _facts(body: bytes, head: Header) -> RecordFacts:
 def _varint(
     body: bytes, at: int, longer: Callable[[bytes, int], tuple[int, int]] = read_varint
 ) -> tuple[int, int]:
-    """Returns the number at a position of the bytes, and the position after the number.
-
-    Nearly all numbers have one or two bytes, and are decoded here. A longer number is decoded by
-    the function `longer`.
-    """
+    """Returns the number at a position of the bytes, and the position after it."""
     low = body[at]
     if low < 0x80:
         return (low >> 1) ^ -(low & 1), at + 1
@@ -110,6 +105,7 @@ def _varint(
     if high < 0x80:
         both = low & 0x7F | high << 7
         return (both >> 1) ^ -(both & 1), at + 2
+    # Nearly all numbers have one or two bytes, decoded above.
     return longer(body, at)
 
 

@@ -63,10 +63,7 @@ class Context:
         return ProducerId(self.broker_epoch * STEPS_PER_LIFE + self.correlation % STEPS_PER_LIFE)
 
     def may_be_in_sync(self, broker_id: BrokerId) -> bool:
-        """Returns True if the broker with this id may be a member of an ISR.
-
-        The broker must be registered and not fenced in the applied metadata.
-        """
+        """Returns True if the broker is registered and not fenced, so that it may be in an ISR."""
         broker = self.brokers.get(broker_id)
         return broker is not None and not broker.fenced
 

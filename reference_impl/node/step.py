@@ -130,12 +130,7 @@ StepResult = tuple[State, Effects]  # the next state, and the effects in their o
 
 
 class Node(Protocol):
-    """A broker or the controller, as a state machine.
-
-    `Broker.start(now_ms, config=..., disk=..., incarnation=...)` and `Controller.start(now_ms,
-    ...)` return the first state and its effects. `Broker.disk()` returns the logs that survive a
-    crash of the process.
-    """
+    """A broker or the controller, as a state machine whose first state `start` returns."""
 
     def step(self, now_ms: int, event: Input) -> StepResult[Self]:
         """Returns the next state of the node after the input, and the effects in their order."""

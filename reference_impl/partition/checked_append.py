@@ -66,10 +66,10 @@ def check_and_append(
     batch: Batch,
     verification: Verification | None = None,
 ) -> StepResult[Leader]:
-    """Checks a producer's batch, and appends it if it is valid and next in sequence.
+    """Appends a producer's batch if it is valid and next in sequence, else acknowledges a duplicate
+    or rejects the batch.
 
-    The transaction of the batch, if any, must be verified already. A duplicate is acknowledged with
-    the offset of the first append. An invalid batch is rejected.
+    The batch's transaction must be verified already.
     """
     facts = _facts(leader, request, batch)
     error, records = _error(leader, context, request, batch, facts)
@@ -92,16 +92,15 @@ def check_and_append(
 
 
 def _facts(leader: Leader, request: Produce, batch: Batch) -> RecordFacts | ErrorCode:
-    """Returns facts about a client's records (`RecordFacts`), or the error that rejects the batch.
-
-    A batch that is larger than max.message.bytes is not read, and gets MESSAGE_TOO_LARGE. The batch
-    of a coordinator is always valid: the result is NONE, without any facts.
+    """Returns facts about a client's records, or the error that rejects the batch; NONE for a
+    coordinator's batch.
     """
     if request.scanned is not None:
         return request.scanned
     if request.by_coordinator:
         return ErrorCode.NONE
     if batch.header.size > leader.state.log_config.max_message_bytes:
+        # The records are not even read.
         return ErrorCode.MESSAGE_TOO_LARGE
     return scanned(batch)
 
@@ -113,11 +112,7 @@ def _error(
     batch: Batch,
     facts: RecordFacts | ErrorCode,
 ) -> BatchError:
-    """Returns the first error of the checks that need no producer state; `VALID` if there is none.
-
-    The checks are, in this order: the value of acks, the size of the ISR (with acks=all), the
-    batch.
-    """
+    """Returns the first error of the checks that need no producer state, or `VALID`."""
     if request.acks not in {ACKS_NONE, ACKS_LEADER, ACKS_ALL}:
         return BatchError(ErrorCode.INVALID_REQUIRED_ACKS)
     if request.acks == ACKS_ALL and leader.in_sync.below_minimum:
@@ -144,13 +139,10 @@ def _append_if_valid(
     batch: Batch,
     facts: RecordFacts | ErrorCode,
 ) -> StepResult[Leader]:
-    """Appends the batch, unless it comes from a coordinator that no longer wants the append.
-
-    A coordinator on this broker sends its records to the leader as a batch. The state of the
-    coordinator may change before the append, for example while a transaction is verified.
-    """
+    """Appends the batch, unless it comes from a coordinator that no longer wants the append."""
     error = ErrorCode.NONE
     if request.by_coordinator:
+        # The coordinator's state may have changed since, for example during a verification.
         error = context.append_error(leader.topic_partition, requester.correlation)
     if error is not ErrorCode.NONE:
         return leader, refusal(requester, error)
@@ -204,10 +196,7 @@ def refusal(
     log_start: Offset = UNKNOWN_OFFSET,
     records: tuple[int, ...] = (),
 ) -> Effects:
-    """Returns the effect that sends an error response to a Produce request.
-
-    A request with acks=0 gets this response too. The TCP server does not send it to the client, but
-    closes the connection, as Kafka does.
-    """
+    """Returns the effect that sends an error response to a Produce request."""
+    # With acks=0 the server closes the connection instead, as Kafka does.
     refused = Produced(error=error, log_start_offset=log_start, record_errors=records)
     return (requester.reply(refused),)

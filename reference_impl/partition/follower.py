@@ -70,7 +70,7 @@ def become_follower(
 ) -> StepResult[Follower]:
     """Returns a follower in a new leader epoch, and its first request to the leader.
 
-    Responses to requests of older epochs will be ignored. Kafka: makeFollower.
+    Kafka: makeFollower.
     """
     follower = Follower(topic_partition=topic_partition, log=log, producers=producers, state=state)
     rules = context.truncation.rules
@@ -83,10 +83,8 @@ def become_follower(
 
 
 def fetch_again(follower: Follower, context: Context) -> StepResult[Follower]:
-    """Sends the next request to the leader: a fetch.
-
-    In old versions of the truncation protocol the follower first requests the end offset of a
-    leader epoch instead.
+    """Sends a fetch to the leader, or in old versions of the truncation protocol first a request
+    for an epoch's end offset.
     """
     if follower.state.leader == NO_BROKER:
         return replace(follower, awaits=None), ()
@@ -168,15 +166,14 @@ def on_epoch_end(
 
 
 def _out_of_range(follower: Follower, answer: Fetched, context: Context) -> StepResult[Follower]:
-    """Handles OFFSET_OUT_OF_RANGE: truncates to the leader's log, or fetches again later.
-
-    If the leader's log ends before the fetch offset, truncates to that end. If it begins after the
-    fetch offset, truncates fully and starts at the leader's log start.
+    """Handles OFFSET_OUT_OF_RANGE: truncates to the range of the leader's log, or fetches again
+    later.
     """
     if answer.log_end_offset < follower.log.end_offset:
         # No leader epoch is common, so the leader's end offset is the best bound.
         return fetch_again(_truncated(follower, answer.log_end_offset, context), context)
     if answer.log_start_offset > follower.log.end_offset:
+        # The leader's log begins after the fetch offset.
         log = follower.log.truncate_fully_and_start_at(answer.log_start_offset)
         if Bug.MARK_LEFT_BEHIND in context.bugs:
             log = replace(log, high_watermark=follower.log.high_watermark)
@@ -201,10 +198,8 @@ def _appended(follower: Follower, answer: Fetched, context: Context) -> Follower
 
 
 def _divergence_point(log: PartitionLog, diverging: EpochEndOffset) -> Offset:
-    """Returns the offset to which the follower must truncate its log.
-
-    The diverging epoch ends at one offset in the follower's log, and at another in the leader's
-    log. The result is the lower of the two.
+    """Returns the offset to which the follower must truncate: the lower of the diverging epoch's
+    ends in the two logs.
     """
     mine = log.end_of_epoch(diverging.leader_epoch)
     return min(mine.end_offset, diverging.end_offset)

@@ -81,9 +81,8 @@ class InSyncReplicas:
 
     @classmethod
     def of_new_leader(cls, state: PartitionState, context: Context) -> InSyncReplicas:
-        """Returns the view of a new leader, which knows no follower's end offset yet.
-
-        The members of the ISR count as caught up at this moment.
+        """Returns the view of a new leader, which knows no follower's end offset but counts the ISR
+        as caught up.
         """
         return cls(
             state=state,
@@ -187,12 +186,7 @@ class InSyncReplicas:
     def proposal_for(
         self, topic_partition: TopicPartition, isr: tuple[BrokerId, ...], context: Context
     ) -> AlterPartition:
-        """Returns the AlterPartition request that proposes this ISR.
-
-        A follower's broker epoch is taken from its last fetch. The broker epoch in newer metadata
-        would be wrong: the follower may have restarted, and the leader has not seen its new end
-        offset (KAFKA-15221).
-        """
+        """Returns the AlterPartition request that proposes this ISR."""
         return AlterPartition(
             topic_partition=topic_partition,
             broker_id=context.broker_id,
@@ -204,6 +198,8 @@ class InSyncReplicas:
                     broker,
                     context.broker_epoch
                     if broker == context.broker_id
+                    # From its last fetch: newer metadata may be of a restart whose end offset the
+                    # leader has not seen (KAFKA-15221).
                     else self.remotes[broker].broker_epoch,
                 )
                 for broker in self.state.replicas
@@ -229,11 +225,10 @@ class InSyncReplicas:
         return replace(self, state=state, remotes=remotes, proposal=None, proposal_correlation=None)
 
     def with_metadata(self, state: PartitionState) -> InSyncReplicas:
-        """Returns the leader's view after newer metadata of the partition.
-
-        A new partition epoch ends the pending ISR proposal; a late response to the proposal then
-        has no effect. If the partition epoch is the same, only the configuration has changed.
+        """Returns the leader's view after newer metadata; a new partition epoch ends the pending
+        ISR proposal.
         """
+        # Then only the configuration has changed.
         if state.partition_epoch == self.state.partition_epoch:
             return replace(self, state=state)
         return self.with_newer_state(state)
@@ -241,9 +236,8 @@ class InSyncReplicas:
     def with_response(self, correlation: int, answer: AlteredPartition) -> InSyncReplicas:
         """Returns the leader's view after a response to an ISR proposal.
 
-        A newer partition registration in the response ends the proposal. The error
-        INELIGIBLE_REPLICA ends it too, if it is the response to the newest request. After any other
-        response the proposal stays pending until newer metadata arrives.
+        The proposal ends with a newer registration, or with INELIGIBLE_REPLICA for the newest
+        request.
         """
         if answer.error is ErrorCode.INELIGIBLE_REPLICA:
             if correlation != self.proposal_correlation:

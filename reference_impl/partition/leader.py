@@ -84,10 +84,7 @@ def become_leader(
     state: PartitionState,
     context: Context,
 ) -> StepResult[Leader]:
-    """Returns a new leader; its leader epoch starts at the end of its log.
-
-    The high watermark may at first be lower than that of the earlier leader.
-    """
+    """Returns a new leader, whose leader epoch starts at the end of its log."""
     leader = Leader(
         topic_partition=topic_partition,
         log=log,
@@ -178,10 +175,7 @@ def _answer_replicated(leader: Leader, context: Context) -> StepResult[Leader]:
 
 
 def _answer_fetches(leader: Leader, context: Context) -> StepResult[Leader]:
-    """Responds to the waiting fetches that can read records now, or whose offset was deleted.
-
-    A rise of the high watermark alone does not end the wait of a follower's fetch.
-    """
+    """Responds to the waiting fetches that can read records now, or whose offset was deleted."""
     start = leader.log.log_start
     found = [
         waiting
@@ -218,10 +212,8 @@ def _answer_now(
 
 
 def read(replica: LocalLog, context: Context, request: Fetch) -> bytes:
-    """Returns the batches for a fetch.
-
-    A follower reads up to the log end. A consumer reads up to the high watermark, with
-    read_committed up to the last stable offset.
+    """Returns the batches for a fetch: a follower's up to the log end, a consumer's up to the high
+    watermark or the last stable offset.
     """
     log = replica.log
     if request.replica_id >= 0 or Bug.READ_ABOVE_HIGH_WATERMARK in context.bugs:
@@ -268,14 +260,11 @@ def fetch_response(
 
 
 def last_stable_offset(replica: LocalLog, context: Context, high_watermark: Offset) -> Offset:
-    """Returns the last stable offset: at most the high watermark, and at least the log start.
-
-    The log start may be after the first offset of an open transaction, because a deletion of
-    records does not wait for transactions.
-    """
+    """Returns the last stable offset: at most the high watermark, and at least the log start."""
     stable = replica.producers.transactions.last_stable_offset(
         high_watermark, counts_unreplicated=Bug.UNREPLICATED_MARKER_COUNTS not in context.bugs
     )
+    # A deletion of records does not wait for open transactions.
     return max(stable, replica.log.log_start)
 
 
@@ -342,9 +331,8 @@ def on_waits_timer(leader: Leader, context: Context) -> StepResult[Leader]:
 
 
 def _verify_again(leader: Leader, context: Context) -> StepResult[Leader]:
-    """Sends again one verification request that is due; others that are due follow in later steps.
-
-    If no coordinator is known, the batches that wait for the verification are rejected.
+    """Repeats one due verification request, or rejects the waiting batches if no coordinator is
+    known.
     """
     now_ms = context.now_ms
     due = [entry for entry in leader.unverified if (entry.again_ms or now_ms + 1) <= now_ms]

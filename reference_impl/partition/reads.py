@@ -53,9 +53,8 @@ from reference_impl.protocol.replacing import replace
 
 
 def epoch_error(requested: LeaderEpoch, mine: LeaderEpoch) -> ErrorCode | None:
-    """Returns the error if the request's leader epoch is older or newer than the leader's.
-
-    Returns None if both are equal, or if the request has no leader epoch.
+    """Returns the error if the request's leader epoch is not the leader's; None if it is, or is
+    absent.
     """
     if requested in {UNKNOWN_LEADER_EPOCH, mine}:
         return None
@@ -86,11 +85,10 @@ def fetch(
 def fetch_from_follower(
     follower: Follower, context: Context, requester: Requester, request: Fetch
 ) -> Effects:
-    """Responds to a consumer's fetch from the follower's log, below the follower's high watermark.
-
-    The fetch does not wait. Kafka lets consumers read from followers since version 11 of Fetch
-    (KIP-392; FetchParams.fetchOnlyLeader).
+    """Responds at once to a consumer's fetch from the follower's log, below the follower's high
+    watermark.
     """
+    # Kafka: since version 11 of Fetch (KIP-392; FetchParams.fetchOnlyLeader).
     error = epoch_error(request.current_leader_epoch, follower.state.leader_epoch)
     if error is not None:
         return _refused(follower, requester, error)
@@ -104,10 +102,9 @@ def fetch_from_follower(
 def _unreadable_position(
     replica: LocalLog, context: Context, request: Fetch, end: EpochEndOffset
 ) -> Fetched | None:
-    """Returns the response to a consumer that cannot read at its fetch offset; None if it can.
+    """Returns the response to a consumer that cannot read at its fetch offset, or None.
 
-    The offset may be out of range, or the consumer's records may diverge from this log. The
-    parameter `end` is where the leader epoch of the consumer's last record ends in this log.
+    `end` is where the epoch of the consumer's last record ends here.
     """
     log = replica.log
     diverging = _diverging(log, request, end)
@@ -159,11 +156,8 @@ def _fetch_of_follower(
 def _diverging(
     log: PartitionLog, request: Fetch, end: EpochEndOffset
 ) -> EpochEndOffset | ErrorCode | None:
-    """Returns the diverging epoch with its end offset in this log.
-
-    Returns None if the log of the fetching replica or consumer does not diverge. Returns the error
-    OFFSET_OUT_OF_RANGE if the fetch offset is outside this log, or if the fetch contains a leader
-    epoch that is unknown here.
+    """Returns the diverging epoch with its end offset in this log; None if the sender's log does
+    not diverge, or OFFSET_OUT_OF_RANGE.
     """
     in_range = log.log_start <= request.fetch_offset
     if request.last_fetched_epoch == UNKNOWN_LEADER_EPOCH:
@@ -195,9 +189,9 @@ def _end_of_epoch(leader: Leader, leader_epoch: LeaderEpoch) -> EpochEndOffset:
 def _record_fetch_position(
     leader: Leader, context: Context, request: Fetch, remote: RemoteReplica
 ) -> StepResult[Leader]:
-    """Records the follower's end offset, which is the offset of its fetch.
+    """Records the follower's end offset from its fetch.
 
-    Then proposes the follower for the ISR if it may join, and advances the high watermark.
+    Then may propose the follower for the ISR, and advances the high watermark.
     """
     follower = request.replica_id
     remote = remote.after_fetch(
@@ -277,10 +271,9 @@ def list_offsets(
 def list_offsets_of_follower(
     follower: Follower, context: Context, requester: Requester, request: ListOffsets
 ) -> Effects:
-    """Responds to ListOffsets from the follower's log, for a debugging consumer.
+    """Responds to a debugging consumer's ListOffsets from the follower's log.
 
-    A debugging consumer has a replica id of its own (Request.DebuggingConsumerId), and may send the
-    request to a follower. Kafka: ReplicaManager.fetchOffset.
+    Kafka: ReplicaManager.fetchOffset.
     """
     end = _readable_end(follower, context, request)
     listed = _listed(follower, follower.state.leader_epoch, request, end, lags=False)
@@ -290,10 +283,9 @@ def list_offsets_of_follower(
 def _listed(
     replica: LocalLog, leader_epoch: LeaderEpoch, request: ListOffsets, end: Offset, *, lags: bool
 ) -> ListedOffsets:
-    """Returns the response to ListOffsets.
+    """Returns the response to ListOffsets, up to the offset `end`.
 
-    The parameter `end` is the offset up to which the sender may read. The parameter `lags` is true
-    as long as the high watermark of a new leader is below the start of its leader epoch.
+    `lags` is true while a new leader's high watermark is below its epoch's start.
     """
     log = replica.log
     error = epoch_error(request.current_leader_epoch, leader_epoch)

@@ -44,9 +44,8 @@ _MAGIC_AT: Final = 16
 
 
 class BatchError(NamedTuple):
-    """The error that rejects a batch, and the positions of the records that cause it.
-
-    There are no positions if the batch as a whole is invalid (KIP-467).
+    """The error that rejects a batch, and the positions of the invalid records, if any
+    (KIP-467).
     """
 
     error: ErrorCode
@@ -90,10 +89,9 @@ def scanned(batch: Batch) -> RecordFacts | ErrorCode:
 def batch_error(
     batch: Batch, facts: RecordFacts | ErrorCode, config: LogConfig, now_ms: int
 ) -> BatchError:
-    """Returns the first error of a client's batch, or `VALID`.
+    """Returns the first error of a client's batch in Kafka's order, or `VALID`.
 
-    The parameter `facts` is the result of `scanned`: facts about the records, or an error. The
-    checks run in Kafka's order.
+    `facts` is the result of `scanned`.
 
     Kafka: UnifiedLog.analyzeAndValidateRecords, then LogValidator.validateBatch and validateRecord.
     """
@@ -111,11 +109,10 @@ def batch_error(
 def appendable(batch: Batch, facts: RecordFacts) -> bytes:
     """Returns the bytes that the leader appends for a valid batch.
 
-    The timestamp type is CreateTime, the header has the largest timestamp of the records, and the
-    offset deltas begin at 0. Kafka: LogValidator.assignOffsetsNonCompressed and
-    validateMessagesAndAssignOffsetsCompressed.
+    Kafka: LogValidator.assignOffsetsNonCompressed and validateMessagesAndAssignOffsetsCompressed.
     """
     data = batch.data if facts.is_in_sequence else renumbered(batch.data)
+    # The header gets CreateTime and the largest timestamp, and the offset deltas begin at 0.
     return with_create_time(data, facts.max_timestamp_ms)
 
 
@@ -142,11 +139,9 @@ def _header_error(batch: Batch, config: LogConfig) -> ErrorCode | None:
 
 
 def _records_error(head: Header, facts: RecordFacts, now_ms: int, *, needs_key: bool) -> BatchError:
-    """Returns the error of a batch and the positions of all invalid records, or `VALID`.
+    """Returns the error of a batch and the positions of its invalid records, or `VALID`.
 
-    A record is invalid if it lacks a required key or has an invalid timestamp. The error is
-    INVALID_RECORD if each invalid record lacks its key, else INVALID_TIMESTAMP. Kafka:
-    LogValidator.validateRecord and processRecordErrors.
+    Kafka: LogValidator.validateRecord and processRecordErrors.
     """
     keyless = facts.keyless if needs_key else ()
     latest_ms = now_ms + TIMESTAMP_AFTER_MAX_MS

@@ -45,10 +45,10 @@ def needs_verification(leader: Leader, head: Header) -> bool:
 def verify(
     leader: Leader, context: Context, requester: Requester, request: Produce, head: Header
 ) -> StepResult[Leader]:
-    """Sends the verification request to the transaction coordinator; the producer's batches wait.
+    """Sends the verification request to the transaction coordinator and lets the batch wait, or
+    rejects the batch.
 
-    The batch is rejected if its producer epoch is stale, the request has no transactional id, or no
-    coordinator is known. Kafka: UnifiedLog.maybeStartTransactionVerification.
+    Kafka: UnifiedLog.maybeStartTransactionVerification.
     """
     known = leader.producers.producers.get(head.producer_id)
     if known is not None and head.producer_epoch < known.producer_epoch:
@@ -117,20 +117,18 @@ def on_verified(
 
 
 def _is_patient(entry: PendingVerification, context: Context) -> bool:
-    """Returns True if the leader may repeat a request that adds the partition to the transaction.
-
-    The batch must come from a client, not from a coordinator, and 100 ms must not have passed since
-    the first request.
+    """Returns True if the leader may repeat the request that adds a client's partition to its
+    transaction.
     """
     (_, request), *_ = entry.waiting
     adds = not entry.question.verify_only and not request.by_coordinator
+    # Only for 100 ms after the first request.
     return adds and context.now_ms - entry.started_ms < ADDS_AGAIN_WITHIN_MS
 
 
 def _produce_error(error: ErrorCode, request: Produce) -> ErrorCode:
     """Returns the error that the producer gets after a failed verification.
 
-    The error makes the producer abort its transaction, retry the batch, or stop.
     Kafka: AddPartitionsToTxnManager.AddPartitionsToTxnHandler, ReplicaManager.handleProduceAppend.
     """
     knows_abortable = request.adds_partition or request.knows_abortable

@@ -44,10 +44,7 @@ class LocalLog(Protocol):
 
 
 class AppendOrigin(NamedTuple):
-    """The request that appended a batch: its sender, and the values that its response needs.
-
-    These values are acks, the timeout, and the request itself if it appended a transaction marker.
-    """
+    """The request that appended a batch: its sender, and the values that its response needs."""
 
     requester: Requester
     acks: int
@@ -64,8 +61,9 @@ class AppendOrigin(NamedTuple):
     ) -> Reply:
         """Returns the effect that sends the response to the append.
 
-        If the error came after the append, the response has both the error and the offset. Kafka:
-        DelayedProduce.
+        An error after the append keeps the offset in the response.
+
+        Kafka: DelayedProduce.
         """
         marker = self.marker
         if marker is not None:
@@ -116,13 +114,10 @@ class WaitingDeletion(NamedTuple):
 
 
 class PendingVerification(NamedTuple):
-    """The batches of a producer that wait until the coordinator has verified their transaction.
+    """The batches of a producer that wait until the coordinator has verified their transaction."""
 
-    A transaction marker may arrive before the coordinator's response. It removes this entry, and
-    the response then appends nothing (KAFKA-14884). A marker does not remove an entry whose request
-    is about to be sent again.
-    """
-
+    # A transaction marker removes the entry, so that a late response appends nothing (KAFKA-14884),
+    # unless the request is about to be sent again.
     producer_id: ProducerId
     producer_epoch: ProducerEpoch
     correlation: int
