@@ -44,16 +44,14 @@ from reference_impl.protocol.topic_defaults import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionState:
-    """The partition registration: the controller's state of one topic partition.
-
-    Every change increments the partition epoch, except a change of the configuration alone. Every
-    change of the leader, also to no leader, increments the leader epoch.
-    """
+    """The partition registration: the controller's state of one topic partition."""
 
     replicas: tuple[BrokerId, ...]  # in order of preference; also those of `adding`
     isr: tuple[BrokerId, ...]  # in order of `replicas`
     leader: BrokerId  # NO_BROKER while the partition has no leader
+    # Incremented by every change of the leader, also to no leader.
     leader_epoch: LeaderEpoch
+    # Incremented by every change, except one of the configuration alone.
     partition_epoch: PartitionEpoch
     min_insync_replicas: int = 1  # as configured: may be above the number of replicas
     elr: tuple[BrokerId, ...] = ()  # eligible to lead when the ISR is empty, KIP-966
@@ -114,13 +112,13 @@ class DescribedMetadata:
 class CreateTopic:
     """Request: create a topic; a broker forwards it to the controller.
 
-    With `assignments` the client chooses the replicas of each partition, in order. They determine
-    the number of partitions and the replication factor. With `validate_only` nothing is created.
+    With `validate_only` nothing is created.
     """
 
     topic: str
     topic_partitions: int = 1
     replication_factor: int = 3
+    # If set, the client's replicas of each partition, which replace the two numbers above.
     assignments: tuple[tuple[BrokerId, ...], ...] = ()
     validate_only: bool = False
     min_insync_replicas: int = 1
@@ -140,12 +138,10 @@ class CreatedTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteTopic:
-    """Request: delete a topic with all its records; a broker forwards it to the controller.
-
-    With an incarnation only that incarnation of the topic is deleted.
-    """
+    """Request: delete a topic with all its records; a broker forwards it to the controller."""
 
     topic: str
+    # If set, only this incarnation of the topic is deleted.
     incarnation: int | None = None
 
 
@@ -159,13 +155,11 @@ class DeletedTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatePartitions:
-    """Request: increase a topic's partition count; a broker forwards it to the controller.
-
-    `assignments` has the replicas of each new partition. If None, the controller chooses them.
-    """
+    """Request: increase a topic's partition count; a broker forwards it to the controller."""
 
     topic: str
     topic_partitions: int
+    # The replicas of each new partition; None: the controller chooses them.
     assignments: tuple[tuple[BrokerId, ...], ...] | None = None
     validate_only: bool = False
 
@@ -182,8 +176,7 @@ class CreatedPartitions:
 class AlterConfigs:
     """Request: change a topic's configuration.
 
-    A setting that is None keeps its value. The settings named in `deleted` are removed from the
-    topic, so their default values apply.
+    A setting that is None keeps its value; one in `deleted` gets its default value.
     """
 
     topic: str
@@ -226,12 +219,10 @@ class ElectedLeader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HoldElection:
-    """Request: make the first replica leader; a broker forwards it to the controller.
-
-    An unclean election instead makes any live replica leader of a partition without a leader.
-    """
+    """Request: make the first replica leader; a broker forwards it to the controller."""
 
     topic_partition: TopicPartition
+    # If true, any live replica becomes leader of a partition without a leader.
     is_unclean: bool = False
 
 
@@ -245,14 +236,11 @@ class HeldElection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisterBroker:
-    """Request: register a broker after its start, with a new incarnation number.
-
-    A clean shutdown stores the broker epoch in a file. `previous_broker_epoch` is this epoch; it is
-    -1 after an unclean stop.
-    """
+    """Request: register a broker after its start, with a new incarnation number."""
 
     broker_id: BrokerId
     incarnation: int
+    # The broker epoch stored by a clean shutdown; -1 after an unclean stop.
     previous_broker_epoch: BrokerEpoch = UNKNOWN_BROKER_EPOCH
 
 

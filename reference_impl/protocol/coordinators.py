@@ -25,9 +25,8 @@ INTERNAL_TOPICS: Final = (TRANSACTION_STATE, CONSUMER_OFFSETS)
 
 @dataclass(frozen=True, slots=True)
 class Coordinators:
-    """Finds the coordinator of a group or transactional id, from the metadata of a broker.
-
-    The coordinator is the leader of a partition in the metadata that the broker has applied.
+    """Finds the coordinator of a group or transactional id: the leader of its partition in a
+    broker's metadata.
     """
 
     leaders: Mapping[TopicPartition, BrokerId] = field(
@@ -53,9 +52,8 @@ class Coordinators:
         return TopicPartition(topic, java_hash(key) % count) if count else None
 
     def leader(self, topic: str, key: str) -> NodeId | None:
-        """Returns the coordinator of this group or transactional id: its partition's leader.
-
-        Returns None if the topic does not exist or the partition has no leader.
+        """Returns the leader of the partition for this group or transactional id (its coordinator),
+        or None if there is none.
         """
         place = self.partition_for(topic, key)
         leader = self.leaders.get(place, NO_BROKER) if place is not None else NO_BROKER

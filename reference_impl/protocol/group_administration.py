@@ -85,14 +85,11 @@ class DeletedGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteOffsets:
-    """Request: delete the offsets of a group in some topic partitions.
-
-    When a topic was deleted, a broker sends this request to itself. The offsets are then deleted
-    even if members subscribe to the topic.
-    """
+    """Request: delete the offsets of a group in some topic partitions."""
 
     group: str
     topic_partitions: tuple[TopicPartition, ...]
+    # A broker's own request after a topic's deletion, valid even if members subscribe to the topic.
     of_deleted_topic: bool = False
 
 

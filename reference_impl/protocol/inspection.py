@@ -23,10 +23,7 @@ class DescribeProducers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerDescription:
-    """The state of one producer in a topic partition; the value -1 means that there is none.
-
-    For example, `last_sequence` is -1 without a batch, and `coordinator_epoch` without a marker.
-    """
+    """The state of one producer in a topic partition; the value -1 means that there is none."""
 
     producer_id: ProducerId
     producer_epoch: ProducerEpoch
@@ -51,9 +48,8 @@ class DescribeLogs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedLogs:
-    """Response: each log's topic partition, its size in bytes, and its lag.
-
-    The lag is how many offsets the log end is below the high watermark.
+    """Response: each log's topic partition, its size in bytes, and how many offsets its end is
+    below the high watermark.
     """
 
     logs: tuple[tuple[TopicPartition, int, int], ...] = ()

@@ -233,10 +233,7 @@ class AbortedTransaction:
 class Fetched:
     """Response: batches; the first one may begin below the fetch offset.
 
-    If the request has `cuts_last`, the last batch may be cut off. Otherwise all batches are whole.
-
-    A response OFFSET_OUT_OF_RANGE to a follower contains the leader's end offset. In Kafka the
-    follower requests this offset by ListOffsets.
+    The last one may be cut off if the request has `cuts_last`.
     """
 
     topic_partition: TopicPartition
@@ -244,6 +241,7 @@ class Fetched:
     high_watermark: Offset = UNKNOWN_OFFSET
     last_stable_offset: Offset = UNKNOWN_OFFSET  # only for consumers
     log_start_offset: Offset = UNKNOWN_OFFSET
+    # Kafka's followers request this offset by ListOffsets after OFFSET_OUT_OF_RANGE.
     log_end_offset: Offset = UNKNOWN_OFFSET  # only for followers
     diverging_epoch: EpochEndOffset | None = None  # the follower has to truncate first
     batches: bytes = b""
@@ -297,13 +295,11 @@ class OffsetOfLeaderEpoch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InitProducerId:
-    """Request: assign a producer id; without a transactional id each request gets a new one.
-
-    A producer that continues after an error sends its producer id and epoch (KIP-360).
-    """
+    """Request: assign a producer id; without a transactional id each request gets a new one."""
 
     transactional_id: str | None = None
     timeout_ms: int = 60_000  # how long a transaction may be open
+    # These two are set by a producer that continues after an error (KIP-360).
     producer_id: ProducerId = NO_PRODUCER_ID
     producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
 

@@ -19,13 +19,10 @@ Replicas = tuple[BrokerId, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterReassignment:
-    """Request: move a topic partition to these replicas, the preferred leader first.
-
-    With `replicas` None the reassignment in progress is cancelled. A broker forwards the request to
-    the controller.
-    """
+    """Request: move a topic partition to these replicas; a broker forwards it to the controller."""
 
     topic_partition: TopicPartition
+    # The preferred leader first; None cancels the reassignment in progress.
     replicas: Replicas | None
     allows_factor_change: bool = True  # KIP-860
 

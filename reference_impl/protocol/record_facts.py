@@ -6,14 +6,11 @@ from typing import NamedTuple
 
 
 class RecordFacts(NamedTuple):
-    """Facts about the records of one batch, which a leader needs to accept the batch.
-
-    The position of a record in the batch counts from 0. `is_in_sequence` is true if the offset
-    delta of each record is its position.
-    """
+    """Facts about the records of one batch, which a leader needs to accept the batch."""
 
     timestamps_ms: tuple[int, ...]  # of at least one record
     keyless: tuple[int, ...]  # positions of the records without a key
+    # True if each record's offset delta is its position, counted from 0.
     is_in_sequence: bool
 
     @property

@@ -45,10 +45,9 @@ class _Plan(NamedTuple):
 
 @cache
 def _plan(kind: type[Any]) -> _Plan | None:
-    """Returns functions that read and write the fields of a class; None for an unsuitable class.
+    """Returns functions that read and write the fields of a class.
 
-    A suitable class is a dataclass without `__post_init__`, with two or more fields, which are all
-    slots.
+    Returns None unless the class is a plain dataclass with two or more slots.
     """
     if not dataclasses.is_dataclass(kind) or hasattr(kind, "__post_init__"):
         return None

@@ -46,7 +46,7 @@ NO_DEFAULTS: Final = TopicDefaults()
 class AlterDefaults:
     """Request: change the named defaults of all topics; a broker forwards it to the controller.
 
-    Topics that do not have a setting themselves get its new default.
+    Topics without the setting get the new default.
     """
 
     defaults: TopicDefaults  # None for a default that is removed

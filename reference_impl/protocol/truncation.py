@@ -39,10 +39,8 @@ class Truncation(Enum):
 
 
 class Rules(NamedTuple):
-    """How a follower and a leader behave in one version of the truncation protocol.
-
-    The four switches say which requests the follower sends, and which leader epochs the requests
-    and responses contain.
+    """Which requests and leader epochs a follower and a leader send in one version of the
+    truncation protocol.
     """
 
     requests_epoch_end: bool = False  # before the first fetch

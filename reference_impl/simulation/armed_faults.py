@@ -77,12 +77,7 @@ class ArmedFaults:
         self.waiting.append(ArmedFault(fault))
 
     def fault_on_request(self, exchange: Exchange, request: Request) -> On | None:
-        """Returns the fault that applies to a request when it is sent, or None.
-
-        If several faults apply, returns the one that was armed first. A fault that affects the
-        response or kills the receiving broker takes effect later: `fault_on_response` or
-        `fatal_fault` returns it then.
-        """
+        """Returns the first armed fault that applies to a request when it is sent, or None."""
         if not self.waiting:
             return None
         link = Link(exchange.sender, exchange.receiver)
@@ -91,6 +86,7 @@ class ArmedFaults:
         if not met:
             return None
         if met[0].fault.moment == "after" or isinstance(met[0].fault.does, Die):
+            # It takes effect later: `fault_on_response` or `fatal_fault` returns it then.
             self.met[exchange] = met[0].fault
         return met[0].fault
 

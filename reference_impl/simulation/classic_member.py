@@ -97,9 +97,8 @@ class Member:
         self.app.end("ok", *(Rebalanced(str(place)) for place in touched))
 
     def heartbeat(self) -> Steps[None]:
-        """Sends a heartbeat if one is due; an error takes effect at the next `ensure_membership`.
-
-        A missing response is ignored, because only the coordinator can end the session.
+        """Sends a heartbeat if one is due; an error takes effect at the next
+        `ensure_membership`.
         """
         if self.generation == NO_GENERATION or self.app.now_ms - self._heard_ms < HEARTBEAT_MS:
             return
@@ -108,14 +107,14 @@ class Member:
         )
         answer = yield from self.brokers.call_coordinator(self.group, request, attempts=1)
         self._heard_ms = self.app.now_ms
+        # A missing response is ignored: only the coordinator can end the session.
         self._is_out = error_of(answer) in _JOIN_AGAIN
 
     def ensure_membership(self) -> Steps[bool]:
-        """Sends a heartbeat if one is due; joins the group again if the coordinator requires it.
+        """Returns True if the member stays in its generation.
 
-        Returns True if the member did not join. Returns False if it joined: it then has a new
-        generation and new partitions, and the caller must fetch the committed offsets of these
-        partitions.
+        Otherwise the member joins again, and the caller must fetch its new partitions' committed
+        offsets.
         """
         yield from self.heartbeat()
         if self.generation != NO_GENERATION and not self._is_out:
@@ -129,10 +128,10 @@ class Member:
         self.member_id, self.generation, self.owned = NO_MEMBER, NO_GENERATION, ()
 
     def commit(self, positions: Mapping[TopicPartition, Offset]) -> Steps[bool]:
-        """Commits the positions as the group's offsets; returns False if the group rejects them.
+        """Commits the positions as the group's offsets; returns False if the group rejects the last
+        attempt.
 
-        The request may be sent several times. Even if the last attempt is rejected, an earlier one
-        may have committed the offsets.
+        An earlier attempt may have succeeded.
         """
         did = (CommitOffset(str(place), offset) for place, offset in positions.items())
         self.app.begin("commit_offset", *did, group=self.group)
@@ -213,13 +212,12 @@ _JOIN_AGAIN: Final = frozenset({
 
 
 def _subscription(topic: str) -> bytes:
-    """Returns the metadata of the assignment protocol that a member sends with JoinGroup.
-
-    The metadata is a ConsumerProtocolSubscription of version 0. Kafka parses these bytes if the
-    protocol type of the group is `consumer`.
+    """Returns the metadata, a ConsumerProtocolSubscription of version 0, that a member sends with
+    JoinGroup.
     """
     name = topic.encode()
     version, topics, no_user_data = 0, 1, -1
+    # Kafka parses these bytes if the group's protocol type is `consumer`.
     return struct.pack(f">hih{len(name)}si", version, topics, len(name), name, no_user_data)
 
 

@@ -175,10 +175,8 @@ class Cluster(Machines):
         return client
 
     def history(self) -> History:
-        """Returns the operations of all clients.
-
-        The completed operations come first, in the order of their completion. The sends and
-        transactions that have not ended follow.
+        """Returns all clients' operations: the completed ones in order of completion, then the
+        sends and transactions that have not ended.
         """
         unfinished = (operation for c in self._clients.values() for operation in c.unfinished())
         return (*self._observed, *unfinished)

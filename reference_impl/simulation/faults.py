@@ -115,12 +115,9 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Die:
-    """Effect of the fault `On`: the receiving broker's process dies, or its whole machine.
+    """Effect of the fault `On`: the receiving broker's process dies, or its whole machine."""
 
-    If `kept_percent` is None, only the process dies. Otherwise the machine dies, and this
-    percentage of the unflushed bytes remains.
-    """
-
+    # If the machine dies, this percentage of the unflushed bytes remains.
     kept_percent: int | None = None  # None: the process alone
 
 

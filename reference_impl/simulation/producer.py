@@ -146,10 +146,8 @@ class Producer:
     # ------------------------------------------------------------ sending
 
     def _request(self, now_ns: int) -> tuple[Producer, ClientEffects]:
-        """Sends the requests that are due now.
-
-        If the producer does not know its producer id or the leader, it requests this first; then it
-        sends batches.
+        """Sends the requests that are due now: for a producer id, for the leader, or with
+        batches.
         """
         if self.over is not None or not (self.waiting or self.begun):
             return self, ()
@@ -293,10 +291,8 @@ class Producer:
         return replace(self, begun=again, next_sequence=following, producer_epoch=epoch)
 
     def _without_timed_out(self, now_ns: int) -> tuple[Producer, ClientEffects]:
-        """Returns the producer after it has handled the requests that timed out.
-
-        With retries, each of their batches will be sent again. Without retries, each of their sends
-        ends with an unknown outcome.
+        """Returns the producer after timed-out requests: batches are sent again, or end with an
+        unknown outcome if there are no retries.
         """
         timeout_ns = self.config.request_timeout_ms * NS_PER_MS
         producer = self

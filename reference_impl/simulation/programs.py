@@ -61,8 +61,7 @@ ProgramFactory = Callable[["Application"], Program]
 class Application:
     """The identity and the clock of a program, and the recorder of its operations.
 
-    Only one operation is open at a time. An operation during which the application dies has no end
-    in the history.
+    Only one operation is open at a time.
     """
 
     client_id: NodeId
@@ -84,13 +83,10 @@ class Application:
         group: str | None = None,
         isolation: Isolation | None = None,
     ) -> None:
-        """Begins an operation of the history, with the micro-operations that it is about to do.
-
-        If the application dies before the operation ends, the history has the operation with these
-        micro-operations and an unknown outcome.
-        """
+        """Begins an operation of the history, with the micro-operations that it is about to do."""
         assert self.open is None, f"{self.open} is open"
         self.now_ns += 1
+        # If the application dies during the operation, this is its record: an unknown outcome.
         self.open = Operation(
             process=self.process,
             f=f,

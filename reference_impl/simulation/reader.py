@@ -46,9 +46,7 @@ class Reader:
     def poll(self) -> Steps[tuple[Poll, ...]]:
         """Returns the records from the position on, and moves the position past them.
 
-        Returns an empty tuple after an error. A poll with records is an operation of the history.
-        If the offset is out of range, the position becomes the log start, and the history records
-        this reset.
+        Returns an empty tuple after an error.
         """
         self.app.begin("poll", group=self.group, isolation=self.isolation)
         answer = yield from self._fetch()
@@ -56,7 +54,9 @@ class Reader:
         if polled:
             self.app.end("ok", *polled)
         else:
+            # Only a poll with records is an operation of the history.
             self.app.drop()
+        # The position becomes the log start, and the history records this reset.
         if answer.error is ErrorCode.OFFSET_OUT_OF_RANGE:
             self.app.begin("assign")
             self.app.end("fail", error=answer.error.name)
@@ -66,9 +66,8 @@ class Reader:
         return polled
 
     def poll_in_transaction(self) -> Steps[tuple[Poll, ...]]:
-        """Returns the records from the position on, and adds the poll to the open operation.
-
-        After an error, returns an empty tuple and does not change the position.
+        """Returns the records from the position on, and adds the poll to the open operation; empty
+        after an error.
         """
         answer = yield from self._fetch()
         polled = self._visible_records(answer)
@@ -90,13 +89,12 @@ class Reader:
         return Fetched(topic_partition=self.topic_partition, error=error_of(answer))
 
     def _log_start(self, answer: Fetched) -> Steps[Offset]:
-        """Returns the log start offset after an error response to a fetch.
-
-        If the response lacks this offset, as in Kafka, the reader requests it by ListOffsets. If
-        this request fails, returns the reader's position.
+        """Returns the log start offset after an error response to a fetch, or the position if the
+        request for it fails.
         """
         if answer.log_start_offset >= 0:
             return answer.log_start_offset
+        # As in Kafka, the error response may lack this offset.
         request = ListOffsets(topic_partition=self.topic_partition, timestamp=EARLIEST_TIMESTAMP)
         listed = yield from self.brokers.call_leader(self.topic_partition, request)
         if isinstance(listed, ListedOffsets) and listed.error is ErrorCode.NONE:

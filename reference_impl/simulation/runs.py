@@ -176,10 +176,9 @@ def draw_faults(
     every_ms: int,
     kinds: tuple[Kind, ...] = PROCESSES,
 ) -> Plan:
-    """Returns a random plan of faults of these kinds, one after the other.
+    """Returns a random plan of faults, one after the other, so that at most one broker is down.
 
-    Equal seeds give equal plans. At most one broker is down at a time, so most replicas are always
-    up.
+    Equal seeds give equal plans.
     """
     coins = Random(f"faults {seed}")
     plan: list[At] = []

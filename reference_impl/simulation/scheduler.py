@@ -32,10 +32,10 @@ class Scheduler(Generic[Event]):
     _scheduled: int = 0
 
     def schedule(self, at_ms: int, event: Event, *, after: Due | None = None) -> Due:
-        """Schedules the event at the given time, or now if that time has passed.
+        """Schedules the event at `at_ms`, but not in the past, nor before the event at position
+        `after`.
 
-        Returns the event's position in the order of all events. If `after` is the position of
-        another event, the new event comes after it.
+        Returns the new event's position.
         """
         due = Due(max(at_ms, self.now_ms), self.coins.getrandbits(16), self._scheduled)
         if after is not None and due < after:
@@ -45,9 +45,8 @@ class Scheduler(Generic[Event]):
         return due
 
     def next_before(self, end_ms: int) -> Event | None:
-        """Returns the next event that is due by `end_ms`, and advances the clock to the event.
-
-        If no event is due, returns None and advances the clock to `end_ms`.
+        """Returns the next event that is due by `end_ms`, or None, and advances the clock to the
+        event or `end_ms`.
         """
         if not self._heap or self._heap[0][0].at_ms > end_ms:
             self.now_ms = max(self.now_ms, end_ms)

@@ -144,9 +144,9 @@ class TransactionalProducer:
     ) -> Steps[bool]:
         """Adds the group's offsets to the transaction.
 
-        Returns False after an error; the transaction can then only be aborted. A call without a
-        member id behaves like a client older than KIP-447: the group does not check its generation.
+        Returns False after an error; the transaction can then only be aborted.
         """
+        # Without a member id, as before KIP-447, the group does not check its generation.
         if self._is_stopped():
             return False
         self.app.does(*(CommitOffset(str(place), offset) for place, offset in offsets.items()))
@@ -252,9 +252,7 @@ class TransactionalProducer:
     def _end(self, result: TxnResult) -> Steps[tuple[ErrorCode, bool]]:
         """Requests the commit or abort until a final response arrives or no attempt is left.
 
-        Returns the error of the last response, and True if there was only one request. After
-        several requests an error leaves the outcome unknown: an earlier request may have had its
-        effect.
+        Returns the last response's error, and whether there was one request.
         """
         request = EndTxn(
             transactional_id=self.transactional_id,
@@ -263,6 +261,8 @@ class TransactionalProducer:
             result=result,
             version=self.version,
         )
+        # After several requests an error leaves the outcome unknown: an earlier one may have had
+        # its effect.
         attempts_made = 0
         while True:
             answer = yield from self._request(request, attempts=1)

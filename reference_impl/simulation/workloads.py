@@ -26,10 +26,10 @@ PAUSE_MS: Final = 10
 
 
 def transfers(name: str, seed: int, until_ms: int) -> ProgramFactory:
-    """Returns a program that runs one transaction after another.
+    """Returns a program that runs one transaction after another, each with one record per account
+    (a topic partition).
 
-    Each transaction sends one record to each account, which is a topic partition. About one
-    transaction in four is aborted, at random; the others are committed.
+    About a quarter abort.
     """
     coins = Random(f"transfers {name} {seed}")
 
@@ -54,9 +54,8 @@ def transfers(name: str, seed: int, until_ms: int) -> ProgramFactory:
 
 
 def bills(name: str, until_ms: int) -> ProgramFactory:
-    """Returns a program that reads orders as a group member and writes an invoice for each.
-
-    The invoices and the read positions are committed in one transaction.
+    """Returns a program that reads a group's orders, and commits an invoice for each together with
+    the read positions.
     """
 
     def program(app: Application) -> Program:
@@ -90,10 +89,7 @@ def bills(name: str, until_ms: int) -> ProgramFactory:
 
 
 def reads(topic: CreateTopic, until_ms: int = 0) -> ProgramFactory:
-    """Returns a client program that reads committed records, and in the end the rest of the log.
-
-    The program also requests the end offset now and then.
-    """
+    """Returns a program that reads committed records, and in the end the rest of the log."""
 
     def program(app: Application) -> Program:
         brokers = BrokerClient(app=app)

@@ -46,9 +46,8 @@ ABORT: Final = TxnResult.ABORT
 
 
 class Change(NamedTuple):
-    """A new state of a transactional id, which is being appended to the coordinator's log.
-
-    If a request caused the change, its response waits for the append.
+    """A new state of a transactional id during its append to the coordinator's log, and the
+    response that waits for the append.
     """
 
     after: TransactionMetadata
@@ -75,7 +74,7 @@ def change_by_request(
 ) -> Change | CoordinatorResponse:
     """Returns the change that the request causes, or a response if nothing changes.
 
-    `known` is the metadata of the transactional id, or None if the coordinator has none.
+    `known` is None for an unknown transactional id.
     """
     match request:
         case InitProducerId():

@@ -102,10 +102,9 @@ class TransactionCoordinator:
         return coordinator.on_timer(context)
 
     def resign(self) -> Effects:
-        """Returns error responses to all waiting requests, because another broker is now
-        coordinator.
+        """Returns error responses to all waiting requests, since another broker is now coordinator.
 
-        The outcome of the requests is unknown: their changes may be in the new coordinator's log.
+        The requests' changes may still take effect.
         """
         return tuple(
             effect
@@ -133,14 +132,13 @@ class TransactionCoordinator:
         )
 
     def _with_fence(self, transactional_id: str) -> TransactionCoordinator:
-        """Returns the coordinator as the seeded bug `FAILED_FENCE_COUNTS` changes it.
-
-        The bug raises the producer epoch of an open transaction before the append of the fence. So
-        the producer is fenced even if the append fails.
+        """Returns the coordinator with the seeded bug `FAILED_FENCE_COUNTS`: an open transaction's
+        producer epoch rises before the append.
         """
         known = self.transactions.get(transactional_id)
         if known is None or known.state is not TxnState.ONGOING:
             return self
+        # So the producer is fenced even if the append fails.
         raised = ProducerEpoch(min(known.producer_epoch + 1, LAST_EPOCH))
         fenced = replace(known, producer_epoch=raised)
         return replace(self, transactions={**self.transactions, transactional_id: fenced})
@@ -157,8 +155,7 @@ class TransactionCoordinator:
     def _is_busy(self, transactional_id: str) -> bool:
         """True if a change is being appended, or the markers of a decision are not all written.
 
-        Kafka: TransactionMetadata.prepareComplete sets the pending state before the markers are
-        sent. The state is pending until the completion is in the log.
+        Kafka: TransactionMetadata.prepareComplete.
         """
         known = self.transactions.get(transactional_id)
         is_prepared = known is not None and known.is_prepared

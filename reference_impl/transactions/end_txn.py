@@ -84,7 +84,7 @@ def end_decision(
 ) -> EndDecision | ErrorCode:
     """Returns the coordinator's reaction to the EndTxn request, or the error that rejects it.
 
-    `is_busy` is true while a change is being appended or markers are being written.
+    `is_busy` is true during an append or the writing of markers.
     """
     is_v2 = request.version is TransactionVersion.V2
     is_retry = is_v2 and _is_retry(known, request)
@@ -143,9 +143,8 @@ def send_markers(
     *,
     again: bool,
 ) -> StepResult[Markers]:
-    """Sends the markers that have not been sent yet; returns all that are not yet written.
-
-    With `again`, also sends the markers that were rejected or have no response in time.
+    """Sends the unsent markers, with `again` also the rejected and lost ones; returns all that are
+    not yet written.
     """
     effects: list[Send] = []
     left: dict[TopicPartition, MarkerAttempt] = {}

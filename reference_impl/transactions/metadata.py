@@ -96,14 +96,14 @@ class TransactionMetadata:
         return self.state in PREPARED.values()
 
     def moved(self, state: TxnState, **changes: Any) -> TransactionMetadata:
-        """Returns the metadata in the next state; raises ValueError if the table forbids it.
+        """Returns the metadata in the next state; raises ValueError if the table forbids this
+        transition.
 
-        The metadata also stores the producer id from before this transition. If the transition
-        changes the producer id, a retry with the old id is recognized until the next transition.
         Kafka: TransactionMetadata.prepareTransitionTo.
         """
         if self.state not in PREDECESSORS[state]:
             raise ValueError(f"{self.transactional_id}: {self.state.value} -> {state.value}")
+        # A retry with the old producer id is recognized until the next transition.
         return replace(self, state=state, previous_producer_id=self.producer_id, **changes)
 
     def with_partitions(
@@ -120,10 +120,8 @@ class TransactionMetadata:
     def prepared(
         self, result: TxnResult, version: TransactionVersion, new_id: ProducerId
     ) -> TransactionMetadata:
-        """Returns the metadata in PREPARE_COMMIT or PREPARE_ABORT.
-
-        In V2 the producer epoch is incremented, so the markers fence requests of this transaction
-        that are still in flight.
+        """Returns the metadata in PREPARE_COMMIT or PREPARE_ABORT, in V2 with the next producer
+        epoch.
         """
         prepared = self.moved(
             PREPARED[result],
@@ -132,6 +130,7 @@ class TransactionMetadata:
         )
         if version is TransactionVersion.V1:
             return prepared
+        # In V2 the markers fence requests of this transaction that are still in flight.
         return replace(
             prepared,
             producer_epoch=ProducerEpoch(self.producer_epoch + 1),
@@ -140,14 +139,12 @@ class TransactionMetadata:
         )
 
     def completed(self) -> TransactionMetadata:
-        """Returns the metadata after all markers are written.
-
-        If the epochs of the producer id are used up, the next producer id replaces it, and the
-        epoch begins at 0. The client's last epoch stays stored, so that its retry is recognized.
-        """
+        """Returns the metadata after all markers are written."""
         done = self.moved(COMPLETED[RESULTS[self.state]], topic_partitions=(), started_ms=-1)
         if self.next_producer_id == NO_PRODUCER_ID:
             return done
+        # The epochs of the producer id are used up. The client's last epoch stays, so that its
+        # retry is recognized.
         return replace(
             done,
             producer_id=self.next_producer_id,

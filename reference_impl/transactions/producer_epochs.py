@@ -18,13 +18,11 @@ from reference_impl.transactions.metadata import LAST_EPOCH, TransactionMetadata
 
 
 def is_newest_instance(known: TransactionMetadata, request: InitProducerId) -> bool:
-    """Returns True if the request may come from the newest producer instance.
-
-    That is the case if the request has no producer id, the current one, or the previous one with
-    its last epoch. If no instance has an epoch yet, any request is accepted.
-    """
+    """Returns True if the request may come from the newest producer instance."""
+    # A new instance has no producer id; before the first epoch any request is accepted.
     if request.producer_id == NO_PRODUCER_ID or known.producer_epoch == NO_PRODUCER_EPOCH:
         return True
+    # Or a retry with the previous producer id and its last epoch.
     is_before = (
         request.producer_id == known.previous_producer_id and request.producer_epoch >= LAST_EPOCH
     )
