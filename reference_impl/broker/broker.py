@@ -157,11 +157,12 @@ class Broker:
     ) -> StepResult[Broker]:
         """Returns a broker that starts with the logs on `disk`, and its first effects.
 
-        `incarnation` must grow at each start; `previous_broker_epoch` is -1 after an unclean stop.
+        `incarnation` must be larger at each start.
         """
         broker = cls(
             config=config,
             channel=ControllerChannel(
+                # The previous broker epoch is -1 if the last stop was not clean.
                 broker_id=config.broker_id,
                 incarnation=incarnation,
                 previous_broker_epoch=previous_broker_epoch,

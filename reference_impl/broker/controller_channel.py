@@ -75,7 +75,7 @@ class ControllerChannel:
     def with_registration(self, answer: RegisteredBroker) -> ControllerChannel:
         """Returns the channel with the broker epoch of a registration response.
 
-        The channel stays the same if the response has an error or the broker is already registered.
+        An error, or an earlier registration, leaves the channel unchanged.
         """
         if answer.error is not ErrorCode.NONE or self.is_registered:
             # After an error the heartbeat timer repeats the registration.

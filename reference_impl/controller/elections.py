@@ -156,11 +156,10 @@ def change_without(
 ) -> PartitionState:
     """Returns the partition's registration after `broker` has left the ISR, with a new leader if
     needed.
-
-    Without `elr`, the last member of the ISR stays in it.
     """
     isr = tuple(member for member in state.isr if member != broker)
     if not isr and not elr:
+        # Without the ELR feature, the last member of the ISR stays.
         isr = state.isr
     lost = (broker,) if unclean_shutdown else ()
     return partition_change(

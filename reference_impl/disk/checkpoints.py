@@ -104,9 +104,9 @@ def write_meta_properties(file: Path, cluster_id: str, node_id: BrokerId, direct
 
 
 def check_meta_properties(file: Path, cluster_id: str, node_id: BrokerId) -> bool:
-    """Returns True if the file belongs to this broker, False if the file does not exist.
+    """Returns True if the file belongs to this broker, False if there is no file.
 
-    Raises BadDataDir if the file belongs to another cluster or another broker.
+    Raises BadDataDir for a file of another broker or cluster.
     """
     if not file.exists():
         return False

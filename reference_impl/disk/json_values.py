@@ -36,7 +36,7 @@ def written(value: Any) -> Any:
 def read(of: Any, value: Any) -> Any:
     """Returns a value of the given type from parsed JSON, the reverse of `written`.
 
-    Raises ValueError, TypeError or KeyError if the JSON does not fit the type.
+    Raises ValueError, TypeError or KeyError for unsuitable JSON.
     """
     while hasattr(of, "__supertype__"):  # a NewType
         of = of.__supertype__

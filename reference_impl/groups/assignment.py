@@ -37,10 +37,9 @@ def sync(
     *,
     is_written: bool,
 ) -> SyncResult:
-    """Handles a SyncGroup request: returns the assignment, lets the member wait, or rejects the
-    request.
+    """Handles a SyncGroup: returns the assignment, lets the member wait, or rejects the request.
 
-    `is_written` is true if the append of the assignment has begun.
+    `is_written` is true if the assignment's append has begun.
     """
     error = membership.member_error(group, request)
     if error is ErrorCode.NONE and not _is_consistent(group, request):

@@ -280,7 +280,7 @@ class PartitionLog:
     def on_disk(self) -> PartitionLog:
         """Returns the log after a flush and a checkpoint: a power loss then removes nothing.
 
-        Returns the same object if nothing has changed since the last flush.
+        Returns the same object if nothing has changed.
         """
         if (self.checkpoint, self.start_checkpoint, self.flushed) == (
             self.high_watermark,

@@ -66,8 +66,7 @@ def check_and_append(
     batch: Batch,
     verification: Verification | None = None,
 ) -> StepResult[Leader]:
-    """Appends a producer's batch if it is valid and next in sequence, else acknowledges a duplicate
-    or rejects the batch.
+    """Appends a producer's batch, acknowledges a duplicate, or rejects an invalid batch.
 
     The batch's transaction must be verified already.
     """

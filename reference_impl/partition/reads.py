@@ -102,11 +102,9 @@ def fetch_from_follower(
 def _unreadable_position(
     replica: LocalLog, context: Context, request: Fetch, end: EpochEndOffset
 ) -> Fetched | None:
-    """Returns the response to a consumer that cannot read at its fetch offset, or None.
-
-    `end` is where the epoch of the consumer's last record ends here.
-    """
+    """Returns the response to a consumer that cannot read at its fetch offset, or None."""
     log = replica.log
+    # `end` is where the epoch of the consumer's last record ends in this log.
     diverging = _diverging(log, request, end)
     if isinstance(diverging, ErrorCode):
         return _refusal(replica, diverging)

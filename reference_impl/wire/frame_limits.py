@@ -104,7 +104,7 @@ Skip = Callable[[_Scan, int], int]  # returns the position after the value that 
 
 
 def check(kind: Any, frame: bytes, at: int, limits: FrameLimits = LIMITS) -> int:
-    """Checks the entity of schema class `kind` at `at`, and returns the position after it.
+    """Checks an entity of schema class `kind`, and returns the position after it.
 
     Raises FrameRefused if the frame is too short or exceeds a limit.
     """

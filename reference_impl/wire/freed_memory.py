@@ -23,7 +23,7 @@ _LARGEST_MMAP_THRESHOLD: Final = 32 * 1024 * 1024  # HEAP_MAX_SIZE / 2 of glibc 
 def keep_freed_memory() -> bool:
     """Lets the whole process keep up to 64 MiB of freed memory; returns False without glibc.
 
-    Call this only in a program that just runs a broker.
+    Call this only in a broker's own process.
     """
     if os.name != "posix":
         return False

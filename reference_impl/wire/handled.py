@@ -10,15 +10,14 @@ from reference_impl.wire.produce import PartitionProduce
 
 @dataclass(frozen=True, slots=True)
 class Handled:
-    """The result of a request: its response frame (or None) and appended batches.
-
-    The connection is closed if `closes` is true, and after `silence`, if set.
-    """
+    """The result of a request: its response frame (or None) and appended batches."""
 
     frame: bytes | None
     appended: tuple[PartitionProduce, ...] = ()
+    # If true, the connection is closed.
     closes: bool = False
     is_answered: bool = True
+    # If set, the connection is silent until this ends, and is then closed.
     silence: Callable[[], Awaitable[None]] | None = None
 
     @property

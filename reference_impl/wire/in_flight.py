@@ -80,10 +80,10 @@ class InFlight(Generic[C]):
             self._connections[connection] = None
 
     def hold(self, connection: C, count: int) -> C | None:
-        """Records how many bytes a connection holds.
+        """Records a connection's number of bytes.
 
-        Returns the connection with the oldest large request if all together hold too many; the
-        caller must close it.
+        Returns the connection with the oldest large request if all hold too many; the caller must
+        close it.
         """
         self._held += count - self._bytes.get(connection, 0)
         if count:

@@ -61,10 +61,8 @@ def reason_to_rest(nodes: Nodes, node_id: NodeId, timer: Timer) -> Reason | None
 
 
 def present(nodes: Nodes, node_id: NodeId, timer: Timer) -> Reason:
-    """Returns the current replicas that decide whether this timer may rest; empty for a timer that
-    always fires.
-
-    A replica is None if the node lacks it.
+    """Returns the current replicas that decide whether this timer may rest (None for a missing
+    one); empty for a timer that always fires.
     """
     place = timer.topic_partition
     replica = _replica(nodes, node_id, place)

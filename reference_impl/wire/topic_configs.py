@@ -26,7 +26,7 @@ class ConfigType(IntEnum):
 
 
 class Config(NamedTuple):
-    """A setting of a topic: its field in the log settings, its type, and the parser of its value.
+    """A setting of a topic: its field in the log settings, its type, and its parser.
 
     The parser raises ValueError for an invalid value.
     """

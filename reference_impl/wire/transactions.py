@@ -205,7 +205,7 @@ def offsets_of(
 ) -> tuple[tuple[TopicPartition, CommittedOffset], ...]:
     """Returns the topic partitions in a request, each with the offset to commit.
 
-    If `names` maps positions to topic names, topics without one are left out.
+    With topic ids, `names` maps positions to names; unnamed topics are left out.
     """
     return tuple(
         (

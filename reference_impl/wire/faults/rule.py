@@ -268,13 +268,11 @@ def _like(pattern: str | None, name: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """A fault, and the requests that trigger it; `when` is None if the fault happens at once.
-
-    `then` comes into force when the rule first acts.
-    """
+    """A fault, and the requests that trigger it; `when` is None if the fault happens at once."""
 
     fault: Fault
     when: When | None = None
+    # Comes into force when this rule acts for the first time.
     then: Rule | None = None
 
     def __post_init__(self) -> None:

@@ -11,7 +11,7 @@ from typing import Protocol
 class AuthenticationFailed(Exception):
     """The error if a client is not authenticated, with a text for the broker's log.
 
-    The client gets only the text `shown`, or a general one.
+    The client gets only `shown`, or a general text.
     """
 
     def __init__(self, why: str, shown: str | None = None) -> None:
