@@ -12,7 +12,7 @@ import pytest
 from model.faults import InputFault
 from model.specs import find
 from tools.tlc import comparison, running
-from tools.tlc.__main__ import written
+from tools.tlc.__main__ import RESULTS, in_order, kept, written
 from tools.tlc.comparison import Row, compared, summary
 from tools.tlc.running import Outcome, jar, parsed
 
@@ -122,6 +122,24 @@ def test_the_file_has_a_line_for_each_row() -> None:
     assert [row["variant"] for row in json.loads(text)["rows"]] == ["kip-101", "kip-279"]
     assert sum('"variant"' in line for line in text.splitlines()) == 2
     assert summary(rows) == {"agree": 1, "agree as far as TLC came": 1, "differ": 0}
+
+
+def test_a_run_of_some_variants_keeps_the_rows_of_others(tmp_path: Path) -> None:
+    file = tmp_path / "tlc.json"
+    old = Row(spec="replication", variant="kip-279", constants={"replicas": 2}, distinct=7)
+    file.write_text(written([old], 60.0))
+    assert kept(file) == {"replication/kip-279": old}
+    new = Row(spec="replication", variant="kip-101", constants={})
+    rows = {**kept(file), "replication/kip-101": new, "replication/gone": new}
+    assert in_order(rows) == [new, old]
+
+
+def test_the_recorded_rows_agree() -> None:
+    """Each row is of a variant that exists, and TLC differs in none."""
+    rows = kept(RESULTS)
+    assert in_order(rows) == list(rows.values())
+    assert [name for name, row in rows.items() if row.differences] == []
+    assert rows
 
 
 def test_a_jar_with_other_bytes_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

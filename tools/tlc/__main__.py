@@ -1,7 +1,8 @@
 """`make tlc`: compares TLC with the explorer on every version and bug; writes one row for each.
 
 `python -m tools.tlc [--seconds N] [--out FILE] [PATTERN ...]` takes patterns such as `election/*`.
-It exits with 1 if TLC and the explorer differ.
+With patterns, the file keeps its rows of other variants. It exits with 1 if TLC and the explorer
+differ.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -27,25 +29,42 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seconds", type=float, default=60.0, help="limit of one run of TLC")
     parser.add_argument("--out", type=Path, default=RESULTS, help="JSON file to write")
     options = parser.parse_args(arguments)
-    tlc, rows = jar(), []
+    tlc, rows = jar(), {}
+    if options.patterns != ["*"] and options.out.exists():
+        rows = kept(options.out)
     for variant in all_variants():
-        if not any(fnmatchcase(f"{variant.spec}/{variant.name}", p) for p in options.patterns):
+        name = f"{variant.spec}/{variant.name}"
+        if not any(fnmatchcase(name, p) for p in options.patterns):
             continue
-        row = compared(variant, seconds=options.seconds, jar=tlc)
-        rows.append(row)
+        row = rows[name] = compared(variant, seconds=options.seconds, jar=tlc)
         verdict = "differs: " + "; ".join(row.differences) if row.differences else "agrees"
         left = f"; not finished: {', '.join(row.unfinished)}" if row.unfinished else ""
-        sys.stdout.write(
-            f"{row.spec} {row.variant}: {verdict}{left}; {row.distinct:,} states, {row.seconds} s\n"
-        )
+        sys.stdout.write(f"{name}: {verdict}{left}; {row.distinct:,} states, {row.seconds} s\n")
         sys.stdout.flush()
-        options.out.write_text(written(rows, options.seconds))
-    return int(any(row.differences for row in rows))
+        options.out.write_text(written(in_order(rows), options.seconds))
+    return int(any(row.differences for row in rows.values()))
+
+
+def kept(file: Path) -> dict[str, Row]:
+    """Returns the rows of a file, by spec and variant."""
+    rows = [Row(**row) for row in json.loads(file.read_text())["rows"]]
+    return {f"{row.spec}/{row.variant}": row for row in rows}
+
+
+def in_order(rows: Mapping[str, Row]) -> list[Row]:
+    """Returns the rows in the order of the specs; a variant that is no more has none."""
+    names = (f"{v.spec}/{v.name}" for v in all_variants())
+    return [rows[name] for name in names if name in rows]
 
 
 def written(rows: list[Row], seconds: float) -> str:
-    """Returns the file's text: the build of TLC, the limit, the summary, one line for each row."""
-    head = {"tlc": ARTIFACT, "limit_s": seconds, "summary": summary(rows)}
+    """Returns the file's text: the build of TLC, the limit, the summary, a line for each row."""
+    head = {
+        "tlc": ARTIFACT,
+        "limit_s": seconds,
+        "of": len(all_variants()),
+        "summary": summary(rows),
+    }
     lines = [f" {json.dumps(name)}: {json.dumps(value)}," for name, value in head.items()]
     body = ",\n".join(f"  {json.dumps(asdict(row))}" for row in rows)
     return "\n".join(["{", *lines, ' "rows": [', body, " ]", "}"]) + "\n"

@@ -8,7 +8,8 @@ from model.language.scope import Scope, ranges_of
 from model.language.spec import Spec
 from model.language.symmetry import symmetric
 from model.language.tla.lifting import camel
-from model.language.tla.module import Module, never
+from model.language.tla.module import Module
+from model.language.tla.prepared import never
 
 
 def module(spec: Spec, scope: Scope | None = None) -> str:
