@@ -37,6 +37,7 @@ from typing import Any, Final
 from benchmarks.pairs import RESULTS, write_results
 from checkers.histories.analysis import KEPT, Analysis, analysis_of
 from checkers.histories.columnar.rows import as_rows
+from checkers.verdicts import verdict_on
 from model.histories import History
 from properties.anomalies.anomaly import Anomaly, worst_first
 from properties.anomalies.assumptions import ASSUMPTIONS
@@ -203,7 +204,7 @@ def _compared(
     for it in analysis.decisions:
         rows, observed = literal[it.anomaly.id]
         found[it.anomaly.id] = len(rows)
-        verdict = "violated" if rows else "holds"
+        verdict = verdict_on(len(rows), observed)
         permitted = bool(rows) and not declared.conditions().isdisjoint(it.anomaly.permits)
         same = as_rows(it.rows, it.anomaly.row) == worst_first(rows)
         decision = (it.verdict, it.permitted, it.observations)

