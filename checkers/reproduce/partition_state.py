@@ -1,7 +1,8 @@
 """A partition in the metadata of one broker: its leader, ISR, ELR and replicas.
 
-Source: KIP-966, DescribeTopicPartitions. Brokers before 4.0 have no ELR; they get a Metadata
-request instead.
+Brokers before 4.0 have no ELR. They receive a Metadata request, not DescribeTopicPartitions.
+
+Source: KIP-966.
 """
 
 from __future__ import annotations
