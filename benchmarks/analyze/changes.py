@@ -72,11 +72,10 @@ class Changes:
             yield self._stale(row, keys)
 
     def _overtaken(self) -> Ints:
-        """Returns, for each operation, a later invocation time that makes its send an inversion.
+        """Returns an invocation time for each operation: with it, the send would be an inversion.
 
-        The time is 0 if this is impossible. It is possible for a send S if another send to the same
-        key has a higher offset. The other send must have completed before S completed, and before
-        the record of S was read.
+        An inversion begins after another send to its key completed, and has a lower offset. The
+        time is 0 for an operation that no later time makes one.
         """
         sends = np.flatnonzero(self.observed & (self.kind == SEND))
         sends = sends[np.lexsort((self.offset[sends], self.key[sends]))][::-1]

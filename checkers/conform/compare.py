@@ -103,7 +103,7 @@ def _uneven(
 ) -> Iterator[Difference]:
     """Yields the differences of two lists of different length.
 
-    If an item has no name, the only difference is the length.
+    Items are compared by name, for example by topic. Items without names are only counted.
     """
     theirs, ours = _by_name(system), _by_name(reference)
     if theirs is None or ours is None:

@@ -32,7 +32,7 @@ TAIL_INTERVAL_S: Final = 5.0  # least time between two verdicts if only the tail
 
 
 def growths(history: Path, spark: SparkSession) -> Generator[None]:
-    """Yields each time the recording has grown, until the recording has ended.
+    """Yields None whenever the recording has grown, until it has ended.
 
     Raises UnreadableHistory if the folder has no recording.
     """

@@ -22,8 +22,9 @@ Place = Literal["inside", "outside"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decided:
-    """The verdict of trials on one claim, on one system, inside or outside the claim's condition.
+    """The verdict of trials on one claim, on one system.
 
+    `side` says whether the trials satisfied the claim's condition (inside) or not (outside).
     `again` says how many repetitions of the trial had the same result, such as `2 of 3 runs`; it is
     empty without a repetition. `tried` has the kinds of faults that were possible in the trials.
     `untried` has the other kinds that the suite can inject.

@@ -30,7 +30,7 @@ from model.reassignment.actions import Reassignments
 
 
 class ReassignmentClaims(Reassignments):
-    """The claims of the spec `election` for the present replicas, and the claims about replicas."""
+    """The claims of the spec `election`, here about the brokers that are replicas now, and more."""
 
     def is_tolerable(s) -> Bool:
         """True if too few brokers stopped uncleanly to lose all copies of a committed record.

@@ -90,8 +90,8 @@ class StrictFence(Transactions):
         return super().is_done(k, outcome) & ~s.is_barred(k)
 
     def is_known(s, k: Transaction) -> Bool:
-        """True if version 2 accepts the producer id and epoch, and no fence has aborted the
-        transaction.
+        """True if transactions of version 2 accept the producer id and epoch, and no fence has
+        aborted the transaction.
         """
         return super().is_known(k) & ~s.is_barred(k)
 

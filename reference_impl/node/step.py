@@ -130,7 +130,7 @@ StepResult = tuple[State, Effects]  # the next state, and the effects in their o
 
 
 class Node(Protocol):
-    """A broker or the controller, as a state machine whose first state `start` returns."""
+    """A broker or the controller, as a state machine."""
 
     def step(self, now_ms: int, event: Input) -> StepResult[Self]:
         """Returns the next state of the node after the input, and the effects in their order."""

@@ -28,9 +28,9 @@ from reference_impl.protocol.transactions import WriteTxnMarker
 def produce(
     leader: Leader, context: Context, requester: Requester, request: Produce
 ) -> StepResult[Leader]:
-    """Handles a Produce request: appends its batch, first verifies its transaction, or rejects it.
+    """Handles a Produce request: verifies its transaction if necessary, then appends its batch.
 
-    A batch that is already in the log is acknowledged again.
+    An invalid batch is rejected. A batch that is already in the log is acknowledged again.
     """
     batch = only_batch(request.batches)
     if isinstance(batch, ErrorCode):

@@ -1,4 +1,4 @@
-"""The workloads of the campaign: those of the sweeps, in short runs of about a second.
+"""The workloads of `tools.convictions`: those of `urteil sweep`, for about a second each.
 
 Source: `reference_impl.simulation.sweeps`.
 """

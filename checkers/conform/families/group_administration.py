@@ -1,8 +1,8 @@
 """Administration of groups: describe, list and delete groups, and delete their offsets.
 
-Each sequence is about one group. While it runs, the group may have a member of the classic or of
-the consumer protocol, or commits but no member, or it may not exist. The answer to ListGroups has
-all groups of one coordinator, but only this group is compared.
+Each sequence is about one group. The group may have a member of the classic or of the consumer
+protocol. It may have committed offsets without a member, or it may not exist. The answer to
+ListGroups has all groups of one coordinator, but only this group is compared.
 """
 
 from __future__ import annotations

@@ -50,8 +50,9 @@ def bit_of(number: Ints) -> Bits:
 
 
 def bits_between(word: Ints, low: Ints, high: Ints) -> Bits:
-    """Returns 64-bit words, one for each index in `word`, with the bits of the numbers from `low`
-    to `high - 1` set.
+    """Returns the words of a bitset that has the numbers from `low` to `high - 1`.
+
+    `word` has the indices of these words; each word has 64 bits.
     """
     begin = word << WORD_BITS
     from_low = _ALL << np.clip(low - begin, 0, LAST_BIT).astype(np.uint64)

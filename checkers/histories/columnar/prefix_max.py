@@ -99,9 +99,10 @@ class PrefixMaxIndex:
 
 
 def prefix_max_index(group: Codes, reach: Ints, time_ns: Ints) -> PrefixMaxIndex:
-    """Returns an index that finds the highest `reach` of a group before a time.
+    """Returns an index over rows with a group, a number `reach` and a time.
 
-    Groups must be numbered from 0, without gaps.
+    For a group and a time, it finds the highest number until then. Groups must be numbered from 0,
+    without gaps.
     """
     facts = len(reach)
     if not facts:

@@ -45,7 +45,7 @@ from model.transactions.state import (
 
 
 class Partitions(State):
-    """The actions of partitions, by the rules of Kafka 4.2."""
+    """What happens in a partition: appends, markers and leader changes, as in Kafka 4.2."""
 
     # ---- predicates over a log
 

@@ -145,14 +145,14 @@ def sends_within(history: History, declared: Declarations = NOTHING_DECLARED) ->
 
 
 def polls_between(history: History, declared: Declarations = NOTHING_DECLARED) -> Iterator[Step]:
-    """Yields the steps from a process's last poll of a key in one operation to its first poll of
-    the key in a later one.
+    """Yields one pair of polled records for each process, key and two successive operations that
+    polled it: the last record of the earlier one, and the first of the later one.
     """
     return _located(history, declared, _between(history, Poll))
 
 
 def sends_between(history: History, declared: Declarations = NOTHING_DECLARED) -> Iterator[Step]:
-    """Yields the steps from a process's last send to a key in one operation to its first send to
-    the key in a later one.
+    """Yields one pair of sends for each process, key and two successive operations that sent to it:
+    the last send of the earlier one, and the first of the later one.
     """
     return _located(history, declared, _between(history, Send))

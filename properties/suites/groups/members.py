@@ -40,8 +40,10 @@ class Worker:
         return f"m{self.app.process}"
 
     def new_events(self) -> list[str]:
-        """Returns one sentence per partition begun, and per last position committed of a partition
-        in an epoch, since the last call.
+        """Returns what the member did since the last call, one sentence each.
+
+        It began to process a partition, or it committed a position; of each epoch and partition,
+        only the last commit counts.
         """
         began, committed = self._printed
         self._printed = len(self.began), len(self.committed)

@@ -179,12 +179,11 @@ def _is_owed(bounds: Batch, key: Ints, offset: Ints) -> Mask:
 def _unread_below_bound(unconfirmed: UnconfirmedValues, bounds: Batch, batch: Batch) -> pa.Table:
     """Returns the confirmed values of this batch that some poll should have returned, but none did.
 
-    These values took effect, and are at or below the highest polled offset of their key. Values
-    below the start of the log do not count. A value is confirmed if it was polled only at offsets
-    where a send of it was acknowledged.
+    A poll should return a value that took effect, from the log start to the highest polled offset
+    of its key. A value is confirmed if it was polled only where a send of it was acknowledged.
 
-    The last row of the table is no value. Its column `owed` has the number of all values that some
-    poll should have returned, read or not. Without such values the table is empty.
+    One more row ends the table. It has the number of values that some poll should have returned,
+    in the column `owed`. If there are none, the table is empty.
     """
     at, writes = first_rows(batch), took_effect(batch, unconfirmed.committed)
     key, offset = (batch.ints(name).take(at) for name in ("key", "offset"))
