@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -81,3 +82,10 @@ def test_the_workflow_runs_the_ci_script_and_nothing_weaker() -> None:
     lines = [step["run"] for step in job["steps"] if "run" in step]
     assert len(lines) == 1
     assert lines[0].endswith("bash .ci/run")
+
+
+def test_every_nightly_campaign_is_a_target_of_the_makefile() -> None:
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "nightly.yml").read_text())["jobs"]
+    campaigns = jobs["campaign"]["strategy"]["matrix"]["campaign"]
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert {campaign.split()[0] for campaign in campaigns} <= targets
