@@ -17,7 +17,7 @@ from properties.delivery import Delivery, Promise, Semantics, strongest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contradiction:
-    """The part of exactly-once that a violated anomaly contradicts, and why."""
+    """An anomaly, the part of exactly-once that its violation contradicts, and the reason."""
 
     anomaly: str
     promise: Promise
@@ -60,7 +60,7 @@ _KEEPING: Final[Mapping[Promise, frozenset[Semantics]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """The delivery semantics of a history, with the violations that contradict a stronger one."""
+    """The delivery semantics of a history, and the anomalies that contradict a stronger one."""
 
     semantics: Semantics
     applications: Mapping[str, int]  # their number by semantics

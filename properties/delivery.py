@@ -161,8 +161,9 @@ def strongest(
 
 
 def breaking(deliveries: Iterable[Delivery]) -> tuple[Skip | Repetition, ...]:
-    """Returns one skip and one repetition, each from the application with the most; fewer if the
-    history has none.
+    """Returns one skip, of the application with the most skips, and one repetition likewise.
+
+    A kind that the history does not have is left out.
     """
     some = sorted(deliveries, key=lambda it: it.application)
     skips = max(some, key=lambda it: it.skipped, default=None)

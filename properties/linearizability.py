@@ -41,7 +41,7 @@ class Call(Generic[ActionT]):
 
 @dataclass(frozen=True, slots=True)
 class Stuck(Generic[StateT, ActionT]):
-    """A call that fits no order of the calls before it, and the possible states at its end."""
+    """A call that fits no legal order, and the states that are possible at its completion."""
 
     call: Call[ActionT]
     states: frozenset[StateT]
@@ -182,8 +182,9 @@ class Log:
     transactional: bool = False  # otherwise both end offsets are equal
 
     def reaching(self, end: int, *, stable: bool) -> Log:
-        """Returns the log with its end offset, and if `stable` its last stable offset, raised to at
-        least `end`.
+        """Returns the log with an end offset of at least `end`.
+
+        If `stable` is true, the last stable offset is also at least `end`.
         """
         stable_end = max(self.stable_end, end if stable else 0)
         return replace(self, end=max(self.end, end), stable_end=stable_end)

@@ -11,7 +11,10 @@ Group = Literal["delivery", "log", "replication", "transactions", "groups", "cos
 
 @dataclass(frozen=True, slots=True)
 class Decider:
-    """What checks a claim: an engine, and the name of a suite, an anomaly or a `spec.property`."""
+    """What checks a claim: an engine, with the name of a suite, anomaly or model property.
+
+    The name of a model property is `spec.property`.
+    """
 
     engine: Engine
     name: str

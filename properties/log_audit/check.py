@@ -18,7 +18,8 @@ from properties.log_audit.log import Batch, Logs, ReplicaLog
 class Location:
     """The location of a fault.
 
-    Its offset is that of the first record at this byte, or that of the next record.
+    `offset` is the offset of the first record at the byte `position`. If no record begins there, it
+    is the offset of the next record.
     """
 
     partition: str
@@ -37,7 +38,7 @@ class Check:
 
     - `observes` describes what `observed` counts.
     - `permits` has the conditions under which a row is no fault, each with the reason.
-    - `permitted` returns the one of these conditions that a row meets; None if it meets none.
+    - `permitted` returns the condition of `permits` that is true for a row; None if none is.
     - `unread` is true if a row is no fault, but a part of the log that was not audited.
     """
 

@@ -39,8 +39,9 @@ def torn_tails(logs: Logs) -> tuple[NoBatch, ...]:
 
 
 def unreadable_bytes(logs: Logs) -> tuple[NoBatch, ...]:
-    """Returns one row per segment that ends in bytes that form no batch, except an incomplete last
-    batch of the log.
+    """Returns one row per segment whose last bytes form no batch.
+
+    An incomplete batch at the end of the log is left out: `torn_tails` returns it.
     """
     return _no_batch(logs, torn_tail=False)
 

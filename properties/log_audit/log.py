@@ -83,7 +83,10 @@ class Batch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fragment:
-    """Bytes at the end of a segment that form no batch; if torn, an incomplete batch or zeros."""
+    """Bytes at the end of a segment that form no batch.
+
+    If `torn` is true, they are zeros or the beginning of a batch.
+    """
 
     segment: str
     position: int

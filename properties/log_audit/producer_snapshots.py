@@ -90,9 +90,9 @@ def _in_both(log: ReplicaLog) -> Iterator[tuple[Batch, ProducerState, ProducerSt
 
 
 def _state_in_log(batches: list[Batch], *, whole: bool) -> ProducerState:
-    """Returns the producer's state according to its batches, with UNKNOWN parts.
+    """Returns a producer's state, computed from its batches; UNKNOWN where they do not show it.
 
-    If `whole`, the producer has no earlier batches in the log.
+    `whole` is true if no batch from offset 0 on is missing.
     """
     last = batches[-1]
     data = [batch for batch in batches if not batch.control]

@@ -47,8 +47,9 @@ class ProducerEpochBack(Location):
 
 
 def sequence_gaps(logs: Logs) -> tuple[SequenceJump, ...]:
-    """Returns one row per batch before which sequence numbers of its producer are missing, without
-    an offset gap between them.
+    """Returns one row per batch whose first sequence number is above the expected one.
+
+    Two batches are not compared if data may be missing between them.
     """
     rows: list[SequenceJump] = []
     for log in _sequenced(logs):
@@ -86,8 +87,9 @@ def _next(one: Batch, two: Batch) -> int:
 
 
 def _ahead(one: Batch, two: Batch) -> int:
-    """Returns how far batch `two` is above the sequence number expected after `one`; 0 if the epoch
-    of `two` is older.
+    """Returns the sequence number of batch `two` minus the number expected after batch `one`.
+
+    Returns 0 if `two` has an older producer epoch.
     """
     if two.producer_epoch < one.producer_epoch:
         return 0

@@ -46,7 +46,10 @@ RecordsByOffset = dict[int, tuple[Batch, Record]]  # with their batches
 
 
 def _committed(log: ReplicaLog, below: int) -> RecordsByOffset:
-    """Maps each offset below `below` to its first record and the record's batch."""
+    """Maps each offset to the first record there, and the record's batch.
+
+    Only batches that end below the offset `below` are read.
+    """
     records: RecordsByOffset = {}
     for batch in log.sound:
         if batch.last_offset < below:

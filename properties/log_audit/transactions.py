@@ -78,8 +78,9 @@ def _successive(log: ReplicaLog) -> Iterator[tuple[Batch, Batch]]:
 
 
 def unclosed(logs: Logs) -> tuple[NotClosed, ...]:
-    """Returns one row per batch that is no part of its producer's open transaction: not
-    transactional, or in a newer producer epoch.
+    """Returns one row per batch that a producer wrote outside its open transaction.
+
+    The batch is not transactional, or has a newer producer epoch than the transaction.
     """
     return tuple(
         sorted(
@@ -149,8 +150,9 @@ def _closings(logs: Logs) -> Iterator[tuple[ReplicaLog, Batch]]:
 
 
 def split_transactions(logs: Logs) -> tuple[SplitTransaction, ...]:
-    """Returns one row, with both first markers, per transaction that was committed on one partition
-    and aborted on another.
+    """Returns one row per transaction that was committed on one partition and aborted on another.
+
+    The row has the first commit marker and the first abort marker, in the order of partitions.
     """
     first: dict[tuple[int, int, str], tuple[tuple[str, int, str], ReplicaLog, Batch]] = {}
     for log, marker in _closings(logs):

@@ -40,7 +40,7 @@ class Call(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """The false conjunct of an action's guard, because of which the spec refuses the action."""
+    """Why the spec refuses an action: a false conjunct of its guard, or an undefined term."""
 
     action: Action
     arguments: tuple[int, ...]

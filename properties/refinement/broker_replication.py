@@ -263,8 +263,9 @@ class BrokerReplication:
         return ExpectedStep(calls=(Call("restart", (r, log.high_watermark)),), cells=cells)
 
     def _moves(self, r: int, before: Replica | None, after: Replica) -> Iterator[Call]:
-        """Yields the actions by which a replica moves to a newer leader epoch, first that of an
-        unanswered fetch; none if the replica stays.
+        """Yields the actions that move a replica to a newer leader epoch; none if it stays.
+
+        If the replica has an unanswered fetch, the action of this fetch comes first.
         """
         state, newer = self.behaviour.state, after.state.leader_epoch
         if newer == state["replica.leader_epoch", (r,)]:

@@ -97,8 +97,9 @@ def actions_between(
 def coverage(
     steps: Iterable[tuple[CommittedLog | None, CommittedLog | None]],
 ) -> Counter[str]:
-    """Counts the steps that take each abstract action; `none` counts steps that change nothing,
-    UNEXPLAINED those that no actions explain.
+    """Returns, for each abstract action, the number of steps that take it.
+
+    Steps that change nothing count as `none`. Steps that no actions explain count as UNEXPLAINED.
     """
     found: Counter[str] = Counter()
     for before, after in steps:

@@ -5,7 +5,7 @@ accept a leader that relies on a fetch before the fetch arrives. Six rules preve
 - A partition state of a broker is one that the controller has decided.
 - The end offset that a leader knows of a follower is the offset of a fetch that has arrived.
 - A leader moves its high watermark at most to the lowest fetch offset of its maximal ISR: the ISR
-  and the replicas that it has proposed as members.
+  and the replicas that the leader has proposed as members.
 - Every record that a leader appends was in a request, with the same content.
 - A response arrives only after its request has arrived.
 - A log has no hole.
@@ -103,8 +103,10 @@ class MessageKnowledge:
                 pass
 
     def _counted(self, traced: Traced, before: Replica | None, after: Leader) -> Iterator[str]:
-        """Yields a violation for each fetch that the leader counts before it arrives, and for each
-        maximal-ISR member below a new high watermark.
+        """Yields a violation for each fetch that the leader counts before the fetch arrives.
+
+        If the high watermark has advanced, also yields one for each member of the maximal ISR that
+        has not fetched up to it.
         """
         before_step = _remote_ends(before, after)
         for broker, end in _ends(after).items():

@@ -2,8 +2,8 @@
 
 A transaction gets its number when it first appears in its coordinator's cache. Later it is found by
 its producer epochs. Its records carry the epoch in which it began. Its markers carry the next
-epoch, which the producer got when the transaction ended. In version 2 no two transactions of a
-producer have the same epochs.
+epoch, which the producer got when the transaction ended. In transaction version 2 no two
+transactions of a producer have the same epochs.
 """
 
 from __future__ import annotations
@@ -49,8 +49,9 @@ class TransactionNumbers:
         return number
 
     def carrying(self, state: State, stamped: Stamped, carries: CarriedEpoch) -> list[int]:
-        """Returns the numbers of the transactions whose producer, and whose epoch in the field
-        `carries`, are those of `stamped`.
+        """Returns the numbers of the transactions with the producer and the epoch of `stamped`.
+
+        `carries` names the epoch to compare: that of the records or that of the markers.
         """
         if stamped.producer_id not in self.transactional_ids:
             return []

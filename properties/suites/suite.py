@@ -22,7 +22,7 @@ Outcome = Literal["holds", "violated", "undecided"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """A claim with the verdict that a suite must reach, in one setting and with these bugs."""
+    """The verdict that a suite must reach on a claim, in one setting and with seeded bugs."""
 
     claim: str
     setting: str
@@ -36,12 +36,12 @@ class Side:
 
 
 def inside(claim: str, setting: str, because: str) -> Side:
-    """Returns the expectation that the claim holds in this setting, inside its condition."""
+    """Returns a `Side`: the claim must hold, since the setting satisfies the claim's condition."""
     return Side(claim=claim, setting=setting, expected="holds", because=because)
 
 
 def outside(claim: str, setting: str, because: str, *bugs: Bug) -> Side:
-    """Returns the expectation that the claim breaks: setting or bugs violate its condition."""
+    """Returns a `Side`: the claim must break, since setting or bugs violate its condition."""
     return Side(
         claim=claim, setting=setting, bugs=frozenset(bugs), expected="violated", because=because
     )

@@ -99,8 +99,9 @@ class LocalCoordinators:
     def forget_offsets(
         self, deleted: frozenset[TopicPartition], context: Context, replicas: Replicas
     ) -> tuple[Send, ...]:
-        """Returns requests of the broker to itself that delete the groups' offsets of deleted
-        partitions.
+        """Returns requests that delete the groups' offsets in the partitions `deleted`.
+
+        The broker sends these requests to itself.
 
         Kafka: GroupCoordinatorService.onMetadataUpdate, OffsetMetadataManager.onTopicsDeleted.
         """

@@ -35,7 +35,7 @@ class Assignment(NamedTuple):
 
 
 def kept(state: PartitionState, isr: Members) -> Assignment:
-    """Returns the assignment that changes the ISR alone."""
+    """Returns the assignment with the ISR `isr` and the present replicas."""
     return Assignment(isr, state.replicas, state.adding, state.removing)
 
 

@@ -73,7 +73,7 @@ def alter_reassignment(cluster: ClusterState, request: AlterReassignment) -> _Al
 
 
 class _NotAssigned(Exception):
-    """The election tries an added replica, which the present registration does not have.
+    """Raised when an election considers a replica that is not in the registration yet.
 
     Kafka then fails with an exception too (LeaderAcceptor, PartitionRegistration.directory).
     """

@@ -3,8 +3,7 @@
     AlterDefaults   a topic that does not have the setting itself gets the new default
 
 As in Kafka, a new default of min.insync.replicas clears every ELR. Internal topics have their own
-cleanup.policy, segment.bytes and
-min.insync.replicas.
+cleanup.policy, segment.bytes and min.insync.replicas.
 
 Source: KIP-226, KIP-966; ConfigurationControlManager.createClearElrRecordsAsNeeded of Apache Kafka.
 """

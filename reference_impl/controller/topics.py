@@ -287,7 +287,8 @@ def reconfigured(
 ) -> PartitionState:
     """Returns the partition's registration with these settings, and a new leader if needed.
 
-    `configured` names the topic's own settings afterwards; None keeps the names.
+    `configured` has the names of all settings that the topic then has itself; with None these names
+    stay as they are.
     """
     state = cluster.states[place]
     log = {name: value for name, value in settings.items() if name in _OF_LOG}

@@ -226,7 +226,7 @@ class DataDir:
         return cls(folder, note, metadata, cluster_id, topic_id, lock)
 
     def start_broker(self, broker_id: BrokerId) -> tuple[Disk, BrokerEpoch]:
-        """Returns the broker's logs, and its broker epoch before a clean shutdown, else -1.
+        """Returns the broker's logs, and the broker epoch that a clean shutdown left, or -1.
 
         Raises BadDataDir for an unreadable file.
         """
@@ -245,9 +245,10 @@ class DataDir:
         return dict(kept.logs), epoch
 
     def keep_broker(self, broker_id: BrokerId, broker: Broker) -> Broker:
-        """Writes the changes of the broker's logs; returns the broker, perhaps with less in memory.
+        """Writes the changes of the broker's logs, and returns the broker.
 
-        Raises OSError if the disk fails.
+        The returned broker may have closed segments only in the files, no longer in memory. Raises
+        OSError if the disk fails.
         """
         return self._brokers[broker_id].keep(broker)
 

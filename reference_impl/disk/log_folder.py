@@ -99,7 +99,7 @@ def _append(folder: Path, old: Segment, new: Segment) -> None:
 
 
 def _files(log: PartitionLog) -> Mapping[int, Segment]:
-    """Returns the segment of each file, by the first offset in the file's name."""
+    """Maps the offset in the name of each segment file to the segment in this file."""
     files: dict[int, Segment] = {segment.base_offset: segment for segment in log.segments}
     # An empty file keeps the log's first offset if no segment begins there.
     first = log.first_offset if files else log.end_offset

@@ -157,7 +157,7 @@ class _Replay:
             found = found[len(below) :]
 
     def take_up_to(self, offset: Offset) -> None:
-        """Adds the producer snapshots up to the offset to the log."""
+        """Takes over pending snapshots up to this offset; the last one sets the producer state."""
         while self.pending and self.pending[0][0] <= offset:
             at, kept = self.pending.pop(0)
             # A snapshot file has no aborted transactions: those read from the batches stay.

@@ -130,8 +130,9 @@ def offsets_in(
     log: PartitionLog,
     context: Context,
 ) -> dict[str, tuple[TopicPartition, ...]]:
-    """Returns, for each group id, those of the topic partitions in which the group has offsets,
-    even unreplicated ones.
+    """Maps each group id to the given topic partitions in which the group has offsets.
+
+    Offsets that are not replicated yet count too. A group without offsets there is left out.
     """
     whole = log.with_high_watermark(log.end_offset)
     return coordinator.offsets.caught_up(whole, context.bugs).in_partitions(topic_partitions)

@@ -135,8 +135,9 @@ class ClassicGroup:
 
     @property
     def is_waited_for(self) -> bool:
-        """True if all members are static and none has joined again: the rebalance then goes on
-        after its timeout.
+        """True if all members are static and none has joined again.
+
+        Such a rebalance does not end when its time is up.
         """
         members = self.members.values()
         return bool(members) and all(

@@ -61,8 +61,9 @@ def forgotten_groups(
     classic: Mapping[str, ClassicGroup],
     consumers: Mapping[str, ConsumerGroup],
 ) -> tuple[list[Entry], list[str]]:
-    """Returns tombstones of the groups without members and offsets, and the ids of the classic
-    ones.
+    """Returns tombstones of the groups that have neither members nor offsets.
+
+    Also returns the ids of the classic groups among them.
     """
     with_offsets = {place.group for place in offsets.committed}
     with_offsets |= {place.group for places in offsets.pending.values() for place in places}

@@ -114,7 +114,7 @@ def heartbeat_error(group: ConsumerGroup, request: ConsumerGroupHeartbeat, bugs:
 
 
 def malformed_error(request: ConsumerGroupHeartbeat) -> ErrorCode:
-    """Returns the error that rejects a heartbeat of any group, or NONE.
+    """Returns the error that rejects a malformed heartbeat, whatever its group is, or NONE.
 
     Kafka: GroupCoordinatorService.throwIfConsumerGroupHeartbeatRequestIsInvalid.
     """
@@ -140,7 +140,7 @@ def _joined(
 ) -> tuple[ConsumerMember, ConsumerMember]:
     """Returns the member before and after its heartbeat.
 
-    For a new process of a static member, the first is the old process's member.
+    If a new process replaces a static member, the member before is that of the old process.
     """
     member_id = request.member_id or f"member-{context.new_producer_id:x}"
     static = group.of_instance(request.instance_id)

@@ -108,8 +108,9 @@ class GroupOffsets:
     def in_partitions(
         self, topic_partitions: frozenset[TopicPartition]
     ) -> dict[str, tuple[TopicPartition, ...]]:
-        """Returns those of the topic partitions in which a group has a committed or pending offset,
-        by group.
+        """Maps each group to the given topic partitions in which it has an offset.
+
+        Committed and pending offsets count. A group without offsets there is left out.
         """
         found: dict[str, tuple[TopicPartition, ...]] = {}
         pending = (place for places in self.pending.values() for place in places)

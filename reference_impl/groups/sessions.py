@@ -1,7 +1,7 @@
 """The expiry of KIP-848 group members: heartbeats that stop, and revocations that take too long.
 
-Only these times are kept outside the group's log, so a new coordinator gives each member its full
-time again.
+The times in `Clock` are not written to the group's log, so a new coordinator gives each member its
+full time again.
 
 Source: KIP-848 (group.consumer.session.timeout.ms, the member's own rebalance timeout).
 """

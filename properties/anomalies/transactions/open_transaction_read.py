@@ -46,7 +46,7 @@ class OpenTransactionRead:
 
 
 def _read(history: History) -> Iterator[OpenTransactionRead]:
-    """Yields a row for each record of a transaction that was read, whether too early or not."""
+    """Yields a row for each transactional record that a reader received, too early or not."""
     wrote = writers(history)
     for (key, value), reader in first_readers(history).items():
         writer, read_ns = wrote.get((key, value)), history[reader].completed_ns

@@ -21,7 +21,7 @@ TRANSACTION: Final = "txn"
 
 
 def sent_by(operation: Operation) -> tuple[Send, ...]:
-    """Returns the records that the operation sent, each key and value once."""
+    """Returns the records that the operation sent; a record that was sent twice appears once."""
     sends = {(it.key, it.value): it for it in operation.did if isinstance(it, Send)}
     return tuple(sends.values())
 
@@ -36,7 +36,7 @@ def received(history: History) -> Iterator[tuple[int, Poll]]:
 
 
 def first_readers(history: History) -> dict[KeyValue, int]:
-    """Maps each record that was read to the reader that completed first."""
+    """Maps each record that readers received to its first reader: the one that completed first."""
     first: dict[KeyValue, int] = {}
     for number, poll in received(history):
         first.setdefault((poll.key, poll.value), number)
@@ -44,7 +44,7 @@ def first_readers(history: History) -> dict[KeyValue, int]:
 
 
 def furthest_readers(history: History) -> dict[str, tuple[int, int]]:
-    """Maps each key to the highest offset that was read, and the first reader of that offset."""
+    """Maps each key to the highest offset received, and the first reader of this offset."""
     furthest: dict[str, tuple[int, int]] = {}
     for number, poll in received(history):
         if poll.offset is not None:

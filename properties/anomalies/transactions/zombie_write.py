@@ -78,8 +78,9 @@ def _instances(history: History) -> Iterator[tuple[int, str, int]]:
 
 
 def _replaced_by(history: History, name: str, made: int, asked: int) -> int | None:
-    """Returns the first `init_producer` that replaced the producer made by `made` before the time
-    `asked`; None if there is none.
+    """Returns the first `init_producer` that replaced a producer before the time `asked`, or None.
+
+    `made` is the operation that made the replaced producer.
     """
     made_ns = history[made].completed_ns
     newer = [

@@ -83,7 +83,7 @@ def mutants(events: Events, mutations: Mutations, rng: Random, per_kind: int) ->
 def validate_mutants(
     mappings: Sequence[Refinement], events: Events, wrong: Iterable[Mutant]
 ) -> Iterator[tuple[Mutant, Unexplained | None]]:
-    """Yields each mutant with the event at which the specs reject it, or with None."""
+    """Yields each mutant with its first event that a spec rejects; None if all accept it."""
     done = 0
     for mutant in sorted(wrong, key=lambda mutant: mutant.number):
         assert first_unexplained(mappings, events[: mutant.number], done) is None

@@ -159,7 +159,7 @@ class RetentionHarness:
         self.replicas[r] = clean_logs(self.replicas[r], self._context(r))
 
     def compact(self, r: int, _offset: int) -> None:
-        """Compacts the log of replica `r`, after another record closed the last segment."""
+        """Appends a record, which closes the last segment, and compacts the log of replica `r`."""
         self.produce(r, 1)
         self.replicas[r] = clean_logs(self.replicas[r], self._context(r))
 

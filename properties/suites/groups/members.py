@@ -62,8 +62,9 @@ class Worker:
     def resumes(
         self, epoch: int, committed: Mapping[TopicPartition, Offset | None], ns: int
     ) -> None:
-        """Begins to process the assigned partitions at their committed positions (None: 0), which
-        the member requested at the time `ns`.
+        """Begins to process each assigned partition at its committed position; at 0 if it has none.
+
+        `ns` is the time at which the member requested the positions.
         """
         for place, offset in committed.items():
             self.positions[place] = offset or Offset(0)

@@ -72,8 +72,9 @@ class Search:
         return partial(self.suite.machine, setting, bugs=bugs, tally=self.tally)
 
     def found(self, setting: str, bugs: Bugs, judge: Sequence[str]) -> Found | None:
-        """Returns a run that breaks a claim, reaches a goal or anomaly of `judge`, or makes no
-        progress; None without one.
+        """Returns a run that shows one of the names in `judge`, or makes no progress; else None.
+
+        A run shows a claim by breaking it, and a goal or an anomaly by reaching it.
         """
         return search(
             partial(self.machine(setting, bugs), judge=tuple(judge)),

@@ -17,8 +17,9 @@ V1, V2 = TransactionVersion.V1, TransactionVersion.V2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """The configuration of producers, readers and cluster, and the requests whose first copy may
-    arrive after later requests.
+    """The configuration of producers, readers and cluster.
+
+    `late` has the kinds of requests of which the first copy may arrive after later requests.
     """
 
     condition: str

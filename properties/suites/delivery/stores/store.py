@@ -60,8 +60,9 @@ class Store(Protocol):
 
 @contextmanager
 def transaction(store: Store, prepare_as: str | None = None) -> Generator[None]:
-    """Commits the block's statements together, or only prepares them under `prepare_as`; an
-    exception rolls all of them back.
+    """Commits the block's statements together; an exception rolls all of them back.
+
+    With `prepare_as` the transaction is not committed, but prepared under this name.
     """
     store.execute("BEGIN")
     try:
