@@ -86,6 +86,6 @@ class ReassignedPartition(Election):
         return s.is_enough_of(members, s.assignment.replicas)
 
     def is_enough_of(s, members: Set[Replica], replicas: Set[Replica]) -> Bool:
-        """True if the set has min.insync.replicas members, or as many as the second set."""
+        """True if `members` has at least min.insync.replicas members, or as many as `replicas`."""
         size = count(members[r] for r in Replica)
         return (size >= s.min_isr) | (size >= count(replicas[r] for r in Replica))

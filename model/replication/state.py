@@ -153,8 +153,8 @@ class ReplicatedPartition(Spec):
         return s.replica[follower].leader == leader
 
     def is_true_leader(s, leader: Replica) -> Bool:
-        """True if the controller chose the replica as leader, and the replica knows it in the same
-        epoch.
+        """True if the controller chose the replica as leader, and the replica believes that it
+        leads in the same epoch.
         """
         return all_of(
             s.registration.leader == leader,

@@ -103,7 +103,7 @@ class Kip279(Kip101):
         )
 
     def has_reached_its_epoch(s, leader: Replica) -> Bool:
-        """True if the high watermark is at the leader's end, or at a record of the leader's own
+        """True if the leader's high watermark is at the end of its log, or at a record of its own
         epoch.
         """
         hw, log = s.replica[leader].high_watermark, s.log[leader]

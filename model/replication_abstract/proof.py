@@ -2,9 +2,9 @@
 
 The logs of all epochs and replicas share prefixes (`history.py`). The main idea of the proof: a
 leader begins with every record that an earlier leader has committed or can still commit. The reason
-is that it comes from the ISR of the earlier leader. A member that leaves this ISR for a newer epoch
-fetches no more from the earlier leader, and so limits what this leader can still commit
-(`departure`).
+is that the new leader comes from the ISR of the earlier leader. A member that leaves this ISR for a
+newer epoch fetches no more from the earlier leader, and so limits what the earlier leader can still
+commit (`departure`).
 
 A log is *complete* if it has each record of an earlier epoch, except records that this epoch can
 never commit. The log of each epoch and the logs of its ISR members are complete. The lemmas whose

@@ -84,13 +84,13 @@ class StrictFence(Transactions):
         return s.fenced[k]
 
     def is_done(s, k: Transaction, outcome: Outcome) -> Bool:
-        """True if EndTxn succeeds by the rules of version 2, and no fence has aborted the
+        """True if EndTxn succeeds in transaction version 2, and no fence has aborted the
         transaction.
         """
         return super().is_done(k, outcome) & ~s.is_barred(k)
 
     def is_known(s, k: Transaction) -> Bool:
-        """True if transactions of version 2 accept the producer id and epoch, and no fence has
+        """True if the producer id and epoch are accepted in transaction version 2, and no fence has
         aborted the transaction.
         """
         return super().is_known(k) & ~s.is_barred(k)

@@ -41,9 +41,10 @@ class NotLookedFor(InputFault):
 def named(
     names: tuple[str, ...] = (), declared: Declarations = NOTHING_DECLARED
 ) -> tuple[Anomaly, ...]:
-    """Returns the named anomalies in catalogue order, or all.
+    """Returns the anomalies with these names, in catalogue order; without names, returns all.
 
-    Raises UnknownName or, for a name that the declarations leave out, NotLookedFor.
+    Raises NotLookedFor for a name that needs another declaration, and UnknownName for an unknown
+    name.
     """
     of_all = catalogue(declared)
     needs = {one.id: one.only_with for one in EVERY}

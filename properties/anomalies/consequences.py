@@ -5,8 +5,9 @@ record is read, for example, a reader that skips this record is right. The repor
 from which another may follow, so that the fault is looked for in the right place. A consequence is
 still violated: it may also have a cause of its own.
 
-The campaign `tools.convictions` checks this table. It plants one fault in each history. Whatever is
-raised must be an effect of the fault, or a consequence of such an effect by this table.
+`tools.convictions` tests this table with simulated histories, each with one fault. Every anomaly
+that the analysis reports there must be an effect of the fault, or follow from an effect by this
+table.
 """
 
 from __future__ import annotations
@@ -76,12 +77,12 @@ CONSEQUENCES: Final = tuple(
 
 
 def causes_of(anomaly: str) -> tuple[Consequence, ...]:
-    """Returns all consequences that name this anomaly, one for each possible cause."""
+    """Returns the table's entries for this anomaly, one for each possible cause."""
     return tuple(one for one in CONSEQUENCES if one.anomaly == anomaly)
 
 
 def causes(anomaly: str, violated: Collection[str]) -> Iterator[Consequence]:
-    """Yields, for an anomaly, the consequences whose cause is among the violated anomalies."""
+    """Yields the entries of `causes_of(anomaly)` whose cause is itself violated."""
     return (one for one in causes_of(anomaly) if one.cause in violated)
 
 

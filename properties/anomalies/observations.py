@@ -96,7 +96,10 @@ def aborted_values(history: History) -> frozenset[KeyValue]:
 
 
 def committed_sends(history: History) -> dict[KeyValue, int]:
-    """Maps each key and value to the first sender that must have taken effect; omits others."""
+    """Maps each key and value to its first sender that must have taken effect.
+
+    Values without such a sender are left out.
+    """
     read = committed_reads(history)
     writers: dict[KeyValue, int] = {}
     for number, operation in enumerate(history):

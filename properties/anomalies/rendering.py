@@ -27,8 +27,9 @@ def render(
     offset: int | None = None,
     value: str | None = None,
 ) -> str:
-    """Returns the operation in history notation, with only its micro-operations on the key and, if
-    passed, the offset or value.
+    """Returns the operation in history notation, with only its micro-operations on `key`.
+
+    If `offset` or `value` is passed, only micro-operations with that offset or value are shown.
     """
     did = tuple(
         micro

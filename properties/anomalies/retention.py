@@ -21,8 +21,10 @@ NOWHERE: Final = 2**63 - 1  # above every offset: no record has to be there
 
 
 def kept_from(history: History, declared: Declarations) -> Callable[[str], int]:
-    """Returns a function from a key to its log start: below all offsets if none was read, above all
-    if the key may be compacted.
+    """Returns a function from a key to the offset from which on all records must be in the log.
+
+    This is the log start. If no client read the log start, the offset is below all others. If the
+    key may be compacted, it is above all others.
     """
     starts: dict[str, int] = {}
     for operation in history:

@@ -22,7 +22,8 @@ def configuration(
 ) -> str:
     """Returns the configuration for TLC, by default for all properties at the spec's scope.
 
-    `names` are names of properties, or of witnesses: TLC then must violate the witness's negation.
+    `names` limits the configuration to these properties and witnesses. For each such witness, TLC
+    must report that the invariant `Never...` is violated.
     """
     made = Module.of(spec, scope)
     ranges = ranges_of(spec.scope() if scope is None else scope)

@@ -25,13 +25,13 @@ OPEN, IMPLIES, JUNCTION, NOT, COMPARED, SET, SUM, APPLIED = range(8)
 
 @dataclass(frozen=True)
 class Part:
-    """An expression, and how tightly its outermost form binds."""
+    """A TLA+ expression; `level` says how tightly its outermost operator binds."""
 
     doc: Doc
     level: int = APPLIED
 
     def at(self, level: int) -> Doc:
-        """Returns the expression for a place that needs this level, in parentheses if looser."""
+        """Returns the expression, in parentheses if it binds less tightly than `level`."""
         if self.level < level:
             return row("(", Align(self.doc), ")")
         if self.level == JUNCTION and level > OPEN and isinstance(self.doc, Either):
@@ -88,7 +88,7 @@ def record_of(spec: Spec, variable: str) -> type[Record] | None:
 
 @dataclass
 class Writer:
-    """Writes the terms of one spec; `taken` are the names that have another meaning."""
+    """Writes the terms of one spec as TLA+; no bound variable gets a name that is in `taken`."""
 
     spec: Spec
     taken: set[str]
@@ -103,7 +103,10 @@ class Writer:
 
     @cached_property
     def labels(self) -> Mapping[str, tuple[str, ...]]:
-        """The names of a sort's elements, for sorts whose names no other sort has."""
+        """Maps each sort with named elements to these names.
+
+        A sort is left out if one of the names has another meaning in the module.
+        """
         found: dict[str, tuple[str, ...]] = {}
         for n, sort in self.spec.sorts.items():
             found[n] = getattr(sort, "labels", ())
@@ -224,7 +227,10 @@ class Writer:
         return Part(self.path(name, n.keys, names))
 
     def path(self, variable: str, keys: Sequence[t.Node], names: Names) -> Doc:
-        """Returns the read of a variable, or of the map that remains after some of its keys."""
+        """Returns the text that reads a variable at these keys.
+
+        If the variable has more keys, the text reads a map: `log[b]` from the remaining keys.
+        """
         place = self.places[variable.removesuffix(t.AFTER)]
         parts: list[Doc] = [place.base + ("'" if variable.endswith(t.AFTER) else "")]
         left = list(keys)
@@ -259,7 +265,7 @@ class Writer:
     def _with_equal_records(
         self, of: Sequence[t.Node], parts: Sequence[Part], names: Names
     ) -> list[Part]:
-        """Returns the conjuncts; `r.a = q.a /\\ r.b = q.b` is `r = q` if it compares all fields."""
+        """Returns the conjuncts; equations of all fields of two records become one, `r = q`."""
         made: list[Part] = []
         k = 0
         while k < len(of):
@@ -275,7 +281,7 @@ class Writer:
         return made
 
     def _equal_fields(self, of: Sequence[t.Node]) -> int:
-        """Returns how many conjuncts, from the first on, compare two records; 0 if none."""
+        """Returns how many of the first conjuncts together compare two whole records; 0 if none."""
         match of[0]:
             case t.Eq(left=t.Get() as left, right=t.Get() as right):
                 first, other = self._record_at(left), self._record_at(right)
@@ -302,7 +308,11 @@ class Writer:
         return len(names)
 
     def _record_at(self, n: t.Get) -> type[Record] | None:
-        """Returns the record class that the variable is a field of, if no field is a map."""
+        """Returns the class of the record that has the variable as a field, else None.
+
+        Also returns None in the initial state, and if the record has a field that is a map or a
+        record.
+        """
         if self.initially or n.variable.name not in self.places:
             return None
         found = record_of(self.spec, n.variable.name)
@@ -336,7 +346,10 @@ class Writer:
     def _ranges(
         self, binders: Sequence[t.Local], body: t.Node, names: Names, *, universal: bool
     ) -> tuple[list[str], t.Node]:
-        """Returns `x \\in S` for each binder, and the body without what the ranges say."""
+        """Returns a range `x \\in S` for each bound variable, and the rest of the body.
+
+        A condition of the body that the variable is in a set becomes the range.
+        """
         within: dict[int, t.Get] = {}
         if universal and isinstance(body, t.Implies):
             parts = list(body.left.of) if isinstance(body.left, t.And) else [body.left]
@@ -370,7 +383,7 @@ class Writer:
         return ranges, body
 
     def _equal_sets(self, n: t.Forall, names: Names) -> Part | None:
-        """Returns `S = T` for a formula that says of each element whether both sets have it."""
+        """Returns `S = T` if the formula says that two sets have the same elements, else None."""
         match n:
             case t.Forall(binders=(b,), body=t.Eq(left=left, right=right)):
                 one, other = self.set_where(left, b, names), self.set_where(right, b, names)
@@ -381,7 +394,10 @@ class Writer:
                 return None
 
     def set_where(self, n: t.Node, b: t.Local, names: Names) -> Part | None:
-        """Returns the set of elements `b` for which the term is true, if it has a short form."""
+        """Returns the set of all elements `b` for which the term is true.
+
+        Returns None if the set has no short form, such as `{x}` or `S \\union {x}`.
+        """
         if n in self.local:
             return None
         match n:
@@ -464,7 +480,10 @@ class Writer:
 
 
 def _nested(ranges: Sequence[str]) -> list[list[str]]:
-    """Groups the ranges, so that no set depends on a variable of its own group."""
+    """Splits the ranges `x \\in S` into groups, one for each quantifier.
+
+    No set in a group depends on a variable of the same group.
+    """
     groups: list[list[str]] = [[]]
     for one in ranges:
         _, _, among = one.partition(" \\in ")
@@ -484,7 +503,7 @@ def function(key: str, among: str, body: Doc) -> Doc:
 
 
 def shape_type(shape: Shape, records: Mapping[type, str]) -> str:
-    """Returns the set of all values of a shape; `records` names the sets of records."""
+    """Returns the set of all values of a shape; `records` maps record classes to names of sets."""
     match shape:
         case LeafShape():
             of = "BOOLEAN" if shape.info.flavour == "bool" else shape.info.name

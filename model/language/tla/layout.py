@@ -1,7 +1,8 @@
 """Lays out TLA+ text in lines of at most 96 characters.
 
-A document is a text, or parts in a row, or a choice: on one line if it fits, else broken at its
-line ends. A broken list of conjuncts is aligned, because TLA+ reads the alignment.
+A document is a text, or several documents in a row, or a choice. A choice is printed on one line if
+it fits, and otherwise with line breaks. A broken list of conjuncts is aligned, because TLA+ reads
+the alignment.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Nest:
-    """A document whose further lines are indented, from the present indentation."""
+    """A document whose lines after the first are indented by `by` more characters."""
 
     by: int
     of: Doc
@@ -39,7 +40,7 @@ class Nest:
 
 @dataclass(frozen=True)
 class Align:
-    """A document whose further lines begin in the column where it begins."""
+    """A document whose lines after the first begin in the same column as the first."""
 
     of: Doc
 
@@ -58,7 +59,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class End:
-    """The end of a line; `flat` replaces it on one line."""
+    """A possible end of a line; if the line is not broken here, `flat` is printed instead."""
 
     flat: str = " "
 
@@ -123,7 +124,7 @@ class _Printer:
     column: int = 0
 
     def print(self, doc: Doc, indent: int, after: int) -> None:
-        """Prints a document; `after` characters follow it on its last line."""
+        """Prints a document; `after` is the number of characters that follow on the last line."""
         match doc:
             case str():
                 self.out.append(doc)

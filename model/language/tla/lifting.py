@@ -1,9 +1,9 @@
 """Finds where a spec uses its constants, so that the module names them instead of their values.
 
-Tracing replaces a constant by its value. The spec is traced again at other values: a literal that
-grows by the same amounts as a constant is that constant, or it plus a number. A spec that has other
-terms at other values, such as one with an `if` on the constant, keeps the literal: the constant is
-*fixed* in the module.
+Tracing replaces a constant by its value. So the spec is traced again with larger constants. A
+literal that grows with the constants is written as a sum of constants and a number. If larger
+constants change more than literals, for example because of an `if` on a constant, the literals
+stay: the constant is *fixed* in the module.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ BASE = 4  # so that up to three times each constant can be read from one number
 
 
 class Differs(Exception):
-    """Raised if two traces of a spec differ in more than literals.
+    """Raised if sums of constants cannot explain how two traces of a spec differ.
 
-    `names` are the constants of which a literal is no sum, if that is why.
+    `names` has the constants on which an unexplained literal depends. It is empty if the traces
+    differ in more than literals.
     """
 
     def __init__(self, names: Collection[str] = ()) -> None:
@@ -35,7 +36,11 @@ class Differs(Exception):
 
 
 def _times(growth: int, names: Sequence[str]) -> dict[str, int]:
-    """Returns how often each constant is in a sum that grows so."""
+    """Returns how often each constant is in a sum that grew by `growth`.
+
+    The constant at position k of `names` grew by 4 to the power k, so its count is digit k of
+    `growth` in base 4. If digits are left over, the last count is -1.
+    """
     times: dict[str, int] = {}
     for name in names:
         growth, times[name] = divmod(growth, BASE)
@@ -48,7 +53,7 @@ def camel(name: str) -> str:
 
 @dataclass
 class Lifting:
-    """The traces of a spec at other constants, and the constants that terms name."""
+    """A spec, the same spec with larger constants, and the constants that its terms name."""
 
     spec: Spec
     others: Sequence[Spec]
@@ -61,7 +66,10 @@ class Lifting:
 
     @classmethod
     def of(cls, spec: Spec) -> Lifting:
-        """Returns the lifting; constants of which the spec takes a least, or so, are fixed."""
+        """Returns the lifting of a spec.
+
+        A constant is fixed if sums of constants cannot explain how the terms depend on it.
+        """
         free = [n for n, c in spec.constants.items() if c.type is int]
         while free:
             made = cls._at(spec, free)
@@ -85,14 +93,14 @@ class Lifting:
         return cls(spec, others, free)
 
     def roots(self) -> None:
-        """Lifts every term of the spec; raises Differs if a trace has other terms."""
+        """Lifts every term of the spec; raises Differs if this is impossible."""
         for specs in zip(*(_roots(s) for s in (self.spec, *self.others)), strict=True):
             self.lifted(*specs)
 
     def scope(self) -> Mapping[str, tuple[str, str]]:
         """Returns the first and the last element of each sort, as TLA+ text.
 
-        A number, and not a name, stands where the spec computes the bound in another way.
+        The text is a sum of constants where possible, otherwise a number.
         """
         scopes = [_named(s.scope()) for s in (self.spec, *self.others)]
         return {
@@ -114,7 +122,10 @@ class Lifting:
         return f"{name} {'+' if rest > 0 else '-'} {abs(rest)}" if rest else name
 
     def _grown(self, growth: tuple[int, ...], value: int) -> tuple[str, int]:
-        """Returns the sum of constants that grows so, and what the value is above it."""
+        """Returns the sum of constants that grows by `growth`, as text, and `value` minus this sum.
+
+        `growth` has one number for each other trace. Raises Differs if there is no such sum.
+        """
         times = _times(growth[0], self.free)
         others = _times(growth[1], self.free[::-1])
         if times != others:
@@ -129,7 +140,7 @@ class Lifting:
         return {camel(n): getattr(self.spec, n) for n in self.spec.constants}
 
     def lifted(self, *ns: t.Node) -> t.Node:
-        """Returns the term with names of constants, given the same term in each trace."""
+        """Returns the term with names of constants; `ns` has the same term from each trace."""
         if not self.others:
             return ns[0]
         key = tuple(map(id, ns))

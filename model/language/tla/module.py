@@ -49,7 +49,7 @@ Last(S, P(_), d) ==
 
 
 def branches(n: t.Node) -> bool:
-    """True if TLC would explore the formula as several next states, were it a bare conjunct."""
+    """True if TLC would take the formula, as a conjunct, for a choice of next states."""
     match n:
         case t.Or():
             return len(n.of) > 1
@@ -72,7 +72,7 @@ class Module(Prepared):
 
     @classmethod
     def of(cls, spec: Spec, scope: Scope | None) -> Module:
-        """Returns the module of the spec; one at the spec's own scope is made once."""
+        """Returns the spec's module; the one at the spec's own scope (None) is cached."""
         if scope is not None:
             return cls(spec, scope)
         if "_module" not in spec.__dict__:
@@ -226,7 +226,7 @@ class Module(Prepared):
         return self._with_remark(operator.summary, made)
 
     def _start(self) -> None:
-        """Forgets the LET definitions of the former definition."""
+        """Forgets all LET names, before the next definition is written."""
         self.writer.local, self.writer.taken = {}, self._taken
 
     def _lets(
@@ -236,9 +236,9 @@ class Module(Prepared):
         params: Sequence[t.Local],
         names: Names,
     ) -> list[Doc]:
-        """Names the terms that occur several times, and returns their definitions.
+        """Returns LET definitions for the long terms that occur several times.
 
-        The writer uses the names until they are named again.
+        Until the next `_start`, the writer writes the names in place of these terms.
         """
         taken = self.writer.taken | set(names.values())
         constants = list(self.lifting.atoms.values())
@@ -326,7 +326,10 @@ class Module(Prepared):
         return lines
 
     def _conjuncts(self, n: t.Node) -> Iterator[t.Node]:
-        """Yields the conjuncts of a guard; a guard that is one operator stays whole."""
+        """Yields the conjuncts of a guard.
+
+        A conjunction stays whole if an operator call replaces it or several of its parts.
+        """
         folded = self.folding.folded(n)
         if isinstance(n, t.And) and isinstance(folded, t.And) and len(folded.of) == len(n.of):
             for x in n.of:

@@ -1,8 +1,8 @@
-"""Makes the predicates of a spec TLA+ operators, and finds where terms are such a predicate.
+"""Turns the methods of a spec into TLA+ operators, and replaces terms by calls of these operators.
 
-A method of a spec that returns a term, such as `is_following(follower, leader)`, is traced on
-parameters of its own. Wherever an action or a claim has the same term with other arguments, the
-module calls the operator. A call is a read of a variable that is named like the operator.
+A method that returns a term, such as `is_following(follower, leader)`, is traced with its
+parameters left open. Wherever an action or a claim has the same term with arguments, the module
+calls the operator. Inside terms, a call is a read of a variable with the operator's name and `()`.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _body(spec: Spec, method: Any, params: tuple[t.Local, ...]) -> t.Node | None
 
 @dataclass
 class Folding:
-    """Replaces terms that are the body of an operator by calls of it."""
+    """Replaces each term that is an operator's body, with arguments filled in, by a call."""
 
     operators: tuple[Operator, ...]
     used: dict[str, Operator] = field(default_factory=dict[str, Operator])
@@ -123,7 +123,7 @@ class Folding:
         return rebuilt(n, self.folded)
 
     def _junction(self, n: t.And | t.Or, operators: tuple[Operator, ...]) -> t.Node:
-        """Returns the junction; a run of its parts may be the junction of an operator."""
+        """Returns the conjunction or disjunction; several of its parts may become one call."""
         parts: list[t.Node] = []
         k = 0
         while k < len(n.of):
@@ -154,7 +154,11 @@ def _matches(
     bound: dict[int, t.Node],
     inner: frozenset[int],
 ) -> bool:
-    """True if the term is the pattern with terms for its parameters, which `bound` then has."""
+    """True if the term is the pattern with other terms in place of the parameters.
+
+    Then `bound` maps each parameter to its term. No such term may use a variable of `inner`, which
+    are those bound inside the pattern.
+    """
     if isinstance(pattern, t.Local) and pattern.uid in params:
         if n.sort != pattern.sort or t.locals_of(n) & inner:
             return False

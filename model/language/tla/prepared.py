@@ -1,4 +1,4 @@
-"""A spec that is ready to be written: its terms with names of constants, and what has a name."""
+"""A spec that is ready to be written: its terms name constants, and all names are chosen."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RESERVED = frozenset(
 
 
 def never(witness: str) -> str:
-    """Returns the name of the invariant that TLC violates if it reaches the witness."""
+    """Returns the name of the invariant that the witness is never reached."""
     return f"Never{camel(witness)}"
 
 
@@ -141,7 +141,10 @@ class Prepared:
         return {n for n in self.spec.constants if camel(n) in sizes}
 
     def _name_bounds(self) -> dict[str, int]:
-        """Gives a name to each last element that is a number; no constant of the spec has it."""
+        """Names each last element that is given as a number; returns each name with its number.
+
+        For example, `LastOffset` is the last element of the sort `Offset`.
+        """
         made: dict[str, int] = {}
         ranges = dict(self.ranges)
         for sort in self.sorts("ordered", "int"):
@@ -154,7 +157,7 @@ class Prepared:
         return made
 
     def sorts(self, *flavours: t.Flavour) -> list[str]:
-        """Returns the sorts of these flavours that the spec uses."""
+        """Returns the names of the sorts that the spec uses and that have one of these flavours."""
         found: dict[str, t.Flavour] = {n: s.flavour for n, s in self.spec.sorts.items()}
         for n in (n for root in self._formulas() for n in t.walk(root)):
             inside = n.binders if isinstance(n, t.Forall | t.Exists | t.Count) else ()

@@ -25,5 +25,5 @@ def repeated(roots: Iterable[t.Node]) -> list[t.Node]:
 
 
 def open_in(n: t.Node, params: Sequence[t.Local]) -> tuple[t.Local, ...]:
-    """Returns the bound variables that the term needs from around it, in a fixed order."""
+    """Returns the variables that are free in the term and not in `params`, sorted by name."""
     return tuple(sorted(open_locals(n) - set(params), key=lambda x: (x.name, x.level)))

@@ -28,7 +28,10 @@ Clause = tuple[Doc, Doc]  # the path and the value of one change in an EXCEPT
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """An assignment, less the fields and keys that lead to the present part of the variable."""
+    """What an assignment changes in one part of a variable.
+
+    `steps` and `keys` are the path that leads from this part to the assigned value.
+    """
 
     steps: tuple[str, ...]  # fields, and "" for keys
     keys: tuple[t.Node, ...]  # those that are left
@@ -39,13 +42,13 @@ class Change:
     tests: tuple[Doc, ...] = ()  # it applies only if all are true
 
     def into(self, names: Names | None = None) -> Change:
-        """Returns the change of the part below the next field or key."""
+        """Returns the same change for the part one field or key deeper; its path is shorter."""
         made = replace(self, steps=self.steps[1:], keys=self.keys[int(self.steps[0] == "") :])
         return made if names is None else replace(made, names=names)
 
     @property
     def loop(self) -> t.Local | None:
-        """The loop variable that is the next key, if it is bound here."""
+        """The next key, if it is a loop variable that is not bound yet; otherwise None."""
         key = self.keys[0]
         if isinstance(key, t.Local) and key.uid in self.loops:
             return key
@@ -58,7 +61,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Blank(Part):
-    """The least value of a part of a variable, from which the initial state is made."""
+    """The value of a part of a variable before `init` assigns it: its least value."""
 
     writer: Writer | None = None
     shape: Shape | None = None
@@ -86,7 +89,7 @@ def _blank(writer: Writer, shape: Shape) -> Doc:
 
 
 def below(current: Part, shape: Shape, step: str) -> Part:
-    """Returns the part of a value after one more field or key; `shape` is the part's."""
+    """Returns the part of `current` at the field or key `step`; `shape` is the part's shape."""
     if isinstance(current, Blank):
         assert current.writer is not None
         return Blank.of(current.writer, shape)
@@ -95,7 +98,7 @@ def below(current: Part, shape: Shape, step: str) -> Part:
 
 @dataclass(frozen=True)
 class Updates:
-    """The assignments of one action, as values of variables."""
+    """Writes the next values of the variables that one action assigns."""
 
     writer: Writer
 
@@ -118,7 +121,10 @@ class Updates:
     # ---- whole values
 
     def full(self, shape: Shape, current: Part, changes: Sequence[Change]) -> Doc:
-        """Returns the value after the changes; `current` is the value before them."""
+        """Returns the value of a variable, or of a part of it, after the changes.
+
+        `current` is the value before the changes.
+        """
         if not changes:
             return current.doc
         if is_set(shape):
@@ -171,7 +177,7 @@ class Updates:
         )
 
     def _copied(self, shape: RecordShape, changes: Sequence[Change]) -> Doc | None:
-        """Returns the record that all fields are copied from, if there is one."""
+        """Returns the record from which the changes copy all fields; None if there is none."""
         fields = shape.record.fields()
         simple = all(isinstance(s, LeafShape) for s in fields.values())
         if self.writer.initially or not simple or len(changes) != len(fields):
@@ -203,7 +209,11 @@ class Updates:
         return function(named, among, self.full(shape.value, cell, inner))
 
     def _at_key(self, c: Change, key: t.Local, named: str) -> Change:
-        """Returns the change of the cell `key`; it has a test, unless its key is a loop."""
+        """Returns the change for the cell at `key`, which stands for every key of the map.
+
+        If the change is for a loop variable, `key` takes its place. If it is for one fixed key, it
+        applies only to the cell whose key is equal.
+        """
         loop = c.loop
         names = {**c.names, key.uid: named}
         if loop is not None:
@@ -267,7 +277,10 @@ class Updates:
         return group(Align(row(head, Nest(2, Row(tuple(lines))), "]")))
 
     def _clauses(self, shape: Shape, changes: Sequence[Change]) -> list[Clause]:
-        """Returns the changes for an EXCEPT, in which `@` is the value before."""
+        """Returns the path and the new value of each change in an EXCEPT.
+
+        In a new value, `@` is the old value.
+        """
         here = Part("@")
         if is_set(shape) or isinstance(shape, LeafShape):
             return [("", self.full(shape, here, changes))]

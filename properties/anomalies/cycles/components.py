@@ -64,10 +64,9 @@ def components(graph: Graph) -> list[tuple[int, ...]]:
 
 
 def shortest_path(graph: Graph, start: int, end: int, within: Collection[int]) -> tuple[int, ...]:
-    """Returns the least of the shortest paths from `start` to `end`, with both ends; () if there is
-    none.
+    """Returns a shortest path from `start` to `end`, including both; () if there is no path.
 
-    Inner vertices are in `within`.
+    All vertices between them are in `within`. Of several shortest paths, the least is returned.
     """
     before: dict[int, int] = {}
     frontier = [start]  # vertices at equal distance are ordered by the least path to them
@@ -92,8 +91,9 @@ def _back(before: Mapping[int, int], start: int, vertex: int) -> tuple[int, ...]
 
 
 def shortest_cycle(graph: Graph, component: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns the vertices of the component's least shortest cycle, starting at the cycle's least
-    vertex.
+    """Returns the vertices of a shortest cycle in the component, from the cycle's least vertex on.
+
+    Of several shortest cycles, the least is returned.
 
     >>> shortest_cycle({1: {2}, 2: {3}, 3: {1, 2}}, (1, 2, 3))
     (2, 3)

@@ -10,9 +10,9 @@
 The module `dependencies` defines ww, wr, rw, process and realtime. The *forms* of a cycle are G0,
 G1c, G-single, G2, and G0 and G1c with -process or -realtime. For each form, the search reports one
 shortest cycle of each strongly connected component, with these exceptions:
-- A cycle is hidden if its component has a cycle of a form that uses only some of its kinds. So a G0
-  hides a G1c, and hides all forms with -process or -realtime. A G1c hides G1c-process and
-  G1c-realtime.
+- A cycle is hidden if its component also has a cycle of a form that uses fewer kinds, all of them
+  kinds of this cycle's form. So a G0 hides a G1c, and hides all forms with -process or -realtime. A
+  G1c hides G1c-process and G1c-realtime.
 - A G-single is never hidden.
 - A G2 is hidden by a G-single, and by a cycle of ww and wr alone.
 - The forms with rw have no -process or -realtime form: a reader that only lags would cause such a
@@ -179,11 +179,11 @@ def _with_anti_dependencies(form: str, found: tuple[Dependency, ...]) -> Iterato
 def of_anti_dependencies(
     component: tuple[int, ...], flow: Graph, missed: Iterable[tuple[int, int]]
 ) -> tuple[str, tuple[int, ...]] | None:
-    """Returns a cycle with rw dependencies: its form (G-single or G2) and its operations.
+    """Returns the form (G-single or G2) and the operations of a cycle with rw dependencies.
 
-    Returns None if the component has no such cycle. `missed` has the rw dependencies: pairs of a
-    reader and the sender of the record after the last one that was read. `flow` is the graph of all
-    other dependencies. A cycle of G-single begins with the reader.
+    Returns None if the search reports no such cycle. `missed` has the rw dependencies as pairs: a
+    reader, and the sender of the record after the last one that it polled. `flow` is the graph of
+    all other dependencies. A G-single begins with the reader.
     """
     members, small = set(component), len(component) <= SEARCHED
     inside = [(reader, sender) for reader, sender in missed if {reader, sender} <= members]

@@ -2,7 +2,7 @@
 
     ww        the first sent a value, the second sent the next value in the log of the key
     wr        the first sent a value that the second polled
-    rw        the second sent the next value after the last one that the first polled of the key
+    rw        the first polled a key up to a value, and the second sent the next value
     process   the first ended ok, and the same process then ran the second
     realtime  the first ended ok before the second was invoked
 
@@ -53,8 +53,9 @@ class Dependency:
 
 
 def sender_of(history: History) -> dict[KeyValue, int]:
-    """Maps each key and value to its last sender by operation number; failed senders count only if
-    all failed.
+    """Maps each key and value to its last sender that did not fail; if all failed, to the last one.
+
+    Senders are compared by operation number.
     """
     return {
         key_value: max(ops, key=lambda op: (history[op].outcome != "fail", op))

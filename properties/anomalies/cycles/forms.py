@@ -77,7 +77,8 @@ _REASONS: Final = {
 def anomalies(declared: Declarations) -> Iterator[Anomaly]:
     """Yields a catalogue entry for each form of cycle, the strongest first.
 
-    G0 needs `ww_deps`; G-single and G2 need `rw_deps`.
+    The analysis looks for G0 only with `ww_deps` declared, and for G-single and G2 only with
+    `rw_deps`.
     """
     for form in (*FORMS, G_SINGLE, G2):
         yield _anomaly(form, declared)

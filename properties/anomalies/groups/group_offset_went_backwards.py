@@ -51,8 +51,9 @@ class GroupOffsetWentBackwards:
 
 
 def _unexplained(history: History, fetch: Fetch) -> Iterator[Commit | Fetch]:
-    """Yields the earlier commits and fetches of a higher offset, unless a later commit may have
-    lowered the offset.
+    """Yields each earlier commit or fetch of a higher offset, unless a commit may have lowered it.
+
+    Only a commit of the fetched offset may have done so.
     """
     back = [
         commit

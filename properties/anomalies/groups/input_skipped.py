@@ -76,8 +76,9 @@ def _begin(history: History, register: Register) -> int:
 
 
 def _first_commit_above(history: History, register: Register, offset: int) -> Step | None:
-    """Returns the first transaction that committed an offset above `offset`; None without one, or
-    if the group may rightly have skipped `offset`.
+    """Returns the first transaction that committed an offset above `offset`.
+
+    Returns None if there is none, or if the group may have skipped `offset` without a fault.
     """
     jumped = any(
         c.register == register and c.offset > offset
@@ -101,8 +102,10 @@ def _first_commit_above(history: History, register: Register, offset: int) -> St
 def _inputs(
     history: History, declared: Declarations
 ) -> dict[tuple[Register, int], tuple[Step, Observation]]:
-    """Maps each (group, key) and offset that the group must have consumed to its proof: a later
-    commit and an observation of the record.
+    """Maps each input that a group must have consumed to the proof.
+
+    An input is a (group, key) and an offset. The proof is the first transaction that committed a
+    higher offset, and an observation of the record.
     """
     kept = kept_from(history, declared)
     aborted = frozenset[KeyValue]() if declared.jepsen else aborted_values(history)

@@ -55,8 +55,9 @@ class OffsetWithoutOutput:
 
 
 def _proofs(history: History) -> Iterator[tuple[Fetch, Commit]]:
-    """Yields each fetch with the only commit that can have set its offset, in a transaction with
-    records: it proves that the transaction committed.
+    """Yields each fetch that proves that a transaction committed, with the commit that it saw.
+
+    No other operation can have set the fetched offset, and the transaction also sent records.
     """
     for fetch in fetches(history):
         possible = [c for c in commits_of(history, fetch) if c.outcome != "fail"]

@@ -54,10 +54,9 @@ class _Shown:
 
 
 def _shown(history: History) -> Iterator[_Shown]:
-    """Yields each offset commit of a transaction, with the first record of the transaction that a
-    reader got.
+    """Yields each offset commit of a transaction, with the first read of the transaction's records.
 
-    Failed and unread transactions are left out.
+    Transactions that failed, or of which no record was read, are left out.
     """
     readers = first_readers(history)
     for commit in commits(history):

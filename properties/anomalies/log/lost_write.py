@@ -54,10 +54,10 @@ class LostWrite:
 
 
 def highest_reads(history: History) -> dict[str, tuple[int, str, int]]:
-    """Maps each key to its highest surely read offset: (offset, value, first operation that read
-    the value).
+    """Maps each key to the highest offset that readers surely reached.
 
-    Unread keys are left out.
+    The result has this offset, the value there, and the first operation that read the value. Keys
+    without such an offset are left out.
     """
     located, readers = locations(history), read_values(history)
     highest: dict[str, tuple[int, int, str]] = {}

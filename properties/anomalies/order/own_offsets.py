@@ -28,9 +28,9 @@ from properties.anomalies.observations import (
 
 
 def own_offsets(history: History) -> Mapping[tuple[int, int], int]:
-    """Maps each poll and send to its offset, by operation and position.
+    """Maps each poll and send to its offset; unknown offsets are left out.
 
-    Unknown offsets are left out.
+    A poll or send is given by its operation's number and its position in the operation.
     """
     only = {of: offsets[0] for of, offsets in locations(history).items() if len(offsets) == 1}
     read = committed_reads(history)

@@ -145,14 +145,17 @@ def sends_within(history: History, declared: Declarations = NOTHING_DECLARED) ->
 
 
 def polls_between(history: History, declared: Declarations = NOTHING_DECLARED) -> Iterator[Step]:
-    """Yields one pair of polled records for each process, key and two successive operations that
-    polled it: the last record of the earlier one, and the first of the later one.
+    """Yields one step for every two successive operations of a process that polled the same key.
+
+    The step goes from the last record of the key in the first operation to the first one in the
+    second.
     """
     return _located(history, declared, _between(history, Poll))
 
 
 def sends_between(history: History, declared: Declarations = NOTHING_DECLARED) -> Iterator[Step]:
-    """Yields one pair of sends for each process, key and two successive operations that sent to it:
-    the last send of the earlier one, and the first of the later one.
+    """Yields one step for every two successive operations of a process that sent to the same key.
+
+    The step goes from the last record sent in the first operation to the first one in the second.
     """
     return _located(history, declared, _between(history, Send))

@@ -40,8 +40,9 @@ class Reached:
     stable: bool  # the last stable offset reached `end` too
 
     def breaks(self, key: str, offset: int, invoked_ns: int) -> bool:
-        """Returns True if the log of the key had passed `offset` before this time, so that no later
-        operation may get the offset.
+        """Returns True if an operation invoked at `invoked_ns` must not get `offset`.
+
+        The reason: the log of the key was known to have passed this offset before.
         """
         return self.key == key and self.completed_ns < invoked_ns and self.end > offset
 

@@ -44,8 +44,10 @@ class Missing:
 
 
 def missing_of(history: History, declared: Declarations) -> Callable[[int, int], Iterator[Missing]]:
-    """Returns a function that yields an operation's missing records; its arguments are the
-    operation's number and a time when the records were in the log.
+    """Returns a function `(op, in_log_ns)` that yields the missing records of operation number
+    `op`.
+
+    `in_log_ns` is a time at which these records were in the log.
     """
     readers, furthest = first_readers(history), furthest_readers(history)
     kept = kept_from(history, declared)
@@ -87,8 +89,9 @@ def _location(history: History, send: Send) -> tuple[int, int] | None:
 
 
 def _bound(history: History, key: str, in_log_ns: int) -> tuple[int, int] | None:
-    """Returns an upper bound of the record's offset, and the operation that proves it; None if
-    there is none.
+    """Returns the lowest upper bound of the record's offset, and the operation that proves it.
+
+    Returns None if no operation proves a bound.
     """
     bounds = [
         (micro.offset - 1, number)
