@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 
 def _or_trials(function: Callable[..., None]) -> Callable[..., None]:
-    """Returns a command that repeats kept trials if its file belongs to a trial, and otherwise
-    calls `function` on a model's trace.
+    """Returns a command that repeats kept trials, or calls `function` to repeat a model's trace.
+
+    It repeats trials if the file on the command line belongs to a trial.
     """
 
     @functools.wraps(function)
@@ -128,8 +129,9 @@ def replay_command(
 
 
 def _on_real_brokers(file: Path, on: str, meta: Mapping[str, Any]) -> str:
-    """Returns the error text for `--on` with a trace of a model, which cannot run on brokers; names
-    a reproduction that can.
+    """Returns the error text for `--on` with a trace of a model, which cannot run on brokers.
+
+    The text names a reproduction of the same bug on brokers or, if there is none, how to list all.
     """
     from checkers.reproduce.catalogue import REPRODUCTIONS
 

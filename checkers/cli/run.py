@@ -89,8 +89,9 @@ class Run:
         drawing: str | None = None,
         trace: Mapping[str, Any] | None = None,
     ) -> None:
-        """Writes the evidence for a verdict to the run folder and emits it, without a trace if the
-        violation was expected.
+        """Writes the evidence for a verdict to the run folder, and emits the evidence.
+
+        If the violation was expected, the emitted evidence has no trace.
         """
         kept = self.written(file, text + "\n")
         expected = verdict_expected and self.judged_by_expectation

@@ -181,8 +181,9 @@ def emit_anomalies(run: Run, swept: Swept, found: Sequence[Judged], judged: str)
 
 
 def variant_name(swept: Swept) -> str:
-    """Returns the bugs of the sweep as text, with `liveness` if the sweep has this option; empty
-    without both.
+    """Returns the sweep's bugs as text, and `liveness` if the sweep has this option.
+
+    The text is empty if the sweep has neither.
     """
     bugs = [f"bug {bug}" for bug in sorted(bug.value for bug in swept.bugs)]
     return ", ".join([*bugs, *["liveness"] * swept.liveness])

@@ -1,4 +1,4 @@
-"""`urteil trace --on SYSTEM`: records a short campaign with faults, and returns its TRACE logs."""
+"""`urteil trace --on SYSTEM`: records a short workload with faults, and returns its TRACE logs."""
 
 from __future__ import annotations
 

@@ -218,7 +218,8 @@ def selected(expectation: Expectation) -> tuple[Variant, Spec]:
 def recorded(run: Run, name: str, sends: int, *bugs: str) -> Path:
     """Records a history on the reference broker, with the seeded `bugs`; returns its folder.
 
-    Without bugs, it emits whether enough responses were lost.
+    Without bugs, it also emits a verdict: whether the broker applied enough sends without an
+    answer.
     """
     from checkers.record.options import RecordOptions
     from checkers.systems.opening import ServedSystem

@@ -134,10 +134,10 @@ def _answers(
 ) -> tuple[Any, Any]:
     """Returns the answers of both sides to one request.
 
-    The answer to a read may lag behind a change. So a read is repeated, at most 8 times, until
-    `rows`, the known reasons, explain every difference. If `rows` is None, the answers are not
-    compared: then a read is repeated until both sides agree, or the system gives the same answer
-    twice.
+    The answer to a read may lag behind a change, so a read is repeated, at most 8 times. It is
+    repeated until `rows`, the known reasons, explain every difference. If `rows` is None, the
+    answers are not compared, and a read is repeated until both sides agree, or the system gives the
+    same answer twice.
     """
     if isinstance(step, Collect):
         until = time.monotonic() + step.within_ms / 1000

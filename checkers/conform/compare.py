@@ -79,9 +79,9 @@ def _below(
 
 
 def _ordered(items: list[Any]) -> list[Any]:
-    """Sorts group members by all fields except the member id.
+    """Returns group members in a stable order: sorted by all fields except the member id.
 
-    Items without drawn ids are returned unchanged.
+    Other items are returned unchanged; so are members if a client chose one of their ids.
     """
     if not all(isinstance(one, Mapping) and _is_drawn(one.get(_MEMBER)) for one in items):
         return items

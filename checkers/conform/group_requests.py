@@ -20,11 +20,11 @@ Protocols = Sequence[tuple[str, bytes]]
 
 
 def member_of(letter: str, member: Any = None, *, otherwise: str = "") -> Any:
-    """Returns the member id of a request: by default a symbol for the id that the member has.
+    """Returns `member` if it is passed, else a symbol for the id of the member `letter`.
 
-    When the request is sent, a value from an earlier answer replaces the symbol. Before the member
-    has joined, `otherwise` replaces it. If `member` is passed, it is returned instead: the id of
-    another member, or a wrong id.
+    When the request is sent, the id from an earlier answer replaces the symbol. If the member has
+    not joined yet, `otherwise` replaces it. A caller passes `member` to use the id of another
+    member, or a wrong id.
     """
     return bound(f"{letter}.member", otherwise=otherwise) if member is None else member
 

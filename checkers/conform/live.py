@@ -22,7 +22,7 @@ class Live:
 
     @classmethod
     def begun(cls, target: Target, number: int, sequence: Steps) -> Live:
-        """Creates the topics of the sequence on the cluster, ready for the first request."""
+        """Creates the topics of the sequence on the cluster, and returns the side to use."""
         session = Session(target, number)
         session.prepare(sequence)
         return cls(session, Normal(session))

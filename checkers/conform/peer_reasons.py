@@ -38,7 +38,7 @@ def _is_unreadable(difference: Difference) -> bool:
 
 
 def _beside_other_errors(difference: Difference) -> bool:
-    """Returns True if the two error codes differ, and the compared field is not the error code."""
+    """Returns True if the two error codes differ, and the difference is in another field."""
     theirs, ours = (
         fields.get("error_code", "NONE")
         for fields in (difference.system_fields, difference.reference_fields)

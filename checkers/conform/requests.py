@@ -41,9 +41,9 @@ def commit_of(partition: int, offset: int, metadata: str | None = "m") -> dict[s
 
 
 def producer(name: str, *, epoch: int = 0, producer_id: int = 0) -> dict[str, Any]:
-    """Returns the producer's id and epoch from its last InitProducerId, as symbols.
+    """Returns symbols for the producer id and epoch in the last InitProducerId answer of `name`.
 
-    The name `p before` means the values before that answer.
+    With `p before` as the name, they stand for the values of `p` before that answer.
     """
     # To get wrong values, a caller passes `epoch` or `producer_id`.
     return {

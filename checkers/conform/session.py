@@ -281,8 +281,8 @@ def retried_errors(step: Send) -> frozenset[str]:
     Without `retries`, it is only CONCURRENT_TRANSACTIONS: the markers of the previous transaction
     are not yet written.
 
-    For Produce and TxnOffsetCommit in a transaction, there is always one more error. The leader
-    returns it if it verifies the transaction before these markers are written.
+    For Produce and TxnOffsetCommit in a transaction, one more error counts, with and without
+    `retries`: the error of a leader that verifies the transaction before those markers are written.
     """
     retried = RETRIED if step.retries else STILL_ENDING
     is_verified = step.body.get("transactional_id") is not None and step.api in VERIFIED_TOO_EARLY

@@ -144,9 +144,9 @@ class Steps:
 
 
 def bound(*names: str, plus: int = 0, otherwise: int | str = 0) -> dict[str, Any]:
-    """Returns a symbol for the first value stored under one of the names, plus `plus`.
+    """Returns a symbol for a stored value, plus `plus`: the first one found under `names`.
 
-    If there is none, `otherwise` is used.
+    If there is no such value, the symbol stands for `otherwise`.
     """
     return {"$bound": list(names), "plus": plus, "otherwise": otherwise}
 

@@ -316,8 +316,9 @@ class Columns(FiniteTerms):
     def cells(
         self, variable: t.Variable, keys: tuple[t.Node, ...], env: Env, after: After | None = None
     ) -> tuple[list[tuple[Code, int]], Code]:
-        """Returns the columns that `variable[keys]` may read, each with the condition of its rows,
-        and a mask of undefined rows.
+        """Returns the columns that `variable[keys]` may read, and a mask of undefined rows.
+
+        Each column comes with a condition: it is true in the rows that read this column.
         """
         block = self.at.blocks[variable.name]
         found: list[tuple[Code, int]] = [(1, block.start)]

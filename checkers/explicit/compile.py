@@ -173,8 +173,10 @@ class Compiler(FiniteTerms):
 
     @staticmethod
     def joined(codes: Iterable[Code], word: str, absorbing: int) -> Code:
-        """Returns the expressions joined by `and` or `or`, without those after the constant
-        `absorbing`, which decides the result (0: and, 1: or).
+        """Returns the expressions joined by `and` or `or`, without those that cannot matter.
+
+        The constant `absorbing` (0 for `and`, 1 for `or`) decides the result, so the expressions
+        after it are left out.
         """
         parts: dict[str, None] = {}
         for code in codes:

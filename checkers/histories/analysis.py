@@ -119,9 +119,9 @@ class Analysis:
 
     @property
     def delivery(self) -> Judged | None:
-        """Returns the delivery semantics; None if they are not decided.
+        """Returns the strongest delivery semantics that nothing contradicts; None if not decided.
 
-        An anomaly that is violated, and that nothing permits, may contradict a semantics.
+        A violated anomaly may contradict a semantics, unless an option or an assumption permits it.
         """
         violated = [d for d in self.decisions if d.verdict == "violated" and not d.permitted]
         return judged(self.delivered, (d.anomaly.id for d in violated))
@@ -139,9 +139,9 @@ def analyze(
     declared: Declarations = NOTHING_DECLARED,
     watch: Watcher = unwatched,
 ) -> Analysis:
-    """Returns the verdicts on the named anomalies of a history, or on all.
+    """Returns the verdicts on the named anomalies of a history; without names, on all anomalies.
 
-    Raises UnreadableHistory, and UnknownName for a name without an anomaly.
+    Raises UnreadableHistory, or UnknownName if no anomaly has one of the names.
     """
     chosen = named(anomalies, declared)
     keep_freed()

@@ -50,7 +50,7 @@ _FETCHED: Final = {
 
 
 def _state(**partition: Any) -> dict[str, Any]:
-    """Returns the body of a request to a share coordinator, with these fields of a partition."""
+    """Returns the body of a request to a share coordinator; its partition has the given fields."""
     topic = {"topic_id": topic_id("~nowhere"), "partitions": [{"partition": 0, **partition}]}
     return {"group_id": GROUP, "topics": [topic]}
 

@@ -140,11 +140,11 @@ class Expressions(FiniteTerms):
         return True
 
     def shareable(self, write: t.Write, bound: frozenset[int]) -> dict[int, t.Node]:
-        """Returns the costly terms of a write that can be computed once, before its loops.
+        """Returns, by id, the costly terms of a write that can be computed once, before its loops.
 
-        The result has them by id. Such a term does not depend on a loop variable. Early evaluation
-        must not find a new undefined value. So one of two things must be true of the term: it is
-        defined in every state, or the interpreter always evaluates it too.
+        Such a term does not depend on a loop variable. Early evaluation must not find a new
+        undefined value. So the term must be defined in every state, or the interpreter must always
+        evaluate it too.
         """
         found: dict[int, t.Node] = {}
         always = isinstance(write.condition, t.Const)
@@ -165,7 +165,7 @@ def _roots(write: t.Write) -> tuple[t.Node, ...]:
 
 
 def certain(root: t.Node) -> set[int]:
-    """Returns the ids of those parts of a term that every evaluation of the term reaches."""
+    """Returns the ids of the parts of a term that every evaluation of the term evaluates too."""
     found: set[int] = set()
     todo = [root]
     while todo:

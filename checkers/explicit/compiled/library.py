@@ -78,8 +78,9 @@ class Library:
 
     @contextmanager
     def opened(self, shards: int, claims: Iterable[str]) -> Generator[None]:
-        """Opens a search for violations of the named claims; the end of the `with` block frees its
-        memory.
+        """Opens a search for violations of the named claims, for the `with` block.
+
+        The end of the block frees the memory of the search.
         """
         self.search = self.c.search_open(shards)
         if not self.search:

@@ -38,8 +38,10 @@ class Run:
     firsts: Hashes  # the first hash of every chunk
 
     def row_ranges(self, wanted: Hashes, width: int) -> Iterator[tuple[slice, Hashes, Rows | None]]:
-        """Yields the chunks of the run that may contain hashes of `wanted` (sorted): the slice of
-        `wanted`, the chunk's hashes, its states or None.
+        """Yields the chunks of the run that may contain some of the hashes in `wanted`.
+
+        `wanted` is sorted. Each chunk comes with the slice of `wanted` to look for, its hashes, and
+        its states. If the run has no file of states, the states are None.
         """
         bounds = np.searchsorted(wanted, self.firsts[1:])
         starts, ends = [0, *bounds.tolist()], [*bounds.tolist(), len(wanted)]
@@ -143,7 +145,10 @@ class Spilled:
     # ---- batches
 
     def _give(self, first: int, quota: int) -> int:
-        """Passes at most `quota` states of the level to the C library; returns their number."""
+        """Passes the next states of the level to the C library, from number `first` on.
+
+        Returns how many: at most `quota`.
+        """
         count = min(quota, self.level[1] - first)
         offset = (first - self.level[0]) * self.width
         path = self._frontier(self.level[0])

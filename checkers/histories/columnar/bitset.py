@@ -63,9 +63,9 @@ def bits_between(word: Ints, low: Ints, high: Ints) -> Bits:
 
 
 def union_of_runs(bits: Bits, starts: Ints) -> Bits:
-    """Returns the bitwise or of `bits` over each run of rows.
+    """Returns the bitwise or of `bits` over each range of rows.
 
-    The first of the `starts` must be 0.
+    `starts` has the first row of each range; the first of them must be 0.
     """
     return np.bitwise_or.reduceat(bits, starts) if len(starts) else bits
 
@@ -138,9 +138,9 @@ class KeyedWords:
     addresses: Ints  # of the words of all keys, ascending
 
     def find(self, key: Ints, word: Ints) -> tuple[Ints, Mask]:
-        """Returns the row of each word of a key, and a mask of the words that exist.
+        """Returns the row of each word of a key, and a mask of the words that the index has.
 
-        Other rows are meaningless.
+        If the index does not have a word, its row has no meaning.
         """
         if not len(self.addresses):
             return np.zeros_like(key), np.zeros(len(key), dtype=np.bool_)
@@ -157,11 +157,11 @@ class KeyedWords:
         return at, found & occurs & (exists > 0)
 
     def insertion_point(self, key: Ints, starts: Ints, word: Ints) -> Ints:
-        """Returns, for each word, its row, or the row at which a missing word would be inserted.
+        """Returns the row of each word; for a missing word, the row where it would be inserted.
 
-        `word` has the words of several keys, in the order of the keys. `starts` has the position of
-        the first word of each key. If the index does not have a key, the result is the number of
-        rows.
+        `word` has the words of several keys, one key after the other, as in `key`. `starts` has the
+        position of the first word of each key. If the index does not have a key, the result is the
+        number of rows.
         """
         of_key, exists = self._ranks_of(key)
         of_key = np.where(exists, of_key, len(self.keys))  # after all keys

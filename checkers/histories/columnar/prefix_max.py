@@ -42,9 +42,9 @@ class PrefixMaxIndex:
         return self.reach(np.arange(len(self.rows)))
 
     def reach(self, at: Ints) -> Ints:
-        """Returns, for each position, the highest value of its group up to there.
+        """Returns, for each position in the index, the highest value of its group up to there.
 
-        If no row counts, the result is NOWHERE.
+        The result is NOWHERE if no row of the group up to there counts.
         """
         rank = self.packed[at] - self.places[at] // len(self.rows) * self.width
         far = rank + self.levels if isinstance(self.levels, int) else self.levels[rank]
@@ -64,7 +64,7 @@ class PrefixMaxIndex:
     def below_maximum(self, ties: Mask) -> Ints:
         """Returns the rows whose value is below an earlier value of their group.
 
-        Rows in `ties` may also equal the highest earlier value.
+        A row in the mask `ties` is also returned if its value equals the highest earlier one.
         """
         before, own, rows = self.packed[:-1], self.own[1:], self.rows[1:]
         passed = before > own
@@ -99,9 +99,9 @@ class PrefixMaxIndex:
 
 
 def prefix_max_index(group: Codes, reach: Ints, time_ns: Ints) -> PrefixMaxIndex:
-    """Returns an index over rows with a group, a number `reach` and a time.
+    """Returns an index that finds the highest number that a group had reached at a time.
 
-    For a group and a time, it finds the highest number until then. Groups must be numbered from 0,
+    The input is rows with a group, a number (`reach`) and a time. Groups must be numbered from 0,
     without gaps.
     """
     facts = len(reach)

@@ -58,7 +58,7 @@ def in_order(table: pa.Table, sizes: np.ndarray[Any, Any] | None = None) -> pa.T
 
 
 def sizes(table: pa.Table, row: type[Any]) -> np.ndarray[Any, Any]:
-    """Returns the property `size` of each row's dataclass; a larger size is a worse anomaly."""
+    """Returns the size of each row, from its dataclass; a larger size is a worse anomaly."""
     some = (table.slice(first, _AT_ONCE) for first in range(0, table.num_rows, _AT_ONCE))
     found = (one.size for part in some for one in as_rows(part, row))
     return np.fromiter(found, dtype=np.int64, count=table.num_rows)

@@ -93,7 +93,7 @@ def _width(column: Ints) -> int:
 
 
 def _in_order(first: Ints, *rest: Ints) -> bool:
-    """Returns True only if the rows have the order of `grouping_order`; False if this is unsure."""
+    """Returns True if the rows certainly have the order of `grouping_order`, else False."""
     changes = first[1:] != first[:-1]
     same = ~changes
     for column in rest:
@@ -151,9 +151,9 @@ def runs(*columns: Ints) -> tuple[Ints, Ints]:
 
 
 def any_in_run(flags: Mask, starts: Ints) -> Mask:
-    """Returns a mask of the ranges of rows that have a flagged row.
+    """Returns a mask of ranges of rows: True for each range with a flagged row.
 
-    The first of the `starts` must be 0.
+    `starts` has the first row of each range; the first of them must be 0.
     """
     if not len(starts):
         return flags[:0]
@@ -172,9 +172,9 @@ def first_in_run(flags: Mask, starts: Ints) -> Ints:
 
 
 def per_key(key: Ints, of: Callable[[Ints], Ints]) -> Ints:
-    """Returns, for each row, the result of `of` for its key.
+    """Returns, for each row, the result of the function `of` for the row's key.
 
-    Consecutive rows with the same key are computed once.
+    If consecutive rows have the same key, the function gets it only once.
     """
     starts = run_starts(key)
     return np.repeat(of(key[starts]), run_lengths(starts, len(key)))

@@ -234,9 +234,9 @@ def _range(numbers: Ints) -> tuple[int, int]:
 
 
 def without(words: pa.Table, key: Ints, offset: Ints) -> pa.Table:
-    """Returns a table without the offsets `offset[i]` of the keys `key[i]`, for all owners.
+    """Returns the table without some offsets, for all owners: for each i, `offset[i]` of `key[i]`.
 
-    Words without a bit have no row.
+    A word that has no offset left has no row.
     """
     gone = OwnerOffsets.of(packed_offsets(np.zeros(len(key), dtype=np.int64), key, offset, 0))
     if not len(gone) or not words.num_rows:

@@ -116,7 +116,7 @@ def records_of(batch: Batch, isolation: Isolation) -> pa.Table:
 def roles(batch: Batch, isolation: Isolation) -> Any:
     """Returns the role of each row, such as `SEND_OK`.
 
-    Unrecorded isolation levels count as `isolation`.
+    If the isolation level of a row is not recorded, the parameter `isolation` replaces it.
     """
     return batch.derived(("roles", isolation), partial(_roles, isolation))
 

@@ -37,7 +37,8 @@ class LogStarts:
     def of(self, key: Ints) -> Ints:
         """Returns, for each key, the first offset that must have its record.
 
-        Without a read log start, the result is BEGINNING: below every offset.
+        If no client read the log start of a key, the result is BEGINNING, which is below every
+        offset.
         """
         listed = member(key, self.keys)
         starts = np.full(len(key), BEGINNING)

@@ -58,8 +58,8 @@ class UnconfirmedValues:
 
     - `committed` has the operations that ended `info` but took effect: one of their unconfirmed
       values was polled.
-    - `resent` has acknowledged sends of other values too: of each value that also has a failed
-      send. Some checkers treat such a value like an unconfirmed one.
+    - `resent` has the acknowledged sends of all values that also have a failed send, even if the
+      value is confirmed. Some checkers treat such a value like an unconfirmed one.
     """
 
     observations: Batch

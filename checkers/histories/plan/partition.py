@@ -26,7 +26,7 @@ class Partition(Protocol):
         ...
 
     def containing(self, ops: Sequence[Ints]) -> Partition:
-        """Returns a part of this partition with at least all rows of the operations `ops`.
+        """Returns a part of this partition that has all rows of the operations `ops`, or more.
 
         Each array in `ops` is sorted.
         """

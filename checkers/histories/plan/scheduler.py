@@ -125,7 +125,10 @@ class _Requests:
         return any(one.source is source for one in self.waiting)
 
     def take(self, source: Source | None) -> list[_Waiting]:
-        """Removes and returns the requests that read `source`; if None, the requests for texts."""
+        """Removes the requests that read `source` and returns them.
+
+        If `source` is None, these are the requests for texts.
+        """
         ready = [one for one in self.waiting if one.source is source]
         self.waiting = [one for one in self.waiting if one.source is not source]
         return ready

@@ -120,10 +120,9 @@ def _next_in_block(
 def _next(log: LogRecords, keys: Ints, offsets: Ints, *, in_later_block: bool) -> pa.Table:
     """Returns, for each given key and offset, the values at the next offset that holds a record.
 
-    The table has one row for each such value, with the operation that sent it. A block is a range
-    of 65,536 offsets of a key. `in_later_block` says whether the search may leave the block of the
-    given offset. If it may not, and the block has no later record, the given key and offset have
-    one row with NEXT_BLOCK in place of the sender.
+    Each value has one row, with the operation that sent it. A block is a range of 65,536 offsets of
+    a key. Without `in_later_block`, the search ends at the end of the block. If it finds no record
+    there, the given key and offset have one row with NEXT_BLOCK as the sender.
     """
     starts, sizes = log.groups()
     key, offset = log.key[starts], log.offset[starts]

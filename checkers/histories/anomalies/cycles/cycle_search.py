@@ -105,7 +105,7 @@ class Graph:
         return sorted((Component(*part) for part in parts), key=lambda one: int(one.members[0]))
 
     def cycle(self, form: str, component: Component) -> Ints:
-        """Returns a cycle of the component, from its lowest operation number.
+        """Returns the operations of a cycle in the component, beginning with the lowest number.
 
         In a component of at most 256 operations, no cycle is shorter.
         """
@@ -143,9 +143,10 @@ def _by_group(numbers: Ints, groups: Ints) -> list[Ints]:
 
 
 def _precedence(of: Operations, kinds: tuple[str, ...], members: Ints) -> npt.NDArray[np.bool_]:
-    """Returns a matrix of the operations in `members`: True if the row's must precede the column's.
+    """Returns a matrix of the operations in `members` that tells which one must precede which.
 
-    An operation that ended ok precedes the later operations of its process, and the operations that
+    A cell is True if the operation of its row must precede the operation of its column. An
+    operation that ended ok precedes the later operations of its process, and the operations that
     were invoked after its completion. Each of the two rules applies only if `kinds` has it:
     `process` or `realtime`.
     """
@@ -226,9 +227,10 @@ def _precede(of: Operations, kinds: tuple[str, ...], frontier: Ints, end: int) -
 def _first_predecessors(
     of: Operations, kinds: tuple[str, ...], frontier: Ints, rest: Ints, first: Ints, second: Ints
 ) -> Ints:
-    """Returns, for each operation in `rest`, the index of its first predecessor in `frontier`.
+    """Returns, for each operation in `rest`, the lowest index in `frontier` of a predecessor.
 
-    Without a predecessor, the index is the length of `frontier`.
+    A predecessor must come before the operation. Without one, the index is the length of
+    `frontier`.
     """
     # `frontier` has the operations that the breadth-first search reached last.
     none = len(frontier)
@@ -270,8 +272,8 @@ def cycles(graph: Graph) -> dict[str, list[Shown]]:
 
     A form allows some kinds of dependencies. These dependencies form strongly connected components,
     and the result has one cycle of each component. A form that allows fewer kinds is stronger:
-    every `G0` cycle is also a `G1c` cycle. A component has no cycle in the result if its operations
-    have a cycle of a stronger form.
+    every `G0` cycle is also a `G1c` cycle. A component is left out if a stronger form already has a
+    cycle there.
     """
     everything = graph.components(EVERYTHING)
     if not everything:

@@ -86,10 +86,9 @@ def find_info_senders(
 ) -> Plan[InfoSenders]:
     """Returns the operations that sent an unconfirmed value and did not end ok, with logical times.
 
-    The logical time of an operation that ended ok is its place in the order of completions. An
-    operation that did not end ok comes directly after the last operation that had ended ok when it
-    was invoked. A value is unconfirmed if it was polled at an offset where none of its sends was
-    acknowledged.
+    In logical time, such an operation comes directly after the last operation that had ended ok
+    when it was invoked. A value is unconfirmed if it was polled at an offset where none of its
+    sends was acknowledged.
     """
     sends = unconfirmed.sends
     ops = distinct(sends.ints("op")[sends.ints("role") != SEND_OK])
@@ -115,9 +114,9 @@ def find_info_senders(
 def _last_ended_by(invoked_ns: Ints, batch: Batch) -> pa.Table:
     """Returns, for each invocation time, the last operation in the batch that had ended ok by then.
 
-    An invocation time has a row only if it is between the first and the last completion in the
-    batch. One more row has the index WHOLE and the last operation of the batch that ended ok: it is
-    the result for all later invocation times.
+    Times before the first completion in the batch, and from the last one on, have no row. The last
+    row, with the index WHOLE, has the operation that ended ok last in the batch: the result for all
+    later times.
     """
     firsts = batch.where(run_starts(batch.ints("op")), _OF_ENDED)
     ok = np.flatnonzero(firsts.is_in("outcome", "ok") & firsts.is_valid("completed_ns"))

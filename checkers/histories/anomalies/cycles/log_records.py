@@ -65,11 +65,10 @@ def _senders_of_locations(dependencies: DependencyContext, batch: Batch) -> Ints
 
 
 def _last_effective_senders(committed: Ints, batch: Batch) -> Ints:
-    """Returns, for each value at an offset, its last sender.
+    """Returns, for each value at an offset, the last operation that certainly sent it.
 
-    UNKNOWN_SENDER stands for a value without an effective send.
+    If there is none, the result is UNKNOWN_SENDER.
     """
-    # Only sends that must have taken effect count.
     senders, sent = (
         np.full(len(first_rows(batch)), UNKNOWN_SENDER),
         np.flatnonzero(took_effect(batch, committed)),

@@ -69,9 +69,9 @@ class Dependents:
     after: Ints
 
     def edges(self, some: Ints) -> pa.Table:
-        """Returns the pairs of dependent operations, each once for each kind of dependency.
+        """Returns the pairs of operations of some dependencies, each pair once for each kind.
 
-        Only the dependencies with the indexes `some` count.
+        `some` has the indexes of these dependencies.
         """
         first, second = self.first.take(some), self.second.take(some)
         kind = np.where(some < len(self.polls), WR, WW)

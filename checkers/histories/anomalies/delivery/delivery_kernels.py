@@ -106,7 +106,7 @@ def acknowledged(batch: Batch) -> pa.Table:
 def extents(batch: Batch) -> pa.Table:
     """Returns, for each application and key, the lowest polled and the highest delivered offset.
 
-    Only polls that ended ok deliver.
+    A polled offset is delivered only if its poll ended ok.
     """
     of = _polls(batch)
     pair, count = codes(of.owner * len(of.keys) + of.key)
@@ -186,11 +186,11 @@ def _delivered(batch: Batch, offsets: Mask) -> Batch:
 
 
 def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
-    """Returns the polls of records that one application got more than once.
+    """Returns the polls in this batch of records that one application got more than once.
 
-    Only polls in this batch are returned; the first poll of such a record is also returned if it is
-    in this batch. An application is a consumer group, or a process without a group. An application
-    has rows only in the batch in which it got a record again for the first time.
+    An application is a consumer group, or a process without a group. It has rows only in the batch
+    in which it got a record again for the first time. If the first poll of the record is in this
+    batch too, it also has a row.
     """
     here = again.where(again.repeated_in == batch.number)
     if not len(here):
@@ -204,9 +204,9 @@ def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
 def first_deliveries(owner: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Table:
     """Returns the polls in this batch that returned a wanted record.
 
-    Each row has the index of the wanted record, and the operation and position of the poll. A
-    wanted record is an owner, a key and an offset. An owner is a consumer group, or a process
-    without a group.
+    A wanted record is an owner, a key and an offset; an owner is a consumer group, or a process
+    without a group. Each row has the index of a wanted record, and the operation and position of
+    the poll.
     """
     polls = _delivered(batch, member(batch.ints("offset"), np.unique(offset)))
     polled = hash_of_pair(

@@ -92,7 +92,7 @@ def count_unconfirmed(
 def _special_records(context: Context, several: Batch) -> dict[Record, _SpecialRecord]:
     """Returns the unconfirmed records, and those that share their offset with another value.
 
-    Only records with an effective send are returned.
+    A record is returned only if one of its sends took effect.
     """
     records: dict[Record, _SpecialRecord] = {}
     columns = (several.ints(name).tolist() for name in ("key", "offset", "value", "op"))

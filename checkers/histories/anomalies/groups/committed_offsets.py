@@ -56,7 +56,7 @@ COUNT: Final = int64_schema("count")
 def fetched(isolation: Isolation, batch: Batch) -> pa.Table:
     """Returns one row for each successful fetch of a committed offset.
 
-    Unrecorded isolation levels count as `isolation`.
+    If the isolation level of a row is not recorded, the parameter `isolation` replaces it.
     """
     observed = batch.is_in("kind", "fetch_offset") & batch.is_in("outcome", "ok")
     few = batch.where(observed & batch.is_valid("group"), FETCH_COLUMNS)
@@ -138,9 +138,9 @@ class FetchIndex:
         return cls(stable, some, rows, registers, least)
 
     def above_later_fetch(self, of: Batch, since_ns: Ints) -> Batch:
-        """Returns the commits whose offset is above that of a later fetch.
+        """Returns the commits for which a later fetch returned a lower offset.
 
-        A fetch is later if it began after the commit's `since_ns`.
+        A fetch is later if it began after the time of the commit in `since_ns`.
         """
         some = np.flatnonzero(member(of.ints("register"), self.registers))
         group = np.searchsorted(self.registers, of.ints("register")[some])
@@ -202,9 +202,9 @@ class KnownOffsets:
         return cls(*(batch.ints(name) for name in names))
 
     def highest(self, queries: Batch, since_ns: Ints | None = None) -> Ints:
-        """Returns, for each fetch, the row of the highest offset committed before the fetch.
+        """Returns, for each fetch, the row of the highest offset that was committed before.
 
-        If the fetched offset is not lower, the row is -1.
+        If this offset is not above the fetched one, the result is -1.
         """
         found = np.full(len(queries), -1, dtype=np.int64)
         registers = np.unique(self.register)
@@ -241,11 +241,10 @@ class KnownOffsets:
 
 
 def higher_commits(observed: FetchIndex, since_ns: Ints | None, batch: Batch) -> pa.Table:
-    """Returns the fetches of a lower offset than one that was committed before.
+    """Returns the fetches that returned less than an earlier commit, with the highest such commit.
 
-    Each row has a fetch and the highest offset committed before it. A commit counts if it is in
-    this batch and ended ok before the fetch began. `since_ns` is optional and has a time for each
-    fetch: then only the commits that began after this time count.
+    A commit counts if it is in this batch and ended ok before the fetch began. If `since_ns` is
+    given, it has a time for each fetch, and only commits that began after this time count.
     """
     of = commits(batch)
     sure = of.where((of.ints("outcome") == OK) & (observed.stable | (of.ints("staged") == 0)))
@@ -276,9 +275,10 @@ def first_output(batch: Batch) -> pa.Table:
 
 
 def output_ahead(observed: FetchIndex, batch: Batch) -> pa.Table:
-    """Returns the transactions with output whose committed offset is above that of a later fetch.
+    """Returns the transactions with output for which a later fetch returned a lower offset.
 
-    A later fetch began after the transaction began.
+    It is lower than the offset that the transaction committed. A fetch is later if it began after
+    the transaction began.
     """
     # A transaction has output if it sends records and does not fail.
     of = _commits_with_output(batch)

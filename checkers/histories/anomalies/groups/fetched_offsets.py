@@ -207,7 +207,7 @@ def distinct_rows(rows: pa.Table) -> pa.Table:
 
 
 def _went_backwards(of: FetchedOffsets, higher: Batch) -> Plan[Finding]:
-    """Finds the fetches of a lower offset than an earlier commit or an earlier fetch had shown."""
+    """Finds the fetches that returned a lower offset than an earlier commit or an earlier fetch."""
     fetches = of.fetches
     best = np.full((len(fetches), 2), LONG_AGO)  # offset, and the negated operation
     redo = np.zeros(len(fetches), dtype=np.bool_)

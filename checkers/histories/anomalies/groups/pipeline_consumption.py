@@ -142,7 +142,10 @@ def per_register(observed: pa.Table) -> pa.Table:
 
 
 def unreported_steps(batch: Batch) -> pa.Table:
-    """Returns, for each group, when its first `info` transaction without recorded polls began."""
+    """Returns, for each group, when its first unreported step began.
+
+    Such a step is a transaction that ended `info` and has no recorded poll.
+    """
     op = batch.ints("op")
     starts = run_starts(op)
     if not len(starts):

@@ -178,9 +178,9 @@ def _consumers(several: OwnerOffsets, batch: Batch) -> pa.Table:
 
 
 def _rewinds(pairs: Ints, began_ns: Ints, ended_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns, for each pair of transactions, the lowest offset that others committed in between.
+    """Returns, for each pair of transactions, the lowest offset committed between them.
 
-    A pair without such a commit has no row.
+    Only commits of other operations count. A pair without such a commit has no row.
     """
     of = commits(batch)
     of = of.where(of.ints("outcome") != FAIL)

@@ -41,15 +41,15 @@ _SCHEMA: Final = schema_of(DuplicateAcrossKeys)
 
 
 def duplicates_across_keys(unconfirmed: UnconfirmedValues, never_sent: Batch) -> Plan[pa.Table]:
-    """Returns the values that were polled from a key other than the key they were sent to.
+    """Returns the values that were polled from one key, but were sent to another key.
 
-    The pairs in `never_sent` are the candidates.
+    `never_sent` has the candidates: a key and a value that was polled from it, but never sent to
+    it.
     """
     placed = unconfirmed.locations()
     nobody_sent = pairs_in(
         placed.ints("key"), placed.ints("value"), never_sent.ints("key"), never_sent.ints("value")
     )
-    # In each pair of `never_sent`, the value was polled from the key but never sent to it.
     strangers = placed.where(nobody_sent & (placed.ints("offset") != UNKNOWN_OFFSET))
     if not len(strangers):
         return _SCHEMA.empty_table()

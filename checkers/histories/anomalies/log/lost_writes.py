@@ -182,8 +182,8 @@ def _unread_below_bound(unconfirmed: UnconfirmedValues, bounds: Batch, batch: Ba
     A poll should return a value that took effect, from the log start to the highest polled offset
     of its key. A value is confirmed if it was polled only where a send of it was acknowledged.
 
-    One more row ends the table. It has the number of values that some poll should have returned,
-    in the column `owed`. If there are none, the table is empty.
+    The last row is not a value. Its column `owed` counts all values in this batch that some poll
+    should have returned, also those that were polled. If there are none, the table is empty.
     """
     at, writes = first_rows(batch), took_effect(batch, unconfirmed.committed)
     key, offset = (batch.ints(name).take(at) for name in ("key", "offset"))

@@ -157,7 +157,7 @@ def _last(batch: Batch) -> pa.Table:
 def _unseen(unconfirmed: UnconfirmedValues, kept: LogStarts, batch: Batch) -> pa.Table:
     """Returns the confirmed values that must be in the log but were never polled.
 
-    The last row counts observations.
+    The last row is not a value: it counts the observations for the three anomalies of this plan.
     """
     # A value is confirmed if it was polled only at offsets where a send of it was acknowledged.
     at, confirmed = first_rows(batch), np.flatnonzero(~unconfirmed.of_first_rows(batch))
@@ -172,7 +172,6 @@ def _unseen(unconfirmed: UnconfirmedValues, kept: LogStarts, batch: Batch) -> pa
     none = np.zeros(len(hidden), dtype=np.int64)
     counts = [np.count_nonzero(it) for it in (observed & _POLLED, observed & _READ_CLEAN, owed)]
     columns = [key[hidden], value[hidden], writer, none, none, none]
-    # The last row counts the observations for the three anomalies of this plan.
     ends = [0, 0, NO_OPERATION, *counts]
     return pa.table(
         {

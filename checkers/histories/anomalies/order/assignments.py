@@ -36,14 +36,13 @@ ASSIGNMENTS: Final = pa.schema([("process", pa.int64()), ("op", pa.int64()), ("k
 
 
 def assignments(batch: Batch) -> pa.Table:
-    """Returns a row for each key of each assignment that did not fail.
+    """Returns, for each assignment that did not fail, a row for each key and one with the key NULL.
 
-    One more row per assignment has the key NULL.
+    The rows with the key NULL serve to count the assignments.
     """
     rows = np.flatnonzero(batch.is_in("f", *ASSIGNING) & ~batch.is_in("outcome", "fail"))
     process, op = batch.ints("process")[rows], batch.ints("op")[rows]
     key = np.where(batch.is_in("kind", "none")[rows], NULL, batch.fingerprints("key")[rows])
-    # By the rows with the key NULL, assignments are counted.
     once = np.concatenate([key, np.full(len(rows), NULL)])
     columns = {"process": np.r_[process, process], "op": np.r_[op, op], "key": once}
     return (

@@ -55,14 +55,18 @@ class LogPositions:
         return self.values.applied(batch, rows, role, located)
 
     def first_skippable(self, kind: int, key: Ints, first: Ints) -> Ints:
-        """Returns the lowest offset that each step from the offset `first` can skip."""
+        """Returns, for each step, the lowest offset that it can skip.
+
+        `first` has the offset at which each step begins.
+        """
         # Retention has removed the records below the start of the log, so no poll can skip them.
         return first + 1 if kind == SENDS else np.maximum(first + 1, self.log_starts.of(key))
 
     def skipped_count(self, kind: int, key: Ints, first: Ints, second: Ints, dirty: Mask) -> Ints:
-        """Returns how many records each step from offset `first` to offset `second` skipped.
+        """Returns how many records each step skipped, from offset `first` to offset `second`.
 
-        Polls at read_committed can skip only clean offsets.
+        For polls at read_committed, only clean offsets count: every such reader must get their
+        records.
         """
         low, everything = self.first_skippable(kind, key, first), self.log.everything
         all_of_them = everything.between(key, low, second)

@@ -144,7 +144,10 @@ def process_order(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def _outranked(context: Context) -> Plan[Batch | None]:
-    """Returns the values at an offset where another value ranks first; None without `jepsen`."""
+    """Returns the values that share their offset with a value that ranks first.
+
+    Only Jepsen's rules rank values: without `jepsen` declared, returns None.
+    """
     if not context.declared.jepsen:
         return None
     several = Batch(

@@ -30,7 +30,7 @@ from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 
 @dataclass(frozen=True, slots=True)
 class ValueOffsets:
-    """The offset of each value that is not located by its own polls and sends alone."""
+    """The offset of each value whose rows may show none, or one that Jepsen's rules replace."""
 
     pairs: NumberSet  # key and value in one number
     values: NumberSet  # of these pairs
@@ -54,7 +54,7 @@ class ValueOffsets:
     def last(cls, unconfirmed: UnconfirmedValues, outranked: Batch) -> Self:
         """Returns the last offset at which each value ranks first, as Jepsen locates values.
 
-        `outranked` has the values below others.
+        `outranked` has the values, with their offsets, that do not rank first there.
         """
         lower, resent = _pairs_and_offsets(outranked), _pairs_and_offsets(unconfirmed.resent)
         # Outranked values, and values sent again after a failed send, are treated like unconfirmed
@@ -73,9 +73,9 @@ class ValueOffsets:
         return cls(pairs, values, last, of_all=True)
 
     def applied(self, batch: Batch, rows: Ints, role: Ints, located: Ints) -> Ints:
-        """Returns `located` with the offsets of these values filled in.
+        """Fills in the offsets of these values in `located`, the offsets of `rows`, and returns it.
 
-        Without `of_all`, only missing offsets are filled in.
+        With `of_all`, they replace other offsets; without it, only missing offsets are filled in.
         """
         key, value = batch.fingerprints("key"), batch.fingerprints("value")
         among = batch.derived(("unconfirmed values",), lambda _: self.values.has(value)).take(rows)

@@ -76,9 +76,9 @@ class _Summary:
 
 
 def summary_stages(isolation: Isolation) -> tuple[Stage[pa.Table], ...]:
-    """Returns stages for the tables of the summary and for the keys that transactions send to.
+    """Returns stages for the tables of the summary, and for the keys to which transactions send.
 
-    Unrecorded isolation levels count as `isolation`.
+    If the isolation level of a row is not recorded, the parameter `isolation` replaces it.
     """
     parts = (
         ("spans", _SPANS),
@@ -212,7 +212,10 @@ def _first_rows_of_maximum(starts: Ints, end: Ints) -> Ints:
 
 
 def witness(of: ObservedOffsets, fact: Ints, batch: Batch) -> tuple[Codes, Ints]:
-    """Returns, for each observed log end, the kind and the number of its operation, for reports."""
+    """Returns, for each observed log end in `fact`, who observed it, for reports.
+
+    The two arrays have its kind (send, poll or end offset), and the number of its operation.
+    """
     return of.kind[fact], batch.ints("op")[of.row[fact]]
 
 

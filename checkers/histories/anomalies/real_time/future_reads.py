@@ -85,9 +85,9 @@ def future_reads(
 ) -> Plan[pa.Table]:
     """Returns the polls that returned a record before the send of the record was invoked.
 
-    All polls of unconfirmed values are examined. Of confirmed values, only the polls in `polls` are
-    examined. The caller passes the polls of suspect records: the offset of the send is below a log
-    end that was observed before the send was invoked.
+    For unconfirmed values, all polls are examined. For confirmed values, only `polls` are examined:
+    the polls of records whose send has an offset below a log end that was observed before the send
+    was invoked.
     """
     confirmed = polls.where(~unconfirmed.among(polls.ints("key"), polls.ints("value")))
     keys, values = confirmed.ints("key"), confirmed.ints("value")

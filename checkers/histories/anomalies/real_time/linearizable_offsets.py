@@ -100,8 +100,9 @@ _SENDS: Final = pa.schema(
 
 
 def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) -> pa.Table:
-    """Returns the checks of the batch whose offset is below a log end observed by earlier
-    batches.
+    """Returns the checks in this batch that an earlier batch contradicts.
+
+    The earlier batch observed a log end above the offset of the check.
     """
     of = observed_offsets(batch, isolation)
     own = carried_limits.filter(compute.equal(carried_limits["batch"], batch.number)).to_pylist()
@@ -118,9 +119,9 @@ def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) 
 
 
 def _unconfirmed_checks(unconfirmed: UnconfirmedValues, before: Batch) -> Batch:
-    """Returns one check for each polled send without an acknowledged offset.
+    """Returns one check for each send without an acknowledged offset whose value was polled.
 
-    The check has the lowest polled offset of the record.
+    The check has the lowest offset at which the value was polled.
     """
     sends, places = unconfirmed.sends, unconfirmed.observations
     role = sends.ints("role")
@@ -189,7 +190,10 @@ def linearizable_offsets(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def offsets_without_shuffle(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns offset order inversions and stale end offsets, without a shuffle."""
+    """Finds offset order inversions and stale end offsets.
+
+    Reads the history twice instead of shuffling it.
+    """
     isolation = context.declared.isolation
     first, sends = yield from in_parallel(
         collect_all(summary_stages(isolation)), collect(sends_without_offset(isolation))

@@ -104,9 +104,9 @@ class LogEnds:
         return applies
 
     def may_be_contradicted(self, checks: Batch) -> Mask:
-        """Returns a mask of the checks that an earlier observed log end may contradict.
+        """Returns a mask: True for each check that an earlier observed log end may contradict.
 
-        A True is no proof.
+        False is certain; True is not.
         """
         group, some = self._log_of_each(checks)
         offset, invoked_ns = (checks.ints(name)[some] for name in ("offset", "invoked_ns"))
@@ -117,9 +117,9 @@ class LogEnds:
         return is_contradicted
 
     def contradicted(self, checks: Batch) -> Mask:
-        """Returns a mask of the checks whose offset is below a log end observed before.
+        """Returns a mask: True for each check whose offset is below a log end observed before.
 
-        Only some of the True values are certain.
+        False is certain; True is certain only for some of the checks.
         """
         is_contradicted = self.may_be_contradicted(checks)
         batch = checks.ints("batch")
@@ -138,11 +138,11 @@ class LogEnds:
         return decided
 
     def carried_limits(self, limits: Batch) -> pa.Table:
-        """Returns the limits that are below the highest log end of all earlier batches.
+        """Returns the limits that are below a log end observed in an earlier batch.
 
-        A limit is the lowest offset to check in one batch and key. Each row has a limit, and the
-        highest log end in the column `reach`. If batches overlap in time, all batches count as
-        earlier.
+        A limit is the lowest offset to check in one batch and key. The column `reach` has the
+        highest log end that earlier batches observed for this key. If batches overlap in time, all
+        batches count as earlier.
         """
         group, some = self._log_of_each(limits)
         before = self.rank[limits.ints("batch")]

@@ -11,8 +11,8 @@
 The first stages read the batches of the history. They collect the committed transactions with
 records, the progress of readers in each log, and transactions' records without a known offset. Then
 each block of 65,536 offsets finds unread records of these transactions below the progress. A
-correct history has none. Values without a confirmed offset are few, and all
-rows about them are on the driver.
+correct history has none. Values without a confirmed offset are few, and all rows about them are on
+the driver.
 
 Source: `properties.anomalies.transactions.missing`, `properties.anomalies.transactions.visible`.
 """

@@ -182,7 +182,7 @@ def _open_reads(of: TransactionReads) -> Plan[Finding]:
 
 
 def fenced(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the reads of records of fenced transactions."""
+    """Finds the records of fenced transactions that readers got, each with its first reader."""
     columns = ("op", "f", "outcome", "error")
     observed = yield from collect(
         Stage(Source.OPERATIONS, Kernel("fenced transactions", columns, _OPS, _refused))
