@@ -52,9 +52,9 @@ def paired(
     runs: int = 5,
     own: bool = False,
 ) -> Pairing:
-    """Runs both functions in turn and returns their times in seconds.
+    """Runs both functions in turn; returns their times in seconds, and the ratio.
 
-    If `own`, each function starts a process and returns its time itself.
+    If `own` is true, the times are not measured here: each function returns its own time.
     """
     for _, work in () if own else (ours, baseline):  # a warm-up
         work()

@@ -61,7 +61,7 @@ def facts() -> Mapping[str, object]:
 
 
 def specs() -> Mapping[str, object]:
-    """Returns, for each spec, the results of validating the runs of all scenarios and seeds."""
+    """Validates the broker runs of all scenarios and seeds; returns the results by spec."""
     found: dict[str, OfSpec] = {}
     for name, runs in SCENARIOS.items():
         for seed in SEEDS[name]:

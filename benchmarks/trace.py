@@ -1,9 +1,9 @@
-"""Measures `urteil trace`: the cost of following a long log, and the mutated traces it rejects.
+"""Measures `urteil trace`, which checks that a spec permits each event in the logs of brokers.
 
-The timing compares two tasks for a log of 10,000 records: to read the lines and follow them, and
-only to read them. There are three other results: the events followed in a CPU second, for logs of
-several lengths; the cost of an action in the interpreter (the oracle) at the same lengths; and the
-number of mutants of recorded traces that are rejected.
+To check the events is called to *follow* them. The timing compares two tasks for a log of 10,000
+records: to read and follow the events, and only to read them. There are three other results: the
+number of events followed in a CPU second, for logs of several lengths; the cost of an action in the
+interpreter (the oracle) at the same lengths; and the number of mutated traces that are rejected.
 
 The long logs are synthetic: they have the lines that three brokers and a controller of Kafka 4.3.0
 write for batches of four records. Half-way the leader changes.

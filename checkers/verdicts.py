@@ -41,9 +41,10 @@ AS_EXPECTED: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meaning:
-    """How a verdict is shown, and the exit code of a run that has no worse one.
+    """How a verdict is shown, and the exit code of a run whose worst verdict it is.
 
-    `exit_code` is None if the verdict alone decides no run. `state` names it in HTML.
+    `exit_code` is None for `not exercised`, which is ignored beside other verdicts. `state` is the
+    name of the verdict in HTML.
     """
 
     mark: str
@@ -60,21 +61,22 @@ MEANINGS: Final[Mapping[Verdict, Meaning]] = {  # the worst first
 
 
 def verdict_on(found: int, observations: int) -> Verdict:
-    """Returns the verdict on a rule that found so many violations in so many observations."""
+    """Returns the verdict on a rule from the numbers of its violations and its observations."""
     if found:
         return "violated"
     return "holds" if observations else "not exercised"
 
 
 def is_expected(verdict: Verdict, expected: Verdict | None) -> bool:
-    """Returns True if this verdict was expected; a claim that should hold may be not exercised."""
+    """Returns True if the verdict is the expected one, or `not exercised` instead of `holds`."""
     return verdict == expected or (expected == "holds" and verdict == "not exercised")
 
 
 def exit_code(verdicts: Iterable[Verdict], *, require_exercised: bool = False) -> int:
-    """Returns the exit code for the verdicts of a run; UNDECIDED if none of them decides it.
+    """Returns the exit code of the worst verdict of a run.
 
-    With `require_exercised`, a verdict `not exercised` counts as `undecided`.
+    Returns UNDECIDED if the run has no verdict other than `not exercised`. With
+    `require_exercised`, each `not exercised` counts as `undecided`.
     """
     found = set(verdicts)
     if require_exercised and "not exercised" in found:

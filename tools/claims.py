@@ -113,8 +113,9 @@ def _outside(suite: Suite, side: Side, profile: Profile) -> Decided:
 
 
 def by_model(claim: Claim, decider: Decider) -> Iterator[Decided]:
-    """Yields the track record's verdicts on a claim about a spec: the variant without the bug, and
-    those with it.
+    """Yields the track record's verdicts on a claim about a spec, two for each bug that breaks it.
+
+    The first verdict is on the variant without the bug, the second on the variant with the bug.
     """
     for row in caught().values():
         if f"{row.spec}.{row.breaks}" == decider.name:
@@ -219,8 +220,9 @@ def _in_a_sweep(anomaly: str, row: SeededBug, sweeps: list[str]) -> tuple[str, s
 
 
 def _in_a_suite(anomaly: str, row: SeededBug) -> tuple[str, str] | None:
-    """Returns the place of a suite's program that shows a seeded bug's anomaly, and the program;
-    None without one.
+    """Searches the suites for a program (a list of calls) that shows a seeded bug's anomaly.
+
+    Returns suite, setting and seed as one text, and the program; None if no suite finds one.
     """
     bugs = frozenset({row.bug})
     for suite in (suite for suite in SUITES.values() if f"suite {suite.name}" in row.caught_by):
@@ -250,8 +252,9 @@ ENGINES: Final = {"model": by_model, "proof": by_proof, "history": by_history}
 def verdicts_of(
     names: Collection[str], sides: Collection[str], profile: Profile
 ) -> Iterator[Decided]:
-    """Yields the verdicts of all named suites and engines on settings inside or outside each
-    claim's condition, as `sides` says.
+    """Yields the verdicts of the named suites and engines on all claims that they decide.
+
+    `sides` selects verdicts inside the claims' conditions, outside them, or both.
     """
     for suite in SUITES.values():
         if suite.name in names:
@@ -293,10 +296,10 @@ def main() -> None:
 
 
 def _reprinted(row: Decided) -> Decided:
-    """Returns the row of the record with fresh comments in the programs of its counterexample.
+    """Runs the programs of a row's counterexample again; returns the row with updated comments.
 
-    Runs each program (a list of calls) again to make its comments; the verdict stays the same. A
-    claim with several goals has one program for each goal. A row without a program is not changed.
+    A program is a list of calls with comments; a claim with several goals has one program for each
+    goal. The verdict stays the same. A row without a program is not changed.
     """
     if "\nstate = " not in row.counterexample:
         return row

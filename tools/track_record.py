@@ -15,8 +15,9 @@ from model.specs import all_variants
 
 
 def main(specs: list[str]) -> None:
-    """Runs the buggy variants of the named specs, or all, and writes the track record: their
-    verdicts and those of the fixes.
+    """Writes the track record: the verdicts on buggy variants, and on the variants that fix them.
+
+    Only variants of the named specs are run again; without names, all buggy variants are.
     """
     known = kept()
     record: dict[tuple[str, str], Caught] = {}

@@ -103,7 +103,7 @@ def _outside(rows: Sequence[Decided]) -> Iterator[str]:
 
 
 def _is_alone(claim: Claim) -> bool:
-    """Returns whether no suite decides the claim."""
+    """Returns True if the claim is in no suite, so that no trial decides it."""
     return not any(claim.id in suite.claims for suite in SUITES.values())
 
 

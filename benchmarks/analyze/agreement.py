@@ -75,7 +75,7 @@ Catalogue = Callable[[Declarations], tuple[Anomaly, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """A result of the analysis that differs from the literal definition, and its histories."""
+    """A result that differs between analysis and definitions, and the histories that show this."""
 
     numbers: tuple[int, ...]
     of: str  # the id of an anomaly, "assumptions", or "delivery semantics"

@@ -37,8 +37,9 @@ from properties.anomalies.real_time.stale_end_offset import StaleEndOffset
 
 
 class Changes:
-    """Changes some operations of one window of a synthetic history, numbered in completion order
-    from `first_op`.
+    """Changes some operations of one window of a synthetic history.
+
+    The window's operations are numbered in completion order; `first_op` is the first number.
     """
 
     def __init__(self, window: Operations, first_op: int) -> None:
@@ -72,10 +73,10 @@ class Changes:
             yield self._stale(row, keys)
 
     def _overtaken(self) -> Ints:
-        """Returns an invocation time for each operation: with it, the send would be an inversion.
+        """Returns, for each row, a later time to which its send could be moved; 0 if there is none.
 
-        An inversion begins after another send to its key completed, and has a lower offset. The
-        time is 0 for an operation that no later time makes one.
+        If the send is invoked at this time, its offset is an inversion: it begins after another
+        send to the same key completed, but has a lower offset.
         """
         sends = np.flatnonzero(self.observed & (self.kind == SEND))
         sends = sends[np.lexsort((self.offset[sends], self.key[sends]))][::-1]

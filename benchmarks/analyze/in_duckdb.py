@@ -125,12 +125,12 @@ STEPS: Final = """
 
 
 def linearizable(history: Path) -> Locations:
-    """Returns, for each anomaly of real-time order, the locations of its rows."""
+    """Returns, for each anomaly of real-time order, the places where DuckDB finds it."""
     return as_locations(_opened(history).execute(REAL_TIME).fetchall(), LINEARIZABLE)
 
 
 def everything(history: Path) -> Locations:
-    """Returns, for each anomaly that DuckDB checks, the locations of its rows."""
+    """Returns, for each anomaly that DuckDB checks, the places where it is found."""
     connection = _opened(history)
     rows = [
         row for query in (REAL_TIME, LOG, STEPS) for row in connection.execute(query).fetchall()

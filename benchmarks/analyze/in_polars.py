@@ -30,12 +30,12 @@ VALUE = ("key", "value")
 
 
 def linearizable(history: Path) -> Locations:
-    """Returns, for each anomaly of real-time order, the locations of its rows."""
+    """Returns, for each anomaly of real-time order, the places where Polars finds it."""
     return as_locations(_collected(_real_time(_rows(history))), LINEARIZABLE)
 
 
 def everything(history: Path) -> Locations:
-    """Returns, for each anomaly that Polars checks, the locations of its rows."""
+    """Returns, for each anomaly that Polars checks, the places where it is found."""
     rows = _rows(history)
     found = [_collected(query(rows)) for query in (_real_time, _log, _steps)]
     return as_locations([row for some in found for row in some], SHARED)

@@ -45,7 +45,7 @@ class _Scene:
 class Injection:
     """The anomalies to inject into a synthetic history, and the violations that they cause.
 
-    `each` counts the changes of each kind.
+    `each` is the number of scenes of each anomaly, and the number of changes of each kind.
     """
 
     each: int = 0
@@ -63,8 +63,9 @@ class Injection:
     _changes: list[Any] = field(default_factory=list)  # rows
 
     def begin(self, texts: dict[str, list[str]], windows: int) -> None:
-        """Chooses a random window for each scene (a small example history), and adds the scenes'
-        texts to those that columns may contain.
+        """Chooses a random window for each scene, which is a small example history.
+
+        `texts` has the texts that each column may contain; those of the scenes are added.
         """
         self._rng = np.random.default_rng([self.seed, 1])
         self._windows = windows

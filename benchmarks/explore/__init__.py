@@ -33,7 +33,7 @@ _facts: dict[str, object] = {}
 
 
 def run() -> list[Pairing]:
-    """Compares the times of this project's engines with SPIN, and of two threads with one."""
+    """Compares the time of this project's engines with SPIN, and of two threads with one thread."""
     constants = SMALL if os.environ.get("URTEIL_BENCH") == "small" else LARGE
     with tempfile.TemporaryDirectory() as folder:
         peers = [spin.built(Kip320(**constants), flags, Path(folder)) for flags in spin.SETTINGS]

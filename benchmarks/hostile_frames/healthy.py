@@ -32,7 +32,7 @@ def latencies_ms(servers: str, begun: Event, stop: Event) -> list[float]:
     """Returns the time in ms of each produce request until `stop` is set, including the wait for a
     new leader.
 
-    Raises if one fails.
+    Raises AssertionError if a response has another error than NOT_LEADER.
     """
     found: list[float] = []
     places = servers.split(",")

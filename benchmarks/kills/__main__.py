@@ -75,9 +75,9 @@ def _log_dirs(data_dir: Path) -> list[str]:
 
 
 def _violated(folder: Path, *words: str) -> list[str]:
-    """Runs `urteil analyze`, and returns the anomalies that it finds and settings do not permit.
+    """Runs `urteil analyze`; returns the anomalies found, without those that settings permit.
 
-    Raises RuntimeError if it reports an error.
+    Raises RuntimeError if the command fails.
     """
     call = [sys.executable, "-c", _URTEIL, "analyze", *words, "--engine", "local", "--json"]
     ended = subprocess.run(

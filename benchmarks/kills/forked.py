@@ -1,4 +1,4 @@
-"""A served cluster in a process that is forked for each start, so a start takes no imports.
+"""A served cluster that is killed and started again; each start is a fork without imports.
 
     python -m benchmarks.kills.forked DATA_DIR PORT [FAULT]
 

@@ -83,8 +83,8 @@ def _requests() -> tuple[dict[str, dict[str, dict[str, object]]], dict[str, int]
 
     The first table has, for each request and each system, the CPU time of the server and the
     latency, both in ms. The second table has, for each system, the size of its response to the
-    fetch in bytes. The response of librdkafka's mock is smaller than a megabyte, so its fetch is no
-    comparison.
+    fetch in bytes. The response of librdkafka's mock is smaller than a megabyte, so its fetch time
+    cannot be compared with the others.
     """
     found: dict[str, dict[str, list[Spent]]] = {name: {} for name in (*PRODUCES, FETCH)}
     with ExitStack() as stack:
@@ -149,11 +149,10 @@ def _measured(system: System, client: Client, frame: bytes, times: int) -> Spent
 
 
 def _ratios(requests: dict[str, dict[str, dict[str, object]]]) -> dict[str, dict[str, float]]:
-    """Returns, for each request and each other system, the CPU time relative to that system.
+    """Returns a ratio of CPU times for each request and each other system.
 
-    A ratio is the CPU time of the reference broker, divided by the CPU time of the other system.
-    Both are medians over the rounds. A ratio of 2 means that the reference broker needs twice the
-    time.
+    A ratio is the median CPU time of the reference broker, divided by that of the other system. A
+    ratio of 2 means that the reference broker needs twice the time.
     """
 
     def median(request: str, name: str) -> float:

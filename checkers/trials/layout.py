@@ -1,9 +1,9 @@
-"""The cluster that trials start, and their pace.
+"""The broker settings of a cluster for trials, and the pace of trials.
 
-The pace is how much slower real time is than virtual time. Group sessions and transactions have the
-timeouts of the suites, multiplied by the pace. Kafka's default settings do not permit such short
-times, so the cluster has other settings. Each internal topic has one partition, so there is one
-coordinator: the leader of this partition.
+The pace is the number of real milliseconds in one virtual millisecond. Suites give timeouts of
+sessions and transactions in virtual time; a trial multiplies them by the pace. Kafka's defaults do
+not permit such short timeouts, so the cluster has other settings. Each internal topic has one
+partition, so there is one coordinator: the leader of this partition.
 
 Source: Kafka documentation, "Broker Configs" and "Group Configs".
 """
@@ -51,9 +51,9 @@ NO_SETTINGS: Final[Settings] = {}
 
 
 def layout_for(name: SystemName) -> Layout:
-    """Returns the brokers and settings for trials on this system.
+    """Returns the cluster that trials start: the number of brokers, and their settings.
 
-    A system that takes no settings gets the default layout.
+    If the system takes no settings, the cluster is `Layout()`: three brokers without settings.
     """
     match name:
         case KafkaSystem():
@@ -77,7 +77,8 @@ def started(
 ) -> Generator[System]:
     """Starts the system for trials, with additional broker settings.
 
-    Raises InputFault for unsupported settings, or for `proxied` where no links can be cut.
+    Raises InputFault if the system takes no settings, but some are given. Also raises it if
+    `proxied` is true for a system other than Apache Kafka, because its links cannot be cut.
     """
     if proxied and not isinstance(name, KafkaSystem):
         raise InputFault(

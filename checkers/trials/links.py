@@ -1,4 +1,4 @@
-"""The faults on single requests between brokers, as rules of the proxies.
+"""Converts the simulation's faults on single requests between brokers to rules for proxies.
 
 Source: Kafka documentation, "Protocol Guide"; `reference_impl.simulation.faults`.
 Simplified: a proxy that delays a request also delays everything after it on the connection. It does
@@ -30,7 +30,7 @@ def is_between_brokers(fault: On) -> bool:
 
 
 def proxied(fault: On, pace: Pace) -> rules.Rule:
-    """Returns the rule by which a proxy injects this fault on requests between brokers."""
+    """Converts a fault on requests between brokers to the proxy rule that injects the fault."""
     assert fault.api in APIS, f"no proxy knows the request {fault.api}"
     of = rules.Match(
         sender=None if fault.source is None else node(fault.source),

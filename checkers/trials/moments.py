@@ -3,15 +3,15 @@
 The trace of the controller shows leader, ISR and ELR. The trace of a broker shows its role, its
 high watermark, and the offsets that it appends and truncates. The contents of records are in no
 trace; they are read from the segments in the log folders (`Contents`), at every fault and at the
-end. So the result also has the records that a broker truncates when it returns.
+end. So the states also have the records that a broker loses later, by a truncation at its restart.
 
     events of brokers and controller  ─┐
     kills and starts of brokers       ─┼─> Moment, Moment, ...  ─> the claims on elections
     values of records                 ─┘
 
-Some lines come late, after other brokers have seen their effect. So a trace may show that the high
-watermark of a replica is 7, while the lines about its appends have reached the end offset 5. Then
-its high watermark here is 5, until lines about further appends come.
+Some lines of a trace come late. For example, a line shows that a replica's high watermark is 7, but
+the earlier lines show appends only up to the end offset 5. Then the state has the high watermark 5,
+until lines about further appends come.
 
 Source: `checkers.tracing.replication_lines`; KIP-966.
 Simplified: one topic partition without transactions; a broker counts as registered again when it
@@ -77,7 +77,7 @@ class Contents:
 def partition_events(traces: Iterable[Path], partition: str) -> Sequence[Event]:
     """Returns the events of one partition from all traces, ordered by the clock.
 
-    If no line shows the creation, there are none.
+    Returns an empty list if no line shows the creation of the partition.
     """
     lines = (line for line in log_lines(traces) if partition in line.message)
     return read(lines).partitions.get(partition, [])
@@ -89,9 +89,9 @@ def moments(
     contents: Contents,
     virtual_ms: Callable[[int], int],
 ) -> Iterator[Moment]:
-    """Yields the state of the partition at its creation and after each change, in virtual times.
+    """Yields the state of the partition at its creation and after each change.
 
-    Yields nothing if no event creates the partition.
+    Each state has its virtual time. Yields nothing if no event creates the partition.
     """
     both: list[Event | Life] = sorted((*lives, *events), key=_at_ns)
     begin = next(

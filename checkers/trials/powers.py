@@ -1,7 +1,7 @@
 """The powers of a system: the faults, settings and views of its inner state that suites may use.
 
 A suite names the powers that its rules and claims need. Some powers are broker settings that weaken
-the cluster. Claims inside their conditions are not tried on a weakened cluster.
+the cluster. On a cluster with such settings, only claims that need them are tried.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The record of trials: which system decided which claim, and how.
+"""The record of trials: for each claim and each system, the verdict of the trials.
 
-`record.json` has one verdict per line. `python -m tools.trials` writes the file, and the page
-docs/trials.md from it.
+`record.json` has one verdict per line. `python -m tools.trials` writes this file, and from it the
+page docs/trials.md.
 """
 
 from __future__ import annotations
@@ -106,8 +106,8 @@ def merged(old: Iterable[Decided], new: Iterable[Decided]) -> tuple[Decided, ...
     """Merges old and new verdicts: a new verdict replaces the old verdict with the same key.
 
     There are two exceptions. An undecided verdict does not replace a decided one. If both verdicts
-    are `holds` because no trial broke the claim, under the same kinds of faults and settings, then
-    the new verdict counts the trials of both.
+    say that no trial broke the claim, under the same kinds of faults and settings, then the trials
+    are added up: the new verdict counts the old trials too.
     """
     found = {one.key: one for one in old}
     for one in new:

@@ -115,7 +115,7 @@ class Runtime:
             self._run(self._connections.pop(link).close())
 
     def history(self) -> History:
-        """Returns the operations of all clients in completion order, then those never completed."""
+        """Returns the operations of all clients: in completion order, uncompleted ones last."""
         unfinished = (operation for c in self.clients.values() for operation in c.unfinished())
         return (*self._observed, *unfinished)
 

@@ -34,7 +34,7 @@ def why_false(
 
 
 def _deeper(interpreter: Interpreter, at: Reason, state: State) -> Reason | None:
-    """Returns the reason in a smaller part of the conjunct; None if no part explains it."""
+    """Returns the reason one level deeper: a false part of the conjunct; None if there is none."""
 
     def fails(x: t.Node, env: Env) -> bool:
         return not interpreter.holds(x, state, env)

@@ -148,7 +148,7 @@ class Interpreter:
         return False if sort.flavour == "bool" else self.elements(sort).start
 
     def kept(self, n: t.Node, state: State, env: Env) -> Value:
-        """Returns the term's value as a key or as a stored value.
+        """Returns the value of a term that is used as a key, or is assigned to a variable.
 
         Raises Undefined if the value is outside the term's sort.
         """

@@ -149,9 +149,9 @@ def _bound(conjunct: t.Node, binder: t.Local) -> Bound | None:
 
 
 def _row_above(conjunct: t.Node, binder: t.Local) -> tuple[t.Get, t.Node] | None:
-    """Returns the row and the number of a conjunct `number < row[x]`, with the bound variable x.
+    """Returns the terms `row[x]` and `number` of a conjunct `number < row[x]`.
 
-    Returns None for any other conjunct.
+    Here x is the bound variable. Returns None for any other conjunct.
     """
     match conjunct:
         case t.Lt(left=left, right=t.Get(keys=keys) as get) if (

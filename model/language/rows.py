@@ -73,7 +73,7 @@ class Row:
         return Row((*blocks[:k], changed, *blocks[k + 1 :]), self._size, greatest)
 
     def above(self, bound: int, start: int, stop: int) -> Iterator[int]:
-        """Yields the positions from `start` to `stop` whose value is above the bound, in order.
+        """Yields, in order, the positions from `start` to below `stop` with a value above `bound`.
 
         The values must be numbers; `nothing` counts as 0.
         """

@@ -9,9 +9,8 @@ Only two things in an action range over a whole sort, and both are made cheaper:
     a row that is assigned      after `a[k] = b[k]` for all k, `a` and `b` share one row
 
 The interpreter reports an error when it reaches an undefined term, and narrowing must not hide this
-error. So there is a rule for a comparison in a conjunction: it narrows only if no earlier conjunct
-can be undefined, except conjuncts that narrow too. The interpreter is the oracle: a test takes
-random steps of every spec with both.
+error. So in a conjunction a comparison narrows only if each earlier conjunct is always defined, or
+narrows too. The interpreter is the oracle: a test takes random steps of every spec with both.
 """
 
 from __future__ import annotations
@@ -37,8 +36,9 @@ Elements: TypeAlias = Callable[[RowState, Env], Iterable[int]]
 
 @dataclass(frozen=True, slots=True)
 class _Write:
-    """One assignment of an action, compiled to Python functions; `shares` is None if the assignment
-    stores single values.
+    """One assignment of an action, compiled to Python functions.
+
+    `shares` computes the row, if the assignment stores a whole row; otherwise it is None.
     """
 
     write: t.Write
@@ -202,7 +202,7 @@ class Stepper:
     def _loops_of(
         self, binders: Sequence[t.Local], formula: t.Node, free: Free
     ) -> list[tuple[int, Elements]]:
-        """Returns each bound variable's uid and a function that lists the elements to visit."""
+        """Returns, for each bound variable, its uid and a function that lists elements to visit."""
         loops = [(b.uid, self._all(b)) for b in binders[:-1]]
         if binders:
             loops.append((binders[-1].uid, self._elements(binders[-1], formula, free)))

@@ -41,7 +41,7 @@ class Installed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
-    """One row of the table; `install` raises InputFault if the client cannot be had."""
+    """A client to try; `install` raises InputFault if the client cannot be installed."""
 
     name: str
     language: str
@@ -138,7 +138,10 @@ BY_NAME: Final = {client.name: client for client in CLIENTS}
 
 
 def _built(language: str, *calls: Command) -> Path:
-    """Returns a folder with a built copy of one language's programs, named after their contents."""
+    """Returns a folder with a built copy of the programs in one language.
+
+    The folder's name has a checksum of the sources, so unchanged programs are built only once.
+    """
     sources = sorted(path for path in (HERE / language).rglob("*") if path.is_file())
     digest = 0
     for path in sources:

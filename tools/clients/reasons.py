@@ -1,7 +1,7 @@
-"""Why a cell of docs/clients.md says failed, in words, where the reason is not the broker's.
+"""The reason for each failed cell of docs/clients.md, if the served broker is not the reason.
 
-A test compares these entries with the recorded results: each failed cell has a reason, and each
-reason belongs to a failed cell.
+A test compares these entries with the recorded results: each failed cell has an entry here, and
+each entry belongs to a failed cell.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ RETURNS_AFTER: Final = 400  # requests to the others, while one broker is down
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """One column of the table; the scenario fails if its planned crash does not happen."""
+    """A scenario that every client runs; it fails if its planned crash does not happen."""
 
     name: str
     title: str

@@ -16,7 +16,7 @@ FEW_BYTES: Final = 4_000_000
 
 
 def codecs(broker: Broker, topic: str) -> set[str]:
-    """Returns the codecs of the topic's batches; raises ValueError if one is not idempotent."""
+    """Returns the codecs of the topic's batches; raises ValueError for a non-idempotent one."""
     found: set[str] = set()
     for batch in _headers(broker, topic):
         if batch.producer_id < 0:

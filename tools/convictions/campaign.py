@@ -55,8 +55,9 @@ def outcomes(
     jobs: int,
     batch: int = BATCH,
 ) -> Iterator[Outcome]:
-    """Yields the outcomes of all cases, seed after seed, until the monotonic time `until`; a batch
-    that has begun is finished.
+    """Yields the outcomes of all cases, seed after seed, until the monotonic time `until`.
+
+    The cases run in batches of `batch` histories; the last batch may end after `until`.
     """
     todo = _todo(tuple(cases), tallies)
     with ProcessPoolExecutor(jobs) as pool:
@@ -72,7 +73,7 @@ def _todo(cases: tuple[Case, ...], tallies: Mapping[str, Tally]) -> Iterator[tup
 
 
 def defects(cases: Iterable[Case], tallies: Mapping[str, Tally]) -> Iterator[Defect]:
-    """Yields what was raised and is not explained, case by case."""
+    """Yields the anomalies that were raised but are not explained, case by case."""
     for case in cases:
         tally = tallies.get(case.name)
         if tally is not None:

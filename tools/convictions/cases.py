@@ -1,9 +1,9 @@
-"""The cases of the campaign: a workload, and the one fault that is planted in its history.
+"""The cases of the campaign: each is a workload with one planted fault, or without a fault.
 
-A case without a fault is clean. A fault of the surroundings (a crash, a cut link, a lost disk, a
-rough network) is none of Kafka's promises: the history must show no anomaly. A seeded bug of the
-broker may show its effects, and what follows from them. It runs under two faults of a
-sweep, because most bugs show only then.
+A case without a fault is clean. Kafka keeps its promises under faults around the broker (a crash, a
+cut link, a lost disk, a rough network), so their histories must show no anomaly. With a seeded bug
+of the broker, a history may show the effects of the bug and their consequences. Such a case also
+has two faults of a sweep, because most bugs show only then.
 """
 
 from __future__ import annotations

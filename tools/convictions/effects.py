@@ -1,7 +1,7 @@
-"""What a seeded bug shows directly, beside the anomalies that its own row names, and why.
+"""The anomalies that a seeded bug can directly cause, beside those in its own row, and why.
 
 The row of a seeded bug (`reference_impl.node.seeded_bugs`) names the promises that the checks must
-find broken. Under the faults of a sweep the same wrong step can show in more ways.
+find broken. Under the faults of a sweep, the same bug can cause the anomalies listed here.
 """
 
 from __future__ import annotations

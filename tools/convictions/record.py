@@ -17,7 +17,7 @@ KEPT: Final = Path(__file__).parents[2] / "benchmarks" / "results" / "conviction
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The verdict on one history: the anomalies that were raised, and nothing permits."""
+    """The verdict on one history, and the anomalies that were raised although not permitted."""
 
     case: str
     seed: int

@@ -23,7 +23,7 @@ SENDS: Final = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """A scenario for each seed, with the faults of a sweep."""
+    """Makes a scenario (one simulated run) for each seed, with two faults as in a sweep."""
 
     name: str
     scenario: Callable[[int], Scenario]

@@ -71,8 +71,9 @@ class Changer:
                 self.change(self.rng.choice(list(kinds)), *self.rng.choice(partitions))
 
     def change(self, kind: str, place: Place, replicas: Sequence[int]) -> None:
-        """Requests one change of the given kind (of the partition; `configure`: of a random topic),
-        and records the answer.
+        """Requests one change of this kind, and records the answer.
+
+        The kind `configure` changes a random topic; all other kinds change the partition `place`.
         """
         of, request = CHANGES[kind](self, place, replicas)
         try:

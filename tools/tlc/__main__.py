@@ -52,7 +52,7 @@ def kept(file: Path) -> dict[str, Row]:
 
 
 def in_order(rows: Mapping[str, Row]) -> list[Row]:
-    """Returns the rows in the order of the specs; a variant that is no more has none."""
+    """Returns the rows in the order of the specs, without rows of variants that were removed."""
     names = (f"{v.spec}/{v.name}" for v in all_variants())
     return [rows[name] for name in names if name in rows]
 

@@ -23,8 +23,9 @@ LARGEST = Budget(states=600_000, seconds=60.0)  # of the explorer, before TLC is
 
 @dataclass(slots=True, kw_only=True)
 class Row:
-    """The results of TLC and Urteil for a version or bug; `differences` is empty if both agree, and
-    `unfinished` names the rest.
+    """The results of TLC and Urteil for a version or bug.
+
+    `differences` is empty if both agree. `unfinished` names the comparisons that took too long.
     """
 
     spec: str
@@ -42,9 +43,10 @@ class Row:
 
 
 def compared(variant: Variant, *, seconds: float, jar: Path) -> Row:
-    """Returns the comparison at the variant's own constants, or at the defaults if it is smaller.
+    """Compares TLC with the explorer on one version or bug; each run of TLC ends after `seconds`.
 
-    Each run of TLC takes at most `seconds`.
+    The constants are the variant's own. If the explorer cannot visit every state with them, the
+    default constants are used.
     """
     constants, spec, found = _smallest(variant)
     row = Row(spec=variant.spec, variant=variant.name, constants=constants)
@@ -120,7 +122,7 @@ class _Comparing:
 
 
 def summary(rows: list[Row]) -> Mapping[str, int]:
-    """Returns how many rows agree on everything, agree as far as TLC came, and differ."""
+    """Returns the numbers of rows that agree, that agree but are unfinished, and that differ."""
     return {
         "agree": sum(not r.differences and not r.unfinished for r in rows),
         "agree as far as TLC came": sum(not r.differences and bool(r.unfinished) for r in rows),

@@ -82,7 +82,7 @@ def _download(file: Path) -> None:
 
 
 def run(spec: Spec, properties: Sequence[str], *, seconds: float, jar: Path) -> Outcome:
-    """Returns what TLC, stopped after `seconds`, finds for the properties, by name.
+    """Runs TLC on the named properties of the spec, for at most `seconds`; returns the outcome.
 
     Raises InputFault if there is no Java.
     """

@@ -312,7 +312,7 @@ def all_values(args: Args, topic: str) -> list[str]:
 
 
 def retried(call: Callable[[], Any]) -> None:
-    """Calls again after an error that permits it."""
+    """Calls the function until it succeeds; raises the first error that is not retriable."""
     while True:
         try:
             call()

@@ -1,4 +1,4 @@
-"""The scenarios with kcat, a command line on librdkafka without an administration."""
+"""The scenarios with kcat, a command-line client on librdkafka that cannot administer a cluster."""
 
 from __future__ import annotations
 

@@ -24,11 +24,11 @@ class Args(NamedTuple):
 
 
 class NotOffered(Exception):
-    """The client has no means for this scenario; the message names what is missing."""
+    """The client cannot run this scenario; the message says what the client lacks."""
 
 
 class NotTried(Exception):
-    """The client may have means for it, but this program does not use them yet."""
+    """The client may be able to run this scenario, but this program does not try it yet."""
 
 
 class Unexpected(Exception):
@@ -64,7 +64,10 @@ def await_until(condition: Callable[[], object], why: str, within_s: float = 20)
 
 
 def run(scenarios: Mapping[str, Scenario]) -> None:
-    """Runs the scenario that the arguments name; a scenario without an entry is not offered."""
+    """Runs the scenario that the command line names, and prints its result as JSON.
+
+    If `scenarios` does not have the name, the result is `not offered`.
+    """
     name, servers, topic, records = sys.argv[1:]
     try:
         if name not in scenarios:

@@ -256,7 +256,7 @@ def size_of(consumer: Any) -> int:
 
 
 def read(consumer: Any, seen: list[str]) -> int:
-    """Adds what one poll returns to the values, and returns how many there are."""
+    """Polls once, appends the values to `seen`, and returns the length of `seen`."""
     for polled in consumer.poll(300).values():
         seen.extend(record.value.decode() for record in polled)
     return len(seen)
