@@ -338,8 +338,9 @@ class BrokerReplication:
         return cells
 
     def _fetched_offsets(self, after: Replica) -> dict[Cell, int]:
-        """Returns each follower's latest fetch offset that this leader knows; empty if the replica
-        does not lead.
+        """Returns the spec's cells `led.fetched`: the latest fetch offset known of each follower.
+
+        Returns no cells if the replica is not a leader.
         """
         if isinstance(after, Follower):
             return {}

@@ -47,8 +47,10 @@ class CommittedLog:
 
 
 def log_of_replication(state: State, replicas: int) -> CommittedLog | None:
-    """Returns the log of the latest leader epoch's leader, or the committed records if no replica
-    leads; None if a committed record is missing.
+    """Returns the committed log that corresponds to a state; None if a committed record is missing.
+
+    Its records are the log of the leader of the latest leader epoch. If this epoch has no leader,
+    they are only the committed records.
     """
     high_watermark = as_int(state["true_high_watermark", ()])
     isr = [r for r in range(replicas) if state["registration.isr", (r,)]]

@@ -44,8 +44,9 @@ class Refinement(Protocol):
     def fork(self) -> Self: ...
 
     def expected_step(self, traced: Traced) -> ExpectedStep | None:
-        """Returns the spec's actions for the event and the state after them; None if the spec does
-        not cover the event.
+        """Returns the spec's actions for the event, and the state that must follow these actions.
+
+        Returns None if the spec does not cover the event.
         """
         ...
 

@@ -65,7 +65,10 @@ def completed(wanted: Assignment) -> Assignment:
 
 
 def reverted(state: PartitionState) -> tuple[Assignment, bool]:
-    """Returns the assignment without the reassignment, and whether it needs an unclean election."""
+    """Returns the assignment after a cancelled reassignment, and if an unclean election is needed.
+
+    It is needed if only added replicas are in the ISR.
+    """
     replicas = _without(state.replicas, state.adding)
     isr = _without(state.isr, state.adding)
     # If only added replicas are in the ISR, the first replica becomes its only member.

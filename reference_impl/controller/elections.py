@@ -191,7 +191,7 @@ def with_leader(
 def _eligible(
     state: PartitionState, isr: Members, min_isr: int, unclean_shutdown: Members
 ) -> Members:
-    """Returns the ELR, in the order of the ids; Kafka: maybePopulateTargetElr."""
+    """Returns the new ELR, ordered by broker id; Kafka: maybePopulateTargetElr."""
     if len(isr) >= min_isr:
         return ()
     return tuple(sorted({*state.elr, *state.isr} - {*isr, *unclean_shutdown}))

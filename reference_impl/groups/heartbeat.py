@@ -179,8 +179,10 @@ def _left(
 
 
 def _with_changes(group: ConsumerGroup, context: Context, *, is_changed: bool) -> ConsumerGroup:
-    """Returns the group, with a new epoch if a member or a subscribed topic's partition count has
-    changed.
+    """Returns the group, with a new group epoch if something has changed.
+
+    `is_changed` is true if a member has changed. The partition counts of the subscribed topics are
+    compared here.
     """
     wanted = {topic for member in group.members.values() for topic in member.topics}
     counts = context.coordinators.partition_counts()

@@ -134,9 +134,7 @@ class GroupOffsets:
         return replace(self, groups=self.groups - {group})
 
     def with_groups_of_offsets(self) -> GroupOffsets:
-        """Returns the state without the groups that have no offset, neither committed nor
-        pending.
-        """
+        """Returns the state with only the groups that have a committed or pending offset."""
         places = (*self.committed, *(place for known in self.pending.values() for place in known))
         return replace(self, groups=frozenset(place.group for place in places))
 

@@ -14,8 +14,8 @@ deletion.
 Simplified: retention deletes all records that it may delete at once; the model deletes one at a
 time. Before it compacts a log, the harness appends one more record, since a broker does not compact
 the active segment. In the counterexample of `cleans-past-hw`, the follower leaves the ISR, and one
-record stays uncommitted. A broker's leader without followers in the ISR would commit this record at
-once. So in the harness the follower stays in the ISR, and is one record behind.
+record stays uncommitted. On the broker, a leader without followers in the ISR would commit this
+record at once. So in the harness the follower stays in the ISR, and is one record behind.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The default settings of client libraries, as far as delivery guarantees depend on them.
 
-For each library, the suite `delivery` has a setting with its defaults, in which the claim
-`default_is_at_least_once` is checked; for confluent-kafka it is also checked over the wire. If a
+For each library, the suite `delivery` has a setting with the library's defaults. The claim
+`default_is_at_least_once` is checked in this setting, for confluent-kafka also over the wire. If a
 library's defaults break the claim, this is a result, not an error. The verdict depends on when the
 position to be committed moves past a record.
 

@@ -74,9 +74,9 @@ def shrink(
     found: Found,
     simpler: Mapping[str, tuple[int, ...]],
 ) -> Found:
-    """Returns a smaller run that raises `Shown` for the same name.
+    """Returns a run that cannot be shrunk further: `found` itself, or a smaller run.
 
-    No run that is one step smaller (`_neighbours`) raises it.
+    It raises `Shown` for the same name as `found`; no run one step smaller (`_neighbours`) does.
     """
     neighbours = _neighbours(found.calls, simpler)
     while (calls := next(neighbours, None)) is not None:
@@ -90,8 +90,9 @@ def shrink(
 def _neighbours(
     calls: tuple[Call, ...], simpler: Mapping[str, tuple[int, ...]]
 ) -> Iterator[tuple[Call, ...]]:
-    """Yields the programs one step smaller than `calls`: without a call, with a simpler argument,
-    or without two calls.
+    """Yields each program that is one step smaller than `calls`.
+
+    It lacks one call, or has one simpler argument, or lacks two calls.
     """
     for at in reversed(range(len(calls))):
         yield calls[:at] + calls[at + 1 :]
