@@ -141,9 +141,7 @@ def _recorded(name: str, kind: Kind, record: Record) -> Callable[[type[S]], type
 
 
 def variants_in(*modules: ModuleType) -> tuple[Variant, ...]:
-    """Returns the variants that the modules define: module by module, each in the order of its
-    source.
-    """
+    """Returns the variants that the modules define, in the order of modules and source lines."""
     return tuple(
         _RECORDED[value]
         for module in modules

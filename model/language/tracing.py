@@ -1,8 +1,8 @@
 """Traces an action: its reads, guards and assignments become data.
 
-A read always means the state before the action. A read of a variable that the action has assigned
-would look like the state after, so tracing raises an error. Of two assignments to one variable with
-the same keys, the later assignment wins.
+A read always means the state before the action. If an action reads a variable after it assigned the
+variable, tracing raises an error, because the read looks as if it meant the new value. Of two
+assignments to one variable with the same keys, the later assignment wins.
 """
 
 from __future__ import annotations

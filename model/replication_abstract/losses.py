@@ -154,7 +154,7 @@ class ReplicationWithLosses(AbstractReplication):
         """Changes nothing: only the proof reads `departure`."""
 
     def is_replaced(s, e: LeaderEpoch) -> Bool:
-        """True if a newer epoch has begun whose leader may have lacked committed records."""
+        """True if a newer epoch has begun, and its leader may have lacked committed records."""
         return exists((e < f) & s.lossy[f] & s.led[f].begun for f in LeaderEpoch)
 
     def may_lack(s, e: LeaderEpoch) -> Bool:

@@ -1,6 +1,7 @@
 """Assumptions of every analysis of a history; if one fails, only this failure is reported.
 
-They are checked first, because a recorder that breaks one would make a correct system look broken.
+They are checked before everything else: a recorder that breaks an assumption makes a correct system
+look broken.
 
 Source: etcd's robustness tests, which report a broken assumption as a separate result.
 """

@@ -74,7 +74,7 @@ def is_set(shape: Shape) -> bool:
 
 
 def record_of(spec: Spec, variable: str) -> type[Record] | None:
-    """Returns the record class that the variable is a field of; None for any other variable."""
+    """Returns the class of the record that has the variable as a field; None if there is none."""
     base, *fields = variable.split(".")
     shape: Shape = spec.shapes[base]
     found: type[Record] | None = None

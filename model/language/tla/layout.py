@@ -97,7 +97,10 @@ def listed(opening: str, items: Sequence[Doc], closing: str) -> Doc:
 
 
 def becomes(left: Doc, sign: str, right: Doc) -> Doc:
-    """Returns `left = right`; if it is too long for a line, the right side has lines of its own."""
+    """Returns `left sign right`, such as `x = 1`.
+
+    If this is too long for a line, the right side has lines of its own.
+    """
     broken = Align(row(left, f" {sign}", Nest(2, row(End(), Align(right)))))
     return Choice(f"{flat(left)} {sign} {flat(right)}", broken)
 

@@ -196,7 +196,7 @@ class Module(Prepared):
             yield self._with_remark(summary, text(group(made)))
 
     def _operators(self) -> list[str]:
-        """Returns the definitions of the operators that are called, the called ones first."""
+        """Returns the definitions of all used operators, each after the operators that it calls."""
         made: dict[str, str] = {}
 
         def define(operator: Operator) -> None:

@@ -126,7 +126,7 @@ class Prepared:
 
     @property
     def fixed(self) -> dict[str, int | bool]:
-        """The constants whose values the text of the module depends on."""
+        """The constants whose values, and not names, are in the text of the module."""
         sizes = self._sizes()
         names = (n for n in self.spec.constants if camel(n) not in self.constants)
         return {n: getattr(self.spec, n) for n in names if n not in sizes}

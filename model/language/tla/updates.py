@@ -306,7 +306,7 @@ class Updates:
 
 
 def _replaced(shape: Shape, changes: Sequence[Change]) -> bool:
-    """True if the changes replace the whole value, so that nothing of it is left."""
+    """True if the changes replace the whole value, so that nothing of the old value is left."""
     if not changes:
         return False
     if isinstance(shape, LeafShape):

@@ -79,7 +79,7 @@ G2: Final = "G2"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Cycle:
-    """A cycle: each operation of `ops` must precede the next one, and the last the first."""
+    """A cycle: each operation in `ops` must precede the next, and the last one the first one."""
 
     first_op: int
     component: int  # number of operations that depend on each other through records

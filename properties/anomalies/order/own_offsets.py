@@ -7,9 +7,9 @@
 
 A reader received a value at the offset of its poll, wherever else the log has the value. So the
 reader above went forward with each poll, although the value a is in the log twice. A send that took
-effect has the offset of its acknowledgement. If a poll or a send shows no offset, it has the only
-offset at which the value was observed. If there are several, its offset is unknown. A send that
-failed has no offset.
+effect has the offset of its acknowledgement. If a poll or a send shows no offset, but the value was
+observed at exactly one offset, it has this offset. If the value was observed at several offsets,
+the offset of the poll or send is unknown. A send that failed has no offset.
 
 Jepsen has one offset for each value, its last one: see `ranking`.
 """
