@@ -149,8 +149,10 @@ class SearchOptions:
 
 
 def emit_coverage(run: Run, spec: Spec, found: Exploration) -> None:
-    """Emits the number of deadlocks, if any; with --coverage, also how often actions were taken and
-    conditions disabled them.
+    """Emits the number of deadlocks, if there are any.
+
+    With --coverage, also emits how often each action was taken, and how often each condition
+    disabled it.
     """
     if found.deadlocks:
         run.emit(Measured(metric="deadlocks", value=found.deadlocks, unit="states"))

@@ -144,7 +144,7 @@ def _decide(
 ) -> None:
     """Compares sequences of requests, then emits the verdict on each family of requests.
 
-    Stops after `pairs` compared pairs of answers. None compares all sequences.
+    If `pairs` is given, stops after so many compared pairs of answers.
     """
     from checkers.conform.trial import Found, answers_of_system
 

@@ -119,8 +119,9 @@ def prove(
 def verdict_on(
     name: str, proof: Proof, runs: Exploration | None
 ) -> tuple[Verdict, str | None, int | None]:
-    """Returns the verdict on a property, its reason (None if violated), and the length of a
-    violating run or None.
+    """Returns the verdict on a property, its reason, and the length of a run that violates it.
+
+    The reason is None if the property is violated; the length is None if it is not.
     """
     if name not in {claim.name for claim in proof.claims}:
         return (
@@ -137,8 +138,9 @@ def verdict_on(
 
 
 def show_failures(run: Run, variant: Variant, spec: Spec, proof: Proof, *, expected: bool) -> None:
-    """Emits a counterexample for each failed condition: a step from a state with all claims true to
-    one with a false claim.
+    """Emits a counterexample for each failed condition.
+
+    It is a step from a state in which all claims are true to a state in which one is false.
     """
     from checkers import symbolic
 

@@ -92,8 +92,9 @@ def reproduce_command(
 
 
 def _default(reproduction: Reproduction, kafka_home: Path | None) -> str:
-    """Returns the default of `--on`: the Kafka version on which the defect was shown, or
-    `apache-kafka` if `--kafka-home` names a release.
+    """Returns the default of `--on`: the Kafka version on which the defect was shown.
+
+    If `--kafka-home` names a release, the default is `apache-kafka`.
     """
     from checkers.systems.opening import APACHE_KAFKA
 

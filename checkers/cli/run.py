@@ -266,7 +266,7 @@ def command(
 
 @contextmanager
 def _lost_interrupts_hidden() -> Generator[None]:
-    """Hides Python's message about a KeyboardInterrupt that it ignores, inside the `with` block."""
+    """Hides, inside the `with` block, Python's messages about ignored KeyboardInterrupts."""
     shows = sys.unraisablehook
 
     def hook(dropped: sys.UnraisableHookArgs) -> None:

@@ -43,8 +43,9 @@ class Side(Protocol):
     def collect(self, index: int, step: Collect, until: float) -> Any: ...
 
     def keep(self, step: Send) -> None:
-        """Stores values of the last answer to this request, under the names in the request's
-        `binds`.
+        """Stores values of the last answer to this request for later requests.
+
+        The field `binds` of the request has their names.
         """
         ...
 

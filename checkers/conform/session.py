@@ -116,7 +116,7 @@ class Session:
         time.sleep(BEGUN_AFTER_S)
 
     def begun(self, label: str) -> Send | None:
-        """Returns the request with this label, or None if its answer has already been collected."""
+        """Returns the request with this label; None if its answer is no longer to be collected."""
         pending = self._pending.get(label)
         return None if pending is None else pending.send
 

@@ -47,7 +47,10 @@ class Target:
 
     @classmethod
     def opened(cls, name: str, bootstrap_servers: str, run: str, begun_ms: int) -> Target:
-        """Creates the shared topics and returns the cluster; raises NotReady."""
+        """Creates the shared topics and returns the cluster.
+
+        Raises NotReady if the cluster is not ready for requests.
+        """
         target = cls(name=name, bootstrap_servers=bootstrap_servers, run=run, begun_ms=begun_ms)
         host, _, port = bootstrap_servers.split(",")[0].rpartition(":")
         first = Connection(host, int(port))

@@ -161,7 +161,7 @@ class Columns(FiniteTerms):
     def conjunction(self, values: Iterable[Value]) -> Value:
         """Returns the conjunction of the values, and a mask of undefined rows.
 
-        Values after the first false one may be undefined.
+        Undefined values after the first false one do not count.
         """
         value: Code = 1
         bad: Code = 0
@@ -175,7 +175,7 @@ class Columns(FiniteTerms):
     def disjunction(self, values: Iterable[Value]) -> Value:
         """Returns the disjunction of the values, and a mask of undefined rows.
 
-        Values after the first true one may be undefined.
+        Undefined values after the first true one do not count.
         """
         value: Code = 0
         bad: Code = 0

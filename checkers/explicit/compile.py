@@ -66,8 +66,9 @@ class Compiler(FiniteTerms):
         return " + ".join([*dynamic, *([str(start)] if start else [])])
 
     def in_sort(self, value: t.Node, env: Env) -> Code:
-        """Returns code for the value of a key, or for an assigned value, with a test if it may be
-        outside its sort.
+        """Returns code for the value of a key, or for an assigned value.
+
+        The code tests the value if it may be outside its sort.
         """
         code = self.code(value, env)
         size = self.at.size(value.sort)
@@ -133,8 +134,9 @@ class Compiler(FiniteTerms):
                 assert_never(n)
 
     def extreme(self, n: t.Extreme, env: Env) -> Code:
-        """Returns code for the first (or last) element for which a formula is true; the term's
-        default if there is none.
+        """Returns code for the first (or last) element for which a formula is true.
+
+        If there is none, the code has the value of the term's default.
         """
         found = self.code(n.default, env)
         elements = list(self.bindings((n.binder,), env))

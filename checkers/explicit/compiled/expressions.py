@@ -45,8 +45,9 @@ class Expressions(FiniteTerms):
         return " + ".join([*parts, str(block.start)] if block.start or not parts else parts)
 
     def in_sort(self, value: t.Node, env: Env) -> str:
-        """Returns C code for the value of a key, or for an assigned value, with a test if it may be
-        outside its sort.
+        """Returns C code for the value of a key, or for an assigned value.
+
+        The code tests the value if it may be outside its sort.
         """
         code = self.code(value, env)
         return f"inside(w, {code}, {self.at.size(value.sort)})" if self.may_leave(value) else code
@@ -114,8 +115,9 @@ class Expressions(FiniteTerms):
         return f"({{ int {found} = {start}; {heads}{body}; {found}; }})"
 
     def extreme(self, n: t.Extreme, env: Env) -> str:
-        """Returns C code for the first (or last) element for which a formula is true; the term's
-        default if there is none.
+        """Returns C code for the first (or last) element for which a formula is true.
+
+        If there is none, the code has the value of the term's default.
         """
         found, x = self.fresh("r"), self.fresh("x")
         size = self.at.size(n.binder.sort)

@@ -30,8 +30,10 @@ class SimdExpressions:
     one: Expressions
 
     def takes(self, formula: t.Node) -> bool:
-        """Returns True if SIMD code can evaluate the formula: always defined, no key read from the
-        state, numbers within a signed byte.
+        """Returns True if SIMD code can evaluate the formula.
+
+        The formula must be defined in every state, its keys must not depend on the state, and its
+        numbers must fit into a signed byte.
         """
         terms = list(t.walk(formula))
         return (

@@ -151,7 +151,7 @@ class OffsetCounts:
     def _rank(self, key: Ints, offset: Ints) -> Ints:
         """Returns, for each key and offset, the number of records before it.
 
-        All records of lower keys count as before.
+        All records of lower keys are counted too.
         """
         at, found = self.index.find(key, word_of(offset))
         rank: Ints = self.before[at]

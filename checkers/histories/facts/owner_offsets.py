@@ -178,9 +178,9 @@ def _index_of(offsets: OwnerOffsets) -> KeyedWords:
 def _union(
     owner: Ints, key: Ints, word: Ints, bits: Bits, repeated: Bits, batch: Ints
 ) -> OwnerOffsets:
-    """Returns one row for each owner (a consumer or group), key and 64-bit word.
+    """Returns the union of the given words: one row for each owner, key and 64-bit word.
 
-    The rows of an earlier batch must come first.
+    An owner is a consumer or a consumer group. The rows of an earlier batch must come first.
     """
     order, starts = _order(owner, key, word)
     if not len(order):

@@ -158,8 +158,9 @@ def location_of(batch: Batch) -> Ints:
 
 
 def took_effect(batch: Batch, committed: Ints) -> Mask:
-    """Returns a mask of the sends that must have taken effect: acknowledged, or of an operation in
-    `committed`.
+    """Returns a mask of the sends that must have taken effect.
+
+    These are all acknowledged sends, and the sends of the operations in `committed`.
     """
     role = role_of(batch)
     took: Mask = role == SEND_OK

@@ -105,8 +105,9 @@ class UnconfirmedValues:
         return batch.derived(("unconfirmed",), made)
 
     def of_first_rows(self, batch: Batch) -> Mask:
-        """Returns a mask of a batch's locations (runs of equal key, offset and value) whose value
-        is unconfirmed.
+        """Returns a mask of the locations in a batch: True if the value is unconfirmed.
+
+        A location is a run of rows with equal key, offset and value.
         """
 
         def made(batch: Batch) -> Mask:
@@ -200,9 +201,9 @@ def sends_without_offset(isolation: Isolation) -> Stage[pa.Table]:
 
 
 def find_unconfirmed_sends(isolation: Isolation, sends: Batch) -> Plan[UnconfirmedValues]:
-    """Returns the values that were sent without an acknowledged offset, and the polls of them.
+    """Returns the values that were sent without an acknowledged offset, with their sends and polls.
 
-    `sends` has one row for each such send.
+    `sends` has one row for each of these sends.
     """
     if not len(sends):
         return NO_UNCONFIRMED_VALUES

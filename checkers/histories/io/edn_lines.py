@@ -85,7 +85,10 @@ def _depth(as_json: str) -> int:
 
 
 def _pairs(entry: dict[str, list[Form]]) -> dict[Any, Form]:
-    """Returns the map of alternating keys and values; raises TypeError for a collection as key."""
+    """Returns the EDN map whose keys and values alternate in the only list of `entry`.
+
+    Raises TypeError if a key is a collection, and _NotJson if a value is missing or a key repeats.
+    """
     forms = entry[""]
     pairs = dict(zip(forms[::2], forms[1::2], strict=False))
     if 2 * len(pairs) != len(forms):  # a key without a value, or one key twice

@@ -286,7 +286,10 @@ def _line(event: dict[str, Any]) -> bytes:
 
 
 def _tail(path: Path, *, last: bool) -> list[Operation]:
-    """Returns the completed operations of a tail; after them, for the last tail, the open ones."""
+    """Returns the completed operations of a tail.
+
+    The open operations of the last tail follow; those of an earlier tail are left out.
+    """
     opened: dict[int, Operation] = {}
     completed: list[Operation] = []
     lines = path.read_bytes().split(b"\n")

@@ -47,7 +47,7 @@ class HistoryDataset(Dataset, Protocol):
         ...
 
     def cached(self, *, on_disk: bool) -> AbstractContextManager[Self]:
-        """Yields the same dataset with a column cache for the block.
+        """Yields the same dataset, with a column cache until the end of the `with` block.
 
         Columns that exceed memory are cached only with `on_disk`.
         """

@@ -33,8 +33,9 @@ def split_by_key(table: pa.Table, partitions: int) -> Iterator[tuple[int, pa.Tab
 
 
 def merged(parts: Iterable[pa.Table], kernel: Kernel) -> pa.Table:
-    """Returns one table with all rows that a kernel sent to one partition, sorted by `kernel.order`
-    if it has one.
+    """Returns one table with all rows that a kernel sent to one partition.
+
+    If the kernel has an order, the rows are sorted by it.
     """
     tables = [part for part in parts if part.num_rows] or [shuffled_schema(kernel).empty_table()]
     table = pa.concat_tables(tables, promote_options="permissive").combine_chunks()

@@ -73,7 +73,7 @@ class TimeRanges:
     def contain(self, first: Ints, second: Ints) -> Ints:
         """Returns the indexes of the dependencies inside a time range.
 
-        The parameters are the logical times of their two operations.
+        `first` and `second` have the logical times of the two operations of each dependency.
         """
         some = np.flatnonzero(self.covered.has(first >> 1))
         first, second = first.take(some), second.take(some)

@@ -30,7 +30,10 @@ PROGRESS: Final = int64_schema("group", "key", "committed", "good")
 
 
 def polled_rows(batch: Batch, rows: Mask) -> Ints:
-    """Returns those of `rows` in which a member of a group polled a record at a known offset."""
+    """Returns the rows of the polled records among `rows`.
+
+    Only polls by a member of a group at a known offset count.
+    """
     polled = batch.is_in("kind", "poll") & batch.is_valid("offset") & batch.is_valid("group")
     return np.flatnonzero(polled & rows)
 

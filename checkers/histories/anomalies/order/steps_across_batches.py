@@ -68,8 +68,10 @@ def steps_across_batches(
 def _between_batches(
     kind: int, positions: LogPositions, assigned: Batch, records: Records, row_type: Ints
 ) -> list[pa.Table]:
-    """Finds wrong steps from a process's last record of a key in one batch to its first one in a
-    later batch.
+    """Finds wrong steps from one batch to a later batch.
+
+    A step leads from the last record of a key that a process polled (or sent) in one batch to its
+    first one in a later batch.
     """
     if not len(row_type):
         return []

@@ -162,8 +162,10 @@ def _made(batch: Batch) -> pa.Table:
 
 
 def _working_times(batch: Batch) -> pa.Table:
-    """Returns each producer's time span, from its first invocation to its last requested end, with
-    its number of operations.
+    """Returns the time span of each producer, and the number of its operations.
+
+    The span begins with the first invocation of an operation, and ends when the end of one was last
+    requested.
     """
     inits, working = Batch(_made(batch)), _working(batch)
     ids, process = working.fingerprints("transactional_id"), working.ints("process")
