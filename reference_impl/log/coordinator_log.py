@@ -1,8 +1,8 @@
-"""The log of a coordinator: the records of an internal topic, from which its state is rebuilt.
+"""The log of a coordinator: the records of an internal topic, which store its state.
 
 A coordinator appends through the leader of its topic partition, as a producer with acks=all does. A
-change takes effect when its append is acknowledged. A new coordinator replays the log; compaction
-keeps the last record of each key, and only that record matters.
+change takes effect when its append is acknowledged. A new coordinator rebuilds the state from
+the log. For each key only the last record matters, and compaction keeps it.
 
 Source: KIP-98; docs/kafka-rules.md D6, E3.
 Simplified: keys and values are JSON, not Kafka's own schemas.

@@ -207,7 +207,7 @@ class PartitionLog:
     def without_segments(self, count: int, producers: ProducerStates) -> PartitionLog:
         """Returns the log without its `count` oldest segments.
 
-        If these are all segments, an empty one remains.
+        If no segment is left, the log is empty and starts at its former end.
         """
         if not count:
             return self

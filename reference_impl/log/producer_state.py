@@ -54,12 +54,13 @@ class Producer(NamedTuple):
 
 
 class Verification(NamedTuple):
-    """The sequence numbers at which a transaction may begin, once the transaction is verified.
+    """The facts that the sequence check needs about the first batches of a transaction.
 
-    The leader appends the first batches of a transaction only after the transaction coordinator has
-    verified that the transaction contains this partition. Several batches may wait for this. The
-    sequence check then needs the lowest sequence number of these batches, and whether the
-    transaction is of V2. Kafka: VerificationStateEntry.
+    The leader appends these batches only after the transaction coordinator has verified that the
+    transaction contains this partition. Until then several batches may wait. The check needs the
+    lowest sequence number of these batches, and whether the transaction is of V2.
+
+    Kafka: VerificationStateEntry.
     """
 
     lowest_sequence: Sequence  # of all batches that wait: a later one must not go first
@@ -77,7 +78,7 @@ class Duplicate(NamedTuple):
 
 
 class Rejected(NamedTuple):
-    """Result of the sequence check: the batch must not be appended, for this error."""
+    """Result of the sequence check: the batch is rejected with this error."""
 
     error: ErrorCode
 
@@ -163,7 +164,7 @@ class ProducerStates:
     ) -> SequenceCheck:
         """Returns `InSequence` if the leader may append the batch, else `Duplicate` or `Rejected`.
 
-        `verification` is for a transaction's first batches.
+        `verification` is given only for the first batches of a transaction.
 
         Kafka: UnifiedLog.analyzeAndValidateProducerState, then ProducerAppendInfo.appendDataBatch.
         """

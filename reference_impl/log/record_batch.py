@@ -229,7 +229,7 @@ def stamped(batch: bytes, *, base_offset: Offset, leader_epoch: LeaderEpoch) -> 
 
 
 def with_create_time(batch: bytes, max_timestamp_ms: int) -> bytes:
-    """Returns the batch with the timestamp type CreateTime and with this largest timestamp.
+    """Returns the batch with the timestamp type CreateTime and the given largest timestamp.
 
     Kafka: DefaultRecordBatch.setMaxTimestamp.
     """
@@ -244,7 +244,7 @@ def with_create_time(batch: bytes, max_timestamp_ms: int) -> bytes:
 
 
 def renumbered(batch: bytes) -> bytes:
-    """Returns the batch with its records numbered from 0 by their offset deltas.
+    """Returns the batch with the offset deltas 0, 1, 2 and so on, in the order of its records.
 
     Kafka: LogValidator.buildRecordsAndAssignOffsets.
     """
@@ -303,9 +303,9 @@ def encode(
 def filter_records(
     batch: bytes, kept: Sequence[tuple[Offset, Record]], delete_horizon_ms: int | None
 ) -> bytes:
-    """Returns the batch with only the records in `kept`, but the same offset range.
+    """Returns the batch with only the records in `kept`; its offset range stays the same.
 
-    A delete horizon replaces the base timestamp (KIP-534).
+    If `delete_horizon_ms` is not None, the header has it as the base timestamp (KIP-534).
     """
     head = header(batch)
     attributes = head.attributes

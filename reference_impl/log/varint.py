@@ -22,7 +22,7 @@ def write_varint(out: bytearray, number: int) -> None:
 def read_varint(data: bytes, at: int) -> tuple[int, int]:
     """Returns the int32 at position `at`, and the position after it.
 
-    Raises IndexError if the bytes end too early, or are more than five.
+    Raises IndexError if the bytes end too early, or if the number has more than five bytes.
 
     Kafka: ByteUtils.readVarint, which drops the bits above 32.
     """
@@ -34,7 +34,7 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
 def read_varlong(data: bytes, at: int) -> tuple[int, int]:
     """Returns the int64 at position `at`, and the position after it.
 
-    Raises IndexError if the bytes end too early, or are more than ten.
+    Raises IndexError if the bytes end too early, or if the number has more than ten bytes.
 
     Kafka: ByteUtils.readVarlong, which drops the bits above 64.
     """

@@ -17,8 +17,8 @@ from typing import Final
 class Timeouts:
     """The timeouts and intervals in ms.
 
-    Raises ValueError if a timeout is not longer than the interval of the messages that it waits
-    for.
+    Raises ValueError if a timeout is too short. For example, the session timeout must be longer
+    than the heartbeat interval.
     """
 
     heartbeat_ms: int = 2_000  # broker.heartbeat.interval.ms

@@ -91,8 +91,9 @@ def check_and_append(
 
 
 def _facts(leader: Leader, request: Produce, batch: Batch) -> RecordFacts | ErrorCode:
-    """Returns facts about a client's records, or the error that rejects the batch; NONE for a
-    coordinator's batch.
+    """Returns facts about the records of a client's batch, or the error that rejects the batch.
+
+    Returns NONE for a batch of a coordinator, whose records are not checked.
     """
     if request.scanned is not None:
         return request.scanned
@@ -138,7 +139,10 @@ def _append_if_valid(
     batch: Batch,
     facts: RecordFacts | ErrorCode,
 ) -> StepResult[Leader]:
-    """Appends the batch, unless it comes from a coordinator that no longer wants the append."""
+    """Appends the batch, or rejects it.
+
+    A coordinator's batch is rejected if the coordinator does not want the append any more.
+    """
     error = ErrorCode.NONE
     if request.by_coordinator:
         # The coordinator's state may have changed since, for example during a verification.

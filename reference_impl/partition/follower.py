@@ -83,8 +83,10 @@ def become_follower(
 
 
 def fetch_again(follower: Follower, context: Context) -> StepResult[Follower]:
-    """Sends a fetch to the leader, or in old versions of the truncation protocol first a request
-    for an epoch's end offset.
+    """Sends the follower's next request to the leader, normally a fetch.
+
+    In old versions of the truncation protocol, a follower that must truncate first requests the end
+    offset of a leader epoch. Without a leader nothing is sent.
     """
     if follower.state.leader == NO_BROKER:
         return replace(follower, awaits=None), ()
@@ -166,7 +168,10 @@ def on_epoch_end(
 
 
 def _out_of_range(follower: Follower, answer: Fetched, context: Context) -> StepResult[Follower]:
-    """Handles OFFSET_OUT_OF_RANGE: truncates to the range of the leader's log, or fetches again
+    """Handles OFFSET_OUT_OF_RANGE.
+
+    If the leader's log ends before the follower's, truncates to this end. If the leader's log
+    begins after the follower's end, empties the log and starts there. Otherwise fetches again
     later.
     """
     if answer.log_end_offset < follower.log.end_offset:

@@ -47,7 +47,10 @@ class RemoteReplica:
         *,
         log_start: Offset = UNKNOWN_OFFSET,
     ) -> RemoteReplica:
-        """Returns the follower's progress after a fetch, whose offset is the end of its log."""
+        """Returns the follower's progress after its fetch.
+
+        `offset` is the end of the follower's log.
+        """
         if offset >= leader_end:
             caught_up_ms = now_ms
         elif offset >= self.leader_end_then >= 0:

@@ -212,8 +212,10 @@ def _answer_now(
 
 
 def read(replica: LocalLog, context: Context, request: Fetch) -> bytes:
-    """Returns the batches for a fetch: a follower's up to the log end, a consumer's up to the high
-    watermark or the last stable offset.
+    """Returns the batches from the fetch offset up to the limit of the reader.
+
+    A follower reads up to the log end, and a consumer up to the high watermark. With
+    read_committed, a consumer reads up to the last stable offset.
     """
     log = replica.log
     if request.replica_id >= 0 or Bug.READ_ABOVE_HIGH_WATERMARK in context.bugs:

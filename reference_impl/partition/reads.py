@@ -53,8 +53,9 @@ from reference_impl.protocol.replacing import replace
 
 
 def epoch_error(requested: LeaderEpoch, mine: LeaderEpoch) -> ErrorCode | None:
-    """Returns the error if the request's leader epoch is not the leader's; None if it is, or is
-    absent.
+    """Returns the error if the request's leader epoch is older or newer than the leader's.
+
+    Returns None if the two are equal, or if the request has no leader epoch.
     """
     if requested in {UNKNOWN_LEADER_EPOCH, mine}:
         return None
@@ -154,8 +155,10 @@ def _fetch_of_follower(
 def _diverging(
     log: PartitionLog, request: Fetch, end: EpochEndOffset
 ) -> EpochEndOffset | ErrorCode | None:
-    """Returns the diverging epoch with its end offset in this log; None if the sender's log does
-    not diverge, or OFFSET_OUT_OF_RANGE.
+    """Returns the diverging epoch, with its end offset in this log, if the two logs diverge.
+
+    Returns None if they do not diverge, and OFFSET_OUT_OF_RANGE if this log lacks the fetch offset
+    or the epoch.
     """
     in_range = log.log_start <= request.fetch_offset
     if request.last_fetched_epoch == UNKNOWN_LEADER_EPOCH:
@@ -168,7 +171,7 @@ def _diverging(
 
 
 def _end_of_epoch(leader: Leader, leader_epoch: LeaderEpoch) -> EpochEndOffset:
-    """Returns the end offset of a leader epoch, together with the epoch to which it belongs.
+    """Returns the largest leader epoch up to the requested one, and its end offset.
 
     Both are -1 if the requested epoch is unknown, or newer than the leader's own. The leader's own
     epoch ends at the log end, even if it has no record yet. If the log is empty, all older epochs

@@ -117,8 +117,10 @@ def on_verified(
 
 
 def _is_patient(entry: PendingVerification, context: Context) -> bool:
-    """Returns True if the leader may repeat the request that adds a client's partition to its
-    transaction.
+    """Returns True if the leader may repeat the verification request.
+
+    The request must add the partition for a client's batch, and its first attempt must be less than
+    100 ms ago.
     """
     (_, request), *_ = entry.waiting
     adds = not entry.question.verify_only and not request.by_coordinator
@@ -150,9 +152,9 @@ def _produce_error(error: ErrorCode, request: Produce) -> ErrorCode:
 def with_unverified(
     leader: Leader, old: PendingVerification | None, new: PendingVerification | None
 ) -> Leader:
-    """Returns the leader with one pending verification replaced.
+    """Returns the leader with the pending verification `old` replaced by `new`.
 
-    The value None for the old one adds a verification; None for the new one removes one.
+    If `old` is None, `new` is added. If `new` is None, `old` is removed.
     """
     kept = [new if entry is old else entry for entry in leader.unverified]
     if old is None:

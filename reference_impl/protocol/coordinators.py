@@ -25,8 +25,10 @@ INTERNAL_TOPICS: Final = (TRANSACTION_STATE, CONSUMER_OFFSETS)
 
 @dataclass(frozen=True, slots=True)
 class Coordinators:
-    """Finds the coordinator of a group or transactional id: the leader of its partition in a
-    broker's metadata.
+    """Finds the coordinator of a group or transactional id.
+
+    The coordinator is the leader of one partition of an internal topic. `leaders` comes from the
+    metadata of a broker.
     """
 
     leaders: Mapping[TopicPartition, BrokerId] = field(

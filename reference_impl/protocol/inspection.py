@@ -48,8 +48,9 @@ class DescribeLogs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedLogs:
-    """Response: each log's topic partition, its size in bytes, and how many offsets its end is
-    below the high watermark.
+    """Response: the topic partition, the size in bytes and the lag of each log.
+
+    The lag is the number of offsets from the log end up to the high watermark, 0 for none.
     """
 
     logs: tuple[tuple[TopicPartition, int, int], ...] = ()

@@ -1,7 +1,7 @@
 """The dynamic defaults of all topics, and the request that changes them.
 
-A topic that does not have a setting itself takes the default. A default that is None is the one of
-Kafka's configuration (`CreateTopic`, `LogConfig`).
+A topic without a setting of its own takes the dynamic default. If this is None, the topic takes the
+default of Kafka's configuration (`CreateTopic`, `LogConfig`).
 
 Source: KIP-226, KIP-966.
 Simplified: the defaults are those of all brokers; a single broker has none of its own.
@@ -19,7 +19,10 @@ from reference_impl.protocol.topic_config import CleanupPolicy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicDefaults:
-    """The dynamic defaults of all topics. Kafka sets that of min.insync.replicas at the start."""
+    """The dynamic defaults of all topics; None for a default that is not set.
+
+    As in Kafka, the default of min.insync.replicas is set from the start.
+    """
 
     min_insync_replicas: int = 1
     unclean_leader_election: bool | None = None

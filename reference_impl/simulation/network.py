@@ -42,7 +42,7 @@ CALM: Final = Conditions()
 
 @dataclass(slots=True)
 class Network:
-    """The links and their faults, with a random generator of the network's own."""
+    """The links and their faults; `coins` is a random generator for the network alone."""
 
     coins: Random
     conditions: Conditions = CALM

@@ -114,7 +114,7 @@ class Producer:
     over: ErrorCode | None = None  # why the session ended
 
     def send(self, now_ns: int, *values: str) -> tuple[Producer, ClientEffects]:
-        """Queues the values; sends those for which the limit of requests in flight has room."""
+        """Queues the values, and sends as many as the limit of requests in flight permits."""
         return replace(self, waiting=self.waiting + values)._pump(now_ns)
 
     def step(self, now_ns: int, event: Input) -> tuple[Producer, ClientEffects]:
@@ -146,9 +146,7 @@ class Producer:
     # ------------------------------------------------------------ sending
 
     def _request(self, now_ns: int) -> tuple[Producer, ClientEffects]:
-        """Sends the requests that are due now: for a producer id, for the leader, or with
-        batches.
-        """
+        """Sends what is due now: a request for a producer id or for the leader, then batches."""
         if self.over is not None or not (self.waiting or self.begun):
             return self, ()
         if self.config.idempotent and self.producer_id == NO_PRODUCER_ID:
@@ -291,8 +289,10 @@ class Producer:
         return replace(self, begun=again, next_sequence=following, producer_epoch=epoch)
 
     def _without_timed_out(self, now_ns: int) -> tuple[Producer, ClientEffects]:
-        """Returns the producer after timed-out requests: batches are sent again, or end with an
-        unknown outcome if there are no retries.
+        """Returns the producer after the timeout of requests.
+
+        Batches without a response are sent again. Without retries, they end with an unknown
+        outcome.
         """
         timeout_ns = self.config.request_timeout_ms * NS_PER_MS
         producer = self

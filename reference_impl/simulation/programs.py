@@ -83,7 +83,10 @@ class Application:
         group: str | None = None,
         isolation: Isolation | None = None,
     ) -> None:
-        """Begins an operation of the history, with the micro-operations that it is about to do."""
+        """Begins an operation of the history.
+
+        `did` contains the micro-operations known so far; `end` may add others, or replace them.
+        """
         assert self.open is None, f"{self.open} is open"
         self.now_ns += 1
         # If the application dies during the operation, this is its record: an unknown outcome.

@@ -32,10 +32,10 @@ class Scheduler(Generic[Event]):
     _scheduled: int = 0
 
     def schedule(self, at_ms: int, event: Event, *, after: Due | None = None) -> Due:
-        """Schedules the event at `at_ms`, but not in the past, nor before the event at position
-        `after`.
+        """Schedules the event at `at_ms`, and returns its position in the order of events.
 
-        Returns the new event's position.
+        A time in the past becomes the present. An event that would come before the position `after`
+        comes right after it.
         """
         due = Due(max(at_ms, self.now_ms), self.coins.getrandbits(16), self._scheduled)
         if after is not None and due < after:

@@ -252,7 +252,7 @@ class TransactionalProducer:
     def _end(self, result: TxnResult) -> Steps[tuple[ErrorCode, bool]]:
         """Requests the commit or abort until a final response arrives or no attempt is left.
 
-        Returns the last error, and whether there was one request.
+        Returns the last error, and True if the request was sent only once.
         """
         request = EndTxn(
             transactional_id=self.transactional_id,

@@ -54,8 +54,9 @@ def transfers(name: str, seed: int, until_ms: int) -> ProgramFactory:
 
 
 def bills(name: str, until_ms: int) -> ProgramFactory:
-    """Returns a program that reads a group's orders, and commits an invoice for each together with
-    the read positions.
+    """Returns a program that reads orders as a group member, and writes an invoice for each.
+
+    Each transaction commits the invoices together with the read positions.
     """
 
     def program(app: Application) -> Program:

@@ -46,8 +46,9 @@ ABORT: Final = TxnResult.ABORT
 
 
 class Change(NamedTuple):
-    """A new state of a transactional id during its append to the coordinator's log, and the
-    response that waits for the append.
+    """A new state of a transactional id, which is being appended to the coordinator's log.
+
+    If a request caused the change, its response waits for the append.
     """
 
     after: TransactionMetadata

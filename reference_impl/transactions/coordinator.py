@@ -132,8 +132,9 @@ class TransactionCoordinator:
         )
 
     def _with_fence(self, transactional_id: str) -> TransactionCoordinator:
-        """Returns the coordinator with the seeded bug `FAILED_FENCE_COUNTS`: an open transaction's
-        producer epoch rises before the append.
+        """Returns the coordinator after it has raised the producer epoch of an open transaction.
+
+        This is the seeded bug `FAILED_FENCE_COUNTS`: the epoch must not rise before the append.
         """
         known = self.transactions.get(transactional_id)
         if known is None or known.state is not TxnState.ONGOING:

@@ -128,7 +128,7 @@ def end_response(transaction: TransactionMetadata, request: EndTxn) -> EndedTxn:
 
 
 def pending_markers(transaction: TransactionMetadata, context: Context) -> Markers:
-    """Returns the markers to send, right after the result of a transaction is decided."""
+    """Returns an unsent marker for each topic partition of a transaction with a decided result."""
     places = transaction.topic_partitions
     if Bug.MARKER_ON_ONE_PARTITION in context.bugs:
         places = places[:1]
@@ -143,8 +143,9 @@ def send_markers(
     *,
     again: bool,
 ) -> StepResult[Markers]:
-    """Sends the unsent markers, with `again` also the rejected and lost ones; returns all that are
-    not yet written.
+    """Sends the markers that were never sent; returns all markers that are not yet written.
+
+    If `again` is true, rejected and lost markers are sent again too.
     """
     effects: list[Send] = []
     left: dict[TopicPartition, MarkerAttempt] = {}

@@ -156,17 +156,18 @@ _STATIC: Final = frozenset(
 
 
 def changed_defaults(name: str, broker_id: int, configs: Iterable[Any]) -> AlterDefaults:
-    """Returns the request that makes single changes; raises Refused.
+    """Returns the request that changes single defaults of all topics.
 
-    `name` is the resource: empty for all brokers, or the id of a broker.
+    `name` is the resource: empty for all brokers, or the id of a broker. Raises Refused for a
+    change that is not supported.
     """
     return _alter(name, broker_id, tuple(_operations(configs)))
 
 
 def replaced_defaults(name: str, broker_id: int, configs: Iterable[Any]) -> AlterDefaults:
-    """Returns the request that replaces all defaults; raises Refused.
+    """Returns the request that replaces all defaults; those without a new value are removed.
 
-    Defaults that the request does not name are removed.
+    Raises Refused for a change that is not supported.
     """
     values = tuple((one.name, one.value) for one in configs)
     named = {name for name, _ in values}

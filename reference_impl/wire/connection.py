@@ -258,8 +258,9 @@ class Connection(asyncio.Protocol):
 
 @coroutine
 def _continued(running: Coroutine[Any, Any, R], waits_for: Any) -> Generator[Any, Any, R]:
-    """Runs the rest of a coroutine that waits for the future `waits_for`, and returns its result;
-    passes cancellations on.
+    """Runs a started coroutine to its end, and returns its result.
+
+    The coroutine first waits for the future `waits_for`. A cancellation is passed on to it.
     """
     while True:
         error: BaseException | None = None

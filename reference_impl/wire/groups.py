@@ -223,8 +223,9 @@ async def offset_fetch(broker: ServedBroker, call: Call) -> bytes:
 async def _fetched(
     broker: ServedBroker, call: Call, group: str, topics: Any, *, member: Any = None
 ) -> tuple[ErrorCode, tuple[Any, ...]]:
-    """Returns the error of the whole group and the topics of the response, which are empty after
-    such an error.
+    """Returns the error of the whole group, and the topics of the response.
+
+    There are no topics after such an error.
     """
     named = None if topics is None else await named_topics(broker, topics)
     wanted = (

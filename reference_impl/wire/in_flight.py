@@ -47,9 +47,7 @@ def allow_open_files(count: int) -> None:
 
 @dataclass(slots=True)
 class InFlight(Generic[C]):
-    """The open connections, and how many bytes of large requests and responses some of
-    them hold.
-    """
+    """The open connections, with the number of bytes for those that hold many."""
 
     limits: InFlightLimits = IN_FLIGHT
     # The least recently used connection first.
@@ -80,10 +78,10 @@ class InFlight(Generic[C]):
             self._connections[connection] = None
 
     def hold(self, connection: C, count: int) -> C | None:
-        """Records a connection's number of bytes.
+        """Records how many bytes a connection holds; the number is 0 if it is small.
 
-        Returns the connection with the oldest large request if all hold too many; the caller must
-        close it.
+        If all connections together hold too many bytes, returns the one with the oldest large
+        request; the caller must close it.
         """
         self._held += count - self._bytes.get(connection, 0)
         if count:

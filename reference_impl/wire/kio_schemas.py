@@ -17,7 +17,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def hidden(name: str) -> Generator[None]:
-    """Makes an import of the package fail while the block runs, if it is not imported yet."""
+    """Makes every import of the package fail while the block runs.
+
+    Does nothing if the package is already imported.
+    """
     is_hidden = name not in sys.modules
     if is_hidden:
         # Python: the import of a name whose entry is None raises ModuleNotFoundError.

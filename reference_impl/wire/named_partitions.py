@@ -47,7 +47,10 @@ def first_of(entity: Any, names: tuple[str, ...]) -> Any:
 
 
 def places_of(entity: Any) -> Iterator[Place]:
-    """Yields the partitions that a topic of a request names."""
+    """Yields topic and partition number of each partition in a topic entity of a message.
+
+    Yields nothing for an entity that is not a topic with partitions.
+    """
     topic, below = first_of(entity, TOPIC), first_of(entity, PARTITIONS)
     if topic is None or not isinstance(below, tuple):
         return

@@ -57,10 +57,9 @@ class PartitionProduce:
 
 @dataclass(frozen=True, slots=True)
 class ProduceResult:
-    """The response frame of a produce request (None with acks=0), and the broker's response for
-    each topic partition.
+    """The response frame of a produce request, and the broker's response for each topic partition.
 
-    With acks=0, `fails` closes the connection.
+    With acks=0 the frame is None, and `fails` is true if an error must close the connection.
     """
 
     frame: bytes | None

@@ -25,7 +25,8 @@ from reference_impl.wire.served_broker import ServedBroker, request_core
 async def alter_partition_reassignments(broker: ServedBroker, call: Call) -> bytes:
     """Handles AlterPartitionReassignments; returns the response frame.
 
-    The reassignments have begun then, and some may be complete; new replicas fetch later.
+    By then each reassignment has begun, unless the response has an error for it. New replicas may
+    still have to fetch.
     """
     body = call.body
     allows_change = getattr(body, "allow_replication_factor_change", True)
@@ -64,7 +65,8 @@ async def alter_partition_reassignments(broker: ServedBroker, call: Call) -> byt
 async def list_partition_reassignments(broker: ServedBroker, call: Call) -> bytes:
     """Handles ListPartitionReassignments; returns the response frame.
 
-    It has the reassignments in progress of the named partitions, without names of all.
+    The frame lists the reassignments in progress: of the requested partitions, or all of them if
+    the request names no topics.
     """
     wanted = call.body.topics
     places = None

@@ -61,8 +61,9 @@ def reason_to_rest(nodes: Nodes, node_id: NodeId, timer: Timer) -> Reason | None
 
 
 def present(nodes: Nodes, node_id: NodeId, timer: Timer) -> Reason:
-    """Returns the current replicas that decide whether this timer may rest (None for a missing
-    one); empty for a timer that always fires.
+    """Returns the current replicas that decide whether this timer may rest.
+
+    A missing replica is None. The result is empty for a timer that always fires.
     """
     place = timer.topic_partition
     replica = _replica(nodes, node_id, place)

@@ -253,7 +253,7 @@ class Cluster:
             self._applied.close()
 
     def _happen(self, fault: OfCluster) -> None:
-        """Carries out a fault that a request has triggered, beside this request."""
+        """Carries out a fault that a request has triggered, in parallel to this request."""
         if has_happened(self, fault):
             return  # another fault has already killed the broker
         if isinstance(fault, Pause):  # before the broker's next step

@@ -33,7 +33,7 @@ class Served:
 
     @property
     def control_port(self) -> int | None:
-        """The port of the control port on loopback; None without one."""
+        """The TCP port of the control port; None if the cluster has no control port."""
         return None if self._cluster.control is None else self._cluster.control.port
 
     def kill(self, broker_id: BrokerId) -> None:
@@ -57,7 +57,10 @@ class Served:
 
 @contextlib.contextmanager
 def serving(options: ServeOptions) -> Generator[Served]:
-    """Serves the cluster in a thread while the block runs; raises its exceptions at the end."""
+    """Serves the cluster in a thread while the block runs.
+
+    At the end, raises the exception with which the cluster has ended, if any.
+    """
     ready: list[Served] = []
     notes: list[str] = []
     failed: list[BaseException] = []

@@ -2,7 +2,8 @@
 
 A Kafka without an authorizer answers SECURITY_DISABLED, one without authentication refuses requests
 for tokens, and one without quotas lists none. Requests of telemetry are not served,
-and ApiVersions does not list them; `share_and_streams` answers those of share and streams groups.
+and ApiVersions does not list them. The module `share_and_streams` handles the requests of share and
+streams groups.
 
 Source: KIP-48, KIP-140, KIP-546; AclApis, KafkaApis of Apache Kafka.
 """

@@ -33,7 +33,7 @@ _CLOCK_CYCLES: Final = 20  # of the loop in each step: a message and its answer 
 class Timers:
     """The timers of all nodes.
 
-    `fire` gets a due timer, and the number of its node's starts when the timer was set.
+    `fire` gets the node, its due timer, and how often the node had started when the timer was set.
     """
 
     timeouts: Timeouts
@@ -92,9 +92,9 @@ class Timers:
             self.fire(node_id, timer, life)
 
     def _wake_resting(self) -> None:
-        """Sets the resting timers again whose replicas have changed.
+        """For each resting timer: if its replicas have changed, sets the timer again.
 
-        Calls itself again every 500 ms, by default.
+        Is called again every 500 ms, by default.
         """
         changed = [
             (node_id, timer)

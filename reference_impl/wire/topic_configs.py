@@ -151,7 +151,7 @@ def describe(
 ) -> list[Described]:
     """Returns all supported settings of a topic.
 
-    The argument is the registration of one of its partitions, or the request that creates it.
+    `state` is the registration of any partition of the topic, or the request that creates it.
     """
     found: list[Described] = []
     for name, (field, kind, _) in CONFIGS.items():
@@ -165,9 +165,9 @@ def describe(
 
 
 def written_configs(request: CreateTopic) -> Iterable[tuple[str, str]]:
-    """Yields the name and the value of each setting that differs from its default or was set.
+    """Yields name and value of each setting that a CreateTopics request must contain.
 
-    A CreateTopics request must contain these settings.
+    These settings differ from their default, or were set explicitly.
     """
     for name, (field, _, _) in CONFIGS.items():
         value = getattr(request.log_config if field in OF_LOG else request, field)

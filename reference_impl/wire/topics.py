@@ -72,9 +72,7 @@ async def create_topics(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def _name_error(broker: ServedBroker, topic: str) -> CreatedTopic:
-    """Returns the broker's response to the request for a topic of this name, but creates
-    nothing.
-    """
+    """Checks the name of a topic: returns the broker's response for it, but creates nothing."""
     # Kafka checks the name before replicas and settings.
     only_name = CreateTopic(topic=topic, replication_factor=1, validate_only=True)
     return await request_core(broker, only_name, CreatedTopic)
@@ -100,8 +98,7 @@ def _creation(broker: ServedBroker, call: Call, topic: Any) -> CreateTopic:
 
 
 def _assignments(topic: Any) -> tuple[tuple[BrokerId, ...], ...]:
-    """Returns the replicas of each partition from 0 on that the client assigns, else an empty
-    tuple.
+    """Returns the replicas that the client assigns to partition 0, 1 and so on; empty for none.
 
     Raises Refused for an invalid assignment.
 

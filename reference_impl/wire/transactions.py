@@ -205,7 +205,8 @@ def offsets_of(
 ) -> tuple[tuple[TopicPartition, CommittedOffset], ...]:
     """Returns the topic partitions in a request, each with the offset to commit.
 
-    With topic ids, `names` maps positions to names; unnamed topics are left out.
+    If the request has topic ids, `names` has the topics' names by position in `topics`; topics
+    without a name are left out.
     """
     return tuple(
         (

@@ -1,8 +1,8 @@
 """The supported requests and their versions, as ApiVersions advertises them.
 
-The versions are those of Apache Kafka 4.1; those of JoinGroup, and of share and streams groups, are
-of 4.3. So a client chooses the same versions for this broker as for Kafka. An unsupported request
-is not listed.
+The versions are those of Apache Kafka 4.1. For JoinGroup, and for share and streams groups, they
+are those of 4.3. So a client chooses the same versions for this broker as for Kafka. An unsupported
+request is not listed.
 
 Produce is an exception, as in Kafka: versions 0 to 2 are advertised, because old versions of
 librdkafka need this, but a request of these versions is rejected.

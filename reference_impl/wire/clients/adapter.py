@@ -92,8 +92,8 @@ def request_frame(
 def response_in(sent: Sent, frame: bytes, names: Names) -> Response:
     """Returns the response that a frame contains.
 
-    Raises MalformedFrame for a frame against its schema, and UnknownError for an unsupported error
-    code.
+    Raises MalformedFrame if the frame does not follow its schema, and UnknownError for an
+    unsupported error code.
     """
     body = response_body(sent.api, sent.version, frame)
     return _dialogue(sent.request).reads(sent.request, body, names)

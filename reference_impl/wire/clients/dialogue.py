@@ -56,10 +56,10 @@ def error_code(number: int) -> ErrorCode:
 class Names:
     """Translates the names of one trial (one test run) to its names on the wire, and back.
 
-    It also knows the topic ids from Metadata responses.
+    It also stores the topic ids from Metadata responses.
 
-    A broker without CreateTopics creates a topic itself, with its own number of partitions. Then
-    `partitions` has the number that the trial wants, and clients see only so many partitions.
+    A broker without CreateTopics creates a topic by itself, perhaps with too many partitions. Then
+    `partitions` has the number that the trial needs, and the clients see no further ones.
     """
 
     prefix: str = ""

@@ -26,8 +26,8 @@ prevent that the request is applied.
 A rule with `applied` acts after the request was applied, before its response is sent. It does not
 count a produce request whose batches were all rejected, because such a request was not applied.
 
-A rule is triggered by a number of requests, never by the time. Clients over TCP are not
-deterministic, but a seed and a count are.
+A rule is triggered by a number of requests, never by the time. So a rule acts on the same request
+numbers in each run, although clients over TCP are not deterministic.
 """
 
 from __future__ import annotations

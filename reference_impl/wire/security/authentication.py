@@ -67,9 +67,10 @@ class Refused(Exception):
 
 @dataclass(slots=True, kw_only=True)
 class Authentication:
-    """The authentication of one connection; `failure` is why it was refused, for the log.
+    """The authentication of one connection.
 
-    `now_ms` is the clock of the sessions.
+    `failure` is the reason of a refusal, for the log. `now_ms` returns the present time, which
+    decides whether a session has ended.
     """
 
     credentials: Credentials
@@ -110,9 +111,10 @@ class Authentication:
         return self.stage is Stage.EXCHANGE and self._is_bare
 
     async def handle(self, broker: ServedBroker, call: Call) -> Handled:
-        """Handles a request before the client is authenticated; raises MalformedFrame.
+        """Handles a request before the client is authenticated.
 
-        A refused request closes the connection after its response.
+        A refused request closes the connection after its response. Raises MalformedFrame if the
+        connection must be closed without a response.
         """
         if call.api not in ALLOWED[self.stage]:
             if self.stage is not Stage.EXCHANGE:
@@ -130,7 +132,10 @@ class Authentication:
         return await self._authenticate(call)
 
     async def take_bare_token(self, token: bytes) -> bytes:
-        """Returns the challenge to a token without a request header; raises Refused."""
+        """Returns the challenge to a token without a request header.
+
+        Raises Refused if the authentication fails.
+        """
         try:
             return self._answer(token)
         except (AuthenticationFailed, BrokenExchange) as failed:

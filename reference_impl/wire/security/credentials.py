@@ -30,7 +30,7 @@ def _none() -> dict[ScramMechanism, dict[str, ScramCredential]]:
 
 @dataclass(slots=True)
 class Credentials:
-    """The passwords of PLAIN and the credentials of SCRAM, by name; at first there are none."""
+    """The users' passwords for PLAIN and credentials for SCRAM; by default there are none."""
 
     passwords: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     scram: dict[ScramMechanism, dict[str, ScramCredential]] = field(
@@ -39,7 +39,7 @@ class Credentials:
 
     @classmethod
     def of(cls, security: Security) -> Credentials:
-        """Returns the credentials of the users for every mechanism of the settings."""
+        """Returns the credentials of all users in `security`, for each mechanism in it."""
         known = cls(security.users)
         for mechanism in security.mechanisms if security.users else ():
             if mechanism in SCRAM:

@@ -3,8 +3,8 @@
     accepted -> TLS handshake -> SASL exchange -> requests
     a step that is not switched on is left out; a time limit covers all of them
 
-After the last step, nothing of this module stands between a frame and its handler, except where
-sessions end. Until then a frame has at most 512 KiB.
+After the last step, frames go to their handlers without this module, unless sessions have an end.
+Before it, a frame has at most 512 KiB.
 
 Source: SaslServerAuthenticator.authenticate (sasl.server.max.receive.size).
 Simplified: Kafka closes a connection that never authenticates after connections.max.idle.ms, ten
@@ -80,7 +80,7 @@ class Gate:
 
 
 def open_gate() -> Gate:
-    """Returns the gate of PLAINTEXT."""
+    """Returns the gate of PLAINTEXT, which lets every connection pass."""
     return Gate.of(NO_SECURITY)
 
 

@@ -23,7 +23,10 @@ _FIELDS: Final = 3
 
 @dataclass(slots=True)
 class PlainExchange:
-    """An exchange of PLAIN against the passwords by name; the comparison takes the same time."""
+    """A PLAIN exchange: compares the client's password with the user's password in `passwords`.
+
+    The comparison takes the same time for right and wrong passwords.
+    """
 
     passwords: Mapping[str, str]
     user: str | None = None

@@ -5,8 +5,8 @@
     client   c=biws,r=CLIENT_NONCE BROKER_NONCE,p=PROOF
     broker   v=SIGNATURE
 
-The standard library has the cryptography: `hashlib.pbkdf2_hmac`, `hmac` and `secrets`. The messages
-are two regular expressions, and they accept what Kafka accepts, which a library for SCRAM need not.
+The standard library has the cryptography: `hashlib.pbkdf2_hmac`, `hmac` and `secrets`. Two regular
+expressions read the messages. They accept what Kafka accepts; a library for SCRAM might not.
 
 Source: ScramSaslServer, ScramMessages, ScramFormatter, ScramMechanism; RFC 5802, RFC 7677.
 Simplified: as in Kafka, names and passwords are not normalised (SASLprep), the channel binding is
@@ -103,7 +103,7 @@ def _new_nonce() -> str:
 
 @dataclass(slots=True)
 class ScramExchange:
-    """An exchange of SCRAM against the credentials by name."""
+    """A SCRAM exchange: checks the client's proof against the credential of this user."""
 
     mechanism: ScramMechanism
     credentials: Mapping[str, ScramCredential]

@@ -79,9 +79,9 @@ def _check_readable(path: Path, option: str) -> None:
 
 
 class TlsHandshake(asyncio.Protocol):
-    """The protocol of a connection until it is encrypted; then `connection` takes over.
+    """The protocol of a connection during the TLS handshake.
 
-    `encrypted` is called between the two.
+    After the handshake it calls `encrypted`, and `connection` takes over.
     """
 
     def __init__(
