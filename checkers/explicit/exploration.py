@@ -108,10 +108,10 @@ Trace = tuple[Step, ...]  # step 0 is the initial state
 class Discovery:
     """The verdict on one property.
 
-    A violated property has a shortest trace; an undecided one has a reason. The trace of a violated
-    liveness property is a lasso: the steps after step `loop` repeat forever. If `loop` is the last
-    step, the behaviour stays in the last state forever. No lasso has fewer steps before its loop,
-    but another loop may be shorter.
+    A violated property has a trace, an undecided one has a reason. The trace is a shortest one,
+    except for a liveness property. The trace of a violated liveness property is a lasso: the steps
+    after step `loop` repeat forever. If `loop` is the last step, the behaviour stays in the last
+    state forever. A shorter lasso may exist.
     """
 
     claim: Claim | Liveness
@@ -129,8 +129,10 @@ class Discovery:
 def discoveries(
     claims: Sequence[Claim], why: WhyStopped, traces: Mapping[str, Trace]
 ) -> dict[str, Discovery]:
-    """Returns the verdict on each claim; without a trace, a claim holds if `why` is `exhausted`,
-    and is undecided otherwise.
+    """Returns the verdict on each claim, by name.
+
+    A claim with a trace is violated. Any other claim holds if the search explored every state
+    (`why` is `exhausted`), and is undecided otherwise.
     """
     found: dict[str, Discovery] = {}
     for claim in claims:

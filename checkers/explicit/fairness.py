@@ -73,8 +73,8 @@ class Fairness:
         """Returns the edges of a shortest path to a node of `ends`; None if there is no path.
 
         All parameters are masks of nodes. The path starts in an initial node, visits a node of
-        `begun`, and stays in `within` from there on. It is empty if an initial node is in all three
-        masks, so its first node is then the least such node.
+        `begun`, and stays in `within` from there on. If initial nodes are in all three masks, the
+        path is empty: it starts and ends in the least of these nodes.
         """
         graph = self.graph
         kept = np.flatnonzero(within[graph.source] & within[graph.target])
@@ -103,8 +103,9 @@ class Fairness:
         return [*self.graph.path_to(node), *way[::-1]]
 
     def sets(self, within: Mask, through: Mask) -> Iterator[Nodes]:
-        """Yields the disjoint maximal fair sets inside `within` that contain a node of `through`,
-        each in ascending order.
+        """Yields the maximal fair sets inside `within` that contain a node of `through`.
+
+        The sets are disjoint. The nodes of a set are in ascending order.
         """
         left = within
         while left.any():
@@ -143,8 +144,9 @@ class Fairness:
     # ---- a fair cycle
 
     def cycle(self, nodes: Nodes, start: int, through: Mask) -> list[int]:
-        """Returns the edges of a fair cycle from `start` through a node of `through`; `nodes` is a
-        fair set that contains `start`.
+        """Returns the edges of a fair cycle that starts in `start` and visits a node of `through`.
+
+        The cycle stays in `nodes`, a fair set that contains `start`.
         """
         inside = np.zeros(len(self.graph.states), dtype=bool)
         inside[nodes] = True
@@ -164,9 +166,9 @@ class Fairness:
     def _needed(
         self, instance: Instance, inside: Mask
     ) -> tuple[frozenset[int], frozenset[int]] | None:
-        """Returns nodes and edges: a cycle with any of them is fair to the instance.
+        """Returns the nodes and the edges that make a cycle inside `inside` fair to the instance.
 
-        None if every cycle in `inside` is fair.
+        A cycle is fair if it contains at least one of them. None: every cycle is fair.
         """
         source, target = self.graph.source, self.graph.target
         edges = instance.edges

@@ -17,8 +17,10 @@ class FiniteTerms:
     _may_leave: dict[t.Node, bool] = field(default_factory=dict)
 
     def packed(self, n: t.Const) -> int:
-        """Returns a literal's value as it is stored: 0 for the least of an integer sort, unchanged
-        for `Number`.
+        """Returns the stored value of a literal.
+
+        In an integer sort, the least value is stored as 0 and the others follow. A literal of
+        `Number` is stored unchanged.
         """
         shifted = n.sort.flavour == "int" and n.sort.name in self.at.ranges
         return n.value - self.at.elements(n.sort).start if shifted else n.value

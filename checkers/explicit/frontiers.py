@@ -200,7 +200,7 @@ class Search(RunningSearch):
         return made, reached[new]
 
     def _taken(self, label: int, table: Table, rows: Array, keys: Keys, first: int) -> Found | None:
-        """Returns transition `label`, the states of the batch that enable it, and their successors.
+        """Returns the states of the batch that enable transition `label`, and their successors.
 
         Returns None if no state enables it.
         """
@@ -291,7 +291,10 @@ class Search(RunningSearch):
         )
 
     def _trace(self, node: int, label: int | None = None) -> Trace:
-        """Returns a shortest trace to the node, then a step by the transition `label`, if any."""
+        """Returns a shortest trace to the node.
+
+        With `label`, the trace has one more step: the transition with this number.
+        """
         start, labels = self.ancestry.path_to(node)
         interpreter, state = Interpreter(self.at.ranges), self.starts[start]
         steps = [Step(action="init", values=(), state=state)]

@@ -55,8 +55,9 @@ class Instance:
 
     @cached_property
     def blocks(self) -> dict[str, Block]:
-        """Returns the position of each variable before (under its name) and after a step (under its
-        `after` name).
+        """Returns the position of each variable in a step: the state before, then the state after.
+
+        Before the step, a variable has its name; after the step, its `after` name.
         """
         out: dict[str, Block] = {}
         start = 0

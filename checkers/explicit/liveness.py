@@ -60,8 +60,10 @@ def decide(
 def with_liveness(
     spec: Spec, found: Exploration, properties: Sequence[str], budget: Budget | None = None
 ) -> Exploration:
-    """Adds verdicts on liveness properties; they are undecided if the exploration stopped early or
-    found more states than the budget.
+    """Returns the exploration, with the verdicts on these liveness properties added.
+
+    The verdicts are `undecided` if the exploration stopped early, or found more states than the
+    budget allows.
     """
     if not properties:
         return found
@@ -98,7 +100,10 @@ class _Judge:
     fairness: Fairness
 
     def verdict(self, claim: Liveness) -> Discovery:
-        """Returns the verdict on the property, with the shortest lasso over its parameters."""
+        """Returns the verdict on the property, for all values of its parameters.
+
+        If several values violate it, the verdict has the shortest of their lassos.
+        """
         found: list[Discovery] = []
         for env in Interpreter(self.graph.program.at.ranges).bindings(claim.params, {}):
             values = tuple(int(env[p.uid] or 0) for p in claim.params)
@@ -132,8 +137,9 @@ class _Judge:
         All parameters are masks of nodes. The loop stays in `within` and visits a node of
         `through`. The path to the loop visits a node of `begun`, and stays in `within` after it.
 
-        The path is a shortest one. The loop is short, but only a loop of one state, in which the
-        behaviour stutters, is sure to be shortest. Of the two the shorter lasso is returned.
+        There are two candidates, and the one with fewer steps is returned. The first has a shortest
+        path to a state in which the behaviour can stutter forever. The second has a shortest path
+        to any fair set, and a loop there, which may not be the shortest.
         """
         sets = list(self.fairness.sets(within, through))
         anywhere = np.zeros_like(within)

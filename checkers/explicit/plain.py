@@ -115,7 +115,7 @@ class Search(RunningSearch):
                     fresh.append(after)
 
     def _count_disabled(self, state: Packed) -> None:
-        """Counts the first false conjunct of each disabled action, using the interpreter."""
+        """Finds the first false conjunct of each disabled action, and adds 1 to its count."""
         interpreter, read = Interpreter(self.at.ranges), self.at.unpack(state)
         for action in self.task.spec.actions:
             counts = self.disabled[action.name]

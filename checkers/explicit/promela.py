@@ -94,8 +94,9 @@ class PromelaCompiler(Compiler):
     def cells(
         self, variable: t.Variable, keys: tuple[t.Node, ...], env: Env
     ) -> list[tuple[int, Code]]:
-        """Returns each byte that `variable[keys]` may read, with code for the condition that the
-        keys select this byte.
+        """Returns the bytes that `variable[keys]` may read.
+
+        With each byte comes a condition, as code: it is true if the keys select this byte.
         """
         sizes = [self.at.size(key) for key in variable.keys]
         codes = [self.in_sort(key, env) for key in keys]

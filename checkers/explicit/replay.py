@@ -43,8 +43,9 @@ class Taken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replayed:
-    """The result of a replay: the steps taken, the step that breaks the property (or None), and why
-    the replay stopped early (or empty).
+    """The result of a replay: the steps taken, and the step that breaks the property, if any.
+
+    If the trace could not be replayed to its end, `stopped` has the reason.
     """
 
     taken: tuple[Taken, ...]

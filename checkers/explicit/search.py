@@ -63,7 +63,7 @@ def explore(
 
 
 def chosen(spec: Spec, names: Sequence[str]) -> tuple[Claim, ...]:
-    """Returns the claims with the names; without names, every invariant and action property."""
+    """Returns the claims that `names` lists; without names, every invariant and action property."""
     known = {claim.name: claim for claim in (*spec.claims, *spec.action_properties)}
     for name in names:
         if name not in known:

@@ -24,8 +24,10 @@ class Seen:
         self.count = 0
 
     def add(self, keys: Keys) -> NDArray[np.int64]:
-        """Adds the keys, and returns the ascending positions in `keys` of those that are new, once
-        for each key.
+        """Adds the keys; returns the positions in `keys` of those that were not yet in the set.
+
+        The positions are in ascending order. If `keys` has a new key twice, one position is
+        returned.
         """
         while self.count + len(keys) > FULL * len(self._table):
             self._grow()

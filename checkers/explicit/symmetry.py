@@ -44,8 +44,9 @@ def permutations_of(at: Instance, sorts: Sequence[str]) -> list[Permutation]:
 
 
 def permuted(at: Instance, permutation: Permutation) -> list[tuple[int, list[int]]]:
-    """Returns, for each byte of a packed state, its position after the permutation and the new
-    value for each old value.
+    """Returns, for each byte of a packed state, what the permutation does to it.
+
+    This is the byte's new position, and a list of new values: for an old value x, entry x.
     """
     place = {cell: k for k, (cell, _) in enumerate(at.cells)}
     keys = {v.name: v.keys for v in at.spec.variables}

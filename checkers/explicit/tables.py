@@ -32,8 +32,9 @@ class Transition:
 
     @classmethod
     def of(cls, columns: Columns, action: Action, raw: tuple[int, ...]) -> Transition | None:
-        """Returns the transition of an action for the elements `raw` of its parameters; None if its
-        guard is constantly false.
+        """Returns the transition of an action; None if its guard is constantly false.
+
+        `raw` has the value of each parameter, as the number of an element of its sort.
         """
         env = {p.uid: v for p, v in zip(action.params, raw, strict=True)}
         enabled: Code = 1

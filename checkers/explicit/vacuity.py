@@ -63,8 +63,10 @@ Candidate = tuple[str, str, t.Node]  # name, message if no state satisfies the f
 
 
 def _conjuncts(spec: Spec, names: Sequence[str]) -> Iterator[Candidate]:
-    """Yields a guard's first conjunct, then the conjunctions of its first two, first three and so
-    on; the first unreachable one disables the action.
+    """Yields parts of each action's guard: the first conjunct, the first two, and so on.
+
+    Each part is a conjunction. Of the first part that no state satisfies, the last conjunct is
+    reported.
     """
     for action in spec.actions:
         if action.name in names:

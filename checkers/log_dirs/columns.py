@@ -112,8 +112,9 @@ class Log:
 
     @cached_property
     def end(self) -> tuple[int, int, str]:
-        """Returns the log end offset, its byte and its segment file; base offset and byte 0 of the
-        newest segment without batches.
+        """Returns the log end offset, its byte position and its segment file.
+
+        If the log has no batches, this is the base offset of its newest segment, at byte 0.
         """
         batches = np.flatnonzero(self.is_batch)
         if not len(batches):
@@ -123,8 +124,9 @@ class Log:
         return int(self.last[last]) + 1, position, str(self.names[self.segment[last]])
 
     def by_producer(self, rows: Ints) -> Ints:
-        """Returns the given batches (row numbers) that have a producer id, sorted by it; a
-        producer's batches stay in log order.
+        """Returns the given batches (row numbers) that have a producer id, ordered by this id.
+
+        The batches of one producer stay in log order.
         """
         rows = rows[self.of["producer_id"][rows] >= 0]
         return rows[np.argsort(self.of["producer_id"][rows], kind="stable")]

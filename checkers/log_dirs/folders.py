@@ -66,8 +66,9 @@ class Segment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partition:
-    """A topic partition, with the ranges of its logs (replicas) and segments in the tuples of a
-    `LogDirs`.
+    """A topic partition, and where its logs (replicas) and segments are in a `LogDirs`.
+
+    `logs` and `segments` are ranges of indexes in the tuples of the `LogDirs`.
     """
 
     name: str
@@ -77,8 +78,9 @@ class Partition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogDirs:
-    """All logs and segments, ordered by topic partition, replica and offset; their numbers are
-    indexes in these tuples.
+    """All logs and segments, ordered by topic partition, replica and offset.
+
+    The number of a log, segment or partition is its index in one of these tuples.
     """
 
     logs: tuple[LogMetadata, ...]
@@ -115,7 +117,7 @@ class LogDirs:
 
 
 def log_dirs(folders: Sequence[Path]) -> LogDirs:
-    """Returns the logs in the folders; each folder is one replica.
+    """Returns the logs in the folders; a log's replica is named after the broker's folder.
 
     Raises UnreadableLogDir for a folder without logs or with a malformed file.
     """

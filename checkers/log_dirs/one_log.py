@@ -57,8 +57,9 @@ def integrity(log: Log) -> Iterator[Found]:
 
 
 def offsets(log: Log, cleaned_to: int) -> Iterator[Found]:
-    """Yields the results of two checks: offsets that do not ascend, and gaps between offsets from
-    `cleaned_to` on.
+    """Yields the results of two checks: offsets that do not ascend, and gaps between offsets.
+
+    A gap counts only if it ends above offset `cleaned_to`; compaction may have made those below.
     """
     named = np.array([int(name.partition(".")[0]) for name in log.names], np.int64)
     least = np.maximum(named[log.segment], np.where(log.joined, log.next_offset, 0))
@@ -105,8 +106,9 @@ def leader_epochs(log: Log) -> Iterator[Found]:
 
 
 def end(log: Log) -> Found:
-    """Checks that the log reaches to its checkpointed high watermark: one row if too short, none
-    without a checkpoint.
+    """Checks that the log reaches the high watermark in the checkpoint file.
+
+    The result has one row if the log ends below it. Without a checkpoint nothing is checked.
     """
     high_watermark = log.metadata.high_watermark
     offset, position, segment = log.end

@@ -151,7 +151,8 @@ def transactions(log: Log) -> Iterator[Found]:
 class _Runs:
     """The batches of each producer in log order, divided into runs.
 
-    A run ends after a marker, and where the number in `cuts` changes.
+    `cuts` has a number for each batch of the log. A run ends after a marker, and also where this
+    number changes from one batch of the producer to the next.
     """
 
     def __init__(self, log: Log, cuts: Ints) -> None:

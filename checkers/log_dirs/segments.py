@@ -101,8 +101,9 @@ def batches(segment: Segment) -> Iterator[pa.RecordBatch]:
 
 
 def records(segment: Segment, positions: Collection[int]) -> Iterator[pa.RecordBatch]:
-    """Yields the records of the batches at the byte positions, as tables with the columns of
-    RECORDS, without batches with a fault.
+    """Yields the records of the batches that begin at these byte positions of the segment.
+
+    The tables have the columns of RECORDS. Batches with a fault are skipped.
     """
     wanted = np.array(sorted(positions), np.int64)
     for block in _read(segment):

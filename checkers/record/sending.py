@@ -71,7 +71,7 @@ def send_all(
 ) -> None:
     """Sends `count` records, each to a random partition.
 
-    Stops early after 60 seconds of sends with an unknown outcome.
+    Stops early when sends with an unknown outcome have taken 60 seconds in total.
     """
     process = shared.new_process()
     unanswered_s = 0.0

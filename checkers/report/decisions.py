@@ -14,9 +14,9 @@ def judged(decision: Decision, *, by_expectation: bool) -> Verdict:
     """Returns the verdict that counts for the exit code.
 
     By default this is the verdict of the decision, but a permitted violation counts as `holds`. If
-    the run is judged by expectations and the decision has one, only the expectation counts: the
-    expected verdict counts as `holds`, and any other verdict as `violated`. A claim that should
-    hold and was not exercised stays `not exercised`.
+    the run is judged by expectations, a decision may have an expected verdict. Then only the
+    expectation counts: the expected verdict counts as `holds`, and any other verdict as `violated`.
+    A claim that should hold and was not exercised stays `not exercised`.
     """
     if by_expectation and decision.expected is not None:
         if not is_expected(decision.verdict, decision.expected):
@@ -46,8 +46,9 @@ def heading(decision: Decision) -> str:
 
 
 def subject(decision: Decision) -> str:
-    """Returns what a decision is about: the heading of reports without its number of states and its
-    duration, so equal in every run.
+    """Returns what a decision is about, as a text that is the same in every run.
+
+    It is the heading of reports, without the number of states and the duration.
     """
     if isinstance(decision, AnomalyDecided):
         return f"{decision.history} · {decision.input_kind}"

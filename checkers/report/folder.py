@@ -71,7 +71,10 @@ class RunFolder:
             self.path.rmdir()
 
     def keep(self, name: str, text: str) -> str:
-        """Writes text to a new file of the folder; returns the file's name, perhaps not `name`."""
+        """Writes text to a new file of the folder, and returns the file's name.
+
+        This is `name`, changed if the name is taken or contains special characters.
+        """
         plain = re.sub(r"[^\w.-]+", "-", name).strip("-.") or "evidence"
         stem, dot, ending = plain.rpartition(".") if "." in plain else (plain, "", "")
         free = plain

@@ -37,8 +37,9 @@ def register() -> None:
 
 
 def _plain(fault: UnicodeError) -> tuple[str, int]:
-    """Replaces characters that the terminal's encoding lacks by those of the table `PLAIN`, or by
-    `?`: an error handler of `codecs`.
+    """Replaces characters that the terminal's encoding lacks, as an error handler of `codecs`.
+
+    The table `PLAIN` has the replacements; a character without one becomes `?`.
     """
     if not isinstance(fault, UnicodeEncodeError):
         raise fault

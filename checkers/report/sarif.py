@@ -100,8 +100,9 @@ def _results(finding: Finding, ids: Sequence[str]) -> Iterator[dict[str, Any]]:
 
 
 def _location(decision: Decision) -> dict[str, Any]:
-    """Returns the SARIF location of a decision: a file for one history or a `.py` spec, otherwise a
-    name.
+    """Returns the SARIF location of a decision: a file if it is about one, otherwise a name.
+
+    A decision is about a file if its input is one history file or a `.py` spec.
     """
     if isinstance(decision, AnomalyDecided):
         if decision.is_one_file:

@@ -113,8 +113,10 @@ def table(decisions: Sequence[Decision], *, verbose: bool = False) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """The verdicts under one heading of the table: those with their own lines, and two groups that
-    share a line.
+    """The verdicts under one heading of the table.
+
+    Each verdict of `single` has a line of its own. All verdicts of `holding` are listed together,
+    and so are all of `unobserved`.
     """
 
     single: Sequence[Decision]

@@ -102,13 +102,13 @@ def send_to(broker: int, value: str) -> Do:
 def java_send(value: str, *, joins: bool = False) -> Do:
     """Sends a record with Kafka's Java producer, without waiting.
 
-    With `joins`, it becomes part of the previous record's operation.
+    With `joins`, the new record becomes part of the same operation as the previous record.
     """
     return lambda stage: stage.java_send(value, joins=joins)
 
 
 def begin(value: str) -> Do:
-    """Begins a transaction of confluent-kafka with one record, and waits until it is appended."""
+    """Begins a transaction of confluent-kafka, and waits until its first record is appended."""
     return lambda stage: stage.client.begin(value)
 
 
@@ -148,7 +148,7 @@ def use_epochs(until: int) -> Do:
 
 
 def send_in_transaction(value: str) -> Do:
-    """Begins a transaction of version 2 with one record.
+    """Begins a transaction of transaction version 2 (KIP-890), and sends a record in it.
 
     The whole transaction is one operation of the history.
     """
@@ -200,7 +200,7 @@ def set_config(kind: int, resource: str, name: str, value: str) -> Do:
 
 
 def elect_preferred(at: int) -> Do:
-    """Requests the election of the partition's first replica, by a request to one broker."""
+    """Requests from one broker that the partition's first replica is elected as its leader."""
 
     return lambda stage: stage.administration(at).elect([stage.place])
 
@@ -235,7 +235,8 @@ def fail_disk(broker: int) -> Do:
 def lose_disk(broker: int, *, listed: bool) -> Do:
     """Deletes the last disk of a broker that is down.
 
-    With `listed`, its log.dirs still names the disk, which is then empty.
+    With `listed`, the broker's log.dirs still has this disk, now empty. Otherwise log.dirs no
+    longer has it.
     """
     return lambda stage: stage.lose_disk(broker, listed=listed)
 

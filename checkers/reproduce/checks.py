@@ -24,10 +24,9 @@ def partition(
     at: int | None = None,
     index: int | None = None,
 ) -> Check:
-    """Checks the values that the caller gives in a partition's metadata, by default the schedule's
-    partition.
+    """Checks that a partition's metadata has the given values; None means any value.
 
-    The leader -1 means none.
+    By default this is the partition of the schedule. The leader -1 means that there is none.
     """
 
     def check(stage: Stage) -> Seen:
@@ -108,7 +107,7 @@ def _ranges(offsets: list[int]) -> str:
 
 
 def acted(rule: str, times: int) -> Check:
-    """Checks that a proxy rule has affected at least so many requests or responses."""
+    """Checks that a proxy rule has affected at least a given number of requests or responses."""
 
     def check(stage: Stage) -> Seen:
         active = stage.rules[rule]
@@ -154,7 +153,7 @@ def copied(value: str, *nodes: int) -> Check:
 
 
 def log_has(count: int, node: int) -> Check:
-    """Checks that a broker's log of the partition has exactly so many records, markers included."""
+    """Checks the exact number of records, markers included, in a broker's log of the partition."""
 
     def check(stage: Stage) -> Seen:
         found = len(stage.values_of(node))

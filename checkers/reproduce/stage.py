@@ -93,7 +93,8 @@ class Stage:
     def lose_disk(self, broker: int, *, listed: bool) -> None:
         """Deletes the last log directory of a broker that is down.
 
-        With `listed`, its log.dirs still names the directory, which is then empty.
+        With `listed`, the broker's log.dirs still has this directory, now empty. Otherwise log.dirs
+        no longer has it.
         """
         self.cluster.lose_disk(broker, listed=listed)
         self.faults.append(Fault(at_ns=time.monotonic_ns(), do="lose-disk", node=broker))
@@ -105,8 +106,9 @@ class Stage:
         self.faults.append(Fault(at_ns=time.monotonic_ns(), do="fail-disk", node=broker))
 
     def state(self, at: int | None = None, index: int | None = None) -> PartitionState | None:
-        """Returns a partition's state in the metadata of a broker, by default any that is up, or
-        None if it is unknown.
+        """Returns a partition's state in the metadata of one broker, by default any that is up.
+
+        Returns None if the broker does not answer, or does not know the partition.
         """
         partition = self.index if index is None else index
         for broker in self.up() if at is None else (at,):
@@ -263,7 +265,7 @@ class Stage:
     def java_send(self, value: str, *, joins: bool = False) -> None:
         """Sends a record with the Java producer, which the first call starts.
 
-        With `joins`, it becomes part of the previous record's operation.
+        With `joins`, the new record becomes part of the same operation as the previous record.
         """
         if self.java is None:
             log = self.cluster.folder / "java-producer.log"

@@ -50,7 +50,7 @@ class TransactionalClient:
         return cls(producer, shared, topic)
 
     def begin(self, value: str) -> None:
-        """Begins a transaction with one record, and waits until it is appended."""
+        """Begins a transaction, and waits until its first record is appended."""
         self.committed = self.ended = False
         key = self.topic.key(0)
         self.producer.begin_transaction()

@@ -62,11 +62,14 @@ class RawTransactions:
         return str(answer["error_code"])
 
     def newer_instance(self) -> str:
-        """Requests a producer id as a new instance does; returns the error, or `NONE`."""
+        """Requests a producer id, as a new instance of the producer does.
+
+        Returns the error, or `NONE`.
+        """
         return str(self.call(Api.INIT_PRODUCER_ID, 4, NEW_INSTANCE)["error_code"])
 
     def use_epochs(self, until: int, send: Send) -> str:
-        """Gets one epoch after the other, as new instances do, until the epoch is `until`.
+        """Gets one epoch after the other, as new instances of the producer do, up to epoch `until`.
 
         Returns the error, or `NONE`.
         """
@@ -77,8 +80,9 @@ class RawTransactions:
         return str(answer["error_code"])
 
     def next_epoch(self, epoch: int) -> str:
-        """Requests the epoch after `epoch` (KIP-360); returns the error and the epoch, but the
-        producer keeps its own.
+        """Requests the epoch after `epoch` (KIP-360); returns the answer as text: error and epoch.
+
+        The producer keeps its own epoch, as if the answer were lost.
         """
         body = {**NEW_INSTANCE, "producer_id": self.producer_id, "producer_epoch": epoch}
         answer = self._settled(lambda: self.call(Api.INIT_PRODUCER_ID, 4, body))

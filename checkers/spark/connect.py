@@ -83,8 +83,9 @@ def is_local(spark: SparkSession) -> bool:
 
 
 def parallelism(spark: SparkSession) -> int:
-    """Returns the number of tasks that run in parallel; with Spark Connect, the number of shuffle
-    partitions.
+    """Returns the number of tasks that run in parallel.
+
+    Spark Connect does not show this number; then it is the number of shuffle partitions.
     """
     if is_connected(spark):
         return int(spark.conf.get(_SHUFFLE_PARTITIONS) or 1)

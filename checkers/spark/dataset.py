@@ -80,8 +80,9 @@ class SparkDataset:
 
     @contextmanager
     def cached(self, *, on_disk: bool) -> Generator[SparkDataset]:
-        """Yields this dataset with a cache on disk; without a cache if not `on_disk` or if the
-        master is not local.
+        """Yields this dataset with a cache on disk.
+
+        If `on_disk` is false or the master is not local, yields the dataset without a cache.
         """
         if not on_disk or not is_local(self.spark):
             yield self
@@ -95,8 +96,9 @@ class SparkDataset:
             yield replace(self, partitions=tuple(partitions))
 
     def collect(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
-        """Returns, for each kernel (a function from a partition to a table), its rows for all
-        partitions that it needs.
+        """Applies each kernel to all partitions that it needs; returns one table for each kernel.
+
+        A kernel is a function from a partition to a table. The tables of a kernel are joined.
         """
         needed = tuple(
             (number, partition)

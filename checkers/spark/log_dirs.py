@@ -42,9 +42,9 @@ def audit_on_spark(
     checks: tuple[str, ...] = (),
     watch: Watcher = unwatched,
 ) -> Audit:
-    """Returns the audit by Spark; all local cores without a master.
+    """Audits the folders on Spark; without a master, on all local cores.
 
-    Raises UnreadableLogDir, UnknownName, or InputFault without Java.
+    Raises UnreadableLogDir, UnknownName, or InputFault, for example if Java is missing.
     """
     chosen = named(checks)
     dirs = log_dirs(folders)

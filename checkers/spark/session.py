@@ -67,9 +67,10 @@ def session(
     environment: Mapping[str, str] | None = None,
     compiled: bool = False,
 ) -> Generator[SparkSession]:
-    """Yields a session on the master, or all local cores; reuses an active one.
+    """Yields a session on the master; without a master, on all local cores.
 
-    Raises InputFault without Java or an answer.
+    A session that is already active is reused, except with Spark Connect. Raises InputFault if Java
+    is missing or the master does not answer.
     """
     # Spark's code generation pays for jobs with many rows
     sql = dict(_FOR_KERNELS if compiled else (*_FOR_KERNELS, *_INTERPRETED))
@@ -141,7 +142,7 @@ def require_answer(master: str) -> None:
 
 @contextmanager
 def _interrupts_deferred() -> Generator[None]:
-    """Defers SIGINT until the block ends, and raises KeyboardInterrupt then."""
+    """Defers Ctrl-C during the block; if there was one, raises KeyboardInterrupt at the end."""
     interrupts: list[int] = []
     before = signal.getsignal(signal.SIGINT)
     _restore(lambda number, _frame: interrupts.append(number))

@@ -91,8 +91,10 @@ class Induction:
         )
 
     def assumed(self, claims: Sequence[Claim]) -> tuple[dict[str, Expr], list[str]]:
-        """Returns the claims about the state before a step as formulas, by claim, and the names of
-        claims that cannot be translated.
+        """Translates claims about the state before a step to formulas.
+
+        Returns the formulas by the names of the claims, and the names of the claims that cannot be
+        translated.
         """
         formulas: dict[str, Expr] = {}
         missing: list[str] = []

@@ -48,8 +48,9 @@ def failing(step: Step, action: Action, claim: Claim) -> tuple[Expr, list[tuple[
 def instances(
     step: Step, action: Action, about: Sequence[tuple[str, Expr]], claims: Sequence[Claim]
 ) -> list[Expr]:
-    """Returns the claims about the state before the step, with terms of the step and of `about` in
-    place of the quantified variables.
+    """Returns ground instances of the claims, about the state before the step.
+
+    In each instance, terms of the step or of `about` replace the quantified variables.
     """
     terms = _terms(step, action, about)
     return [

@@ -33,8 +33,9 @@ DECLINED: Final = "declined: "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """A condition of the induction: an action (for `init`, the initial state) preserves a claim,
-    with the verdict on it.
+    """A condition of the induction, and the verdict on it: an action preserves a claim.
+
+    For the action `init`, the condition is: the claim is true in every initial state.
     """
 
     action: str

@@ -50,7 +50,7 @@ class SmallScope:
         return out
 
     def state(self, model: Model) -> State:
-        """Returns the state before the step that the Z3 model describes."""
+        """Returns the state that the Z3 model describes, as it is before the step."""
         return {cell: self.value(model, info, term) for cell, info, term in self.cells()}
 
     def arguments(self, model: Model, action: Action) -> tuple[int, ...]:
@@ -74,8 +74,9 @@ class SmallScope:
 
 
 def scopes_of(spec: Spec, scope: Scope | None = None) -> list[Scope]:
-    """Returns the scopes to search: `scope`, or else the spec's own scope and a larger one; empty
-    without any.
+    """Returns the scopes to search: `scope`, or by default the spec's own scope and a larger one.
+
+    If `scope` is None and the spec has no scope, the result is empty.
     """
     if scope is not None:
         return [scope]

@@ -87,8 +87,9 @@ class Sorts(ABC):
         return self._least_element(info)
 
     def untouched(self, info: t.SortInfo) -> Expr | None:
-        """Returns the initial value of a variable that `init` does not assign: its sort's least
-        value, or None for any value.
+        """Returns the initial value of a variable that `init` does not assign.
+
+        This is the least value of the variable's sort; None if the variable may have any value.
         """
         return self.least(info)
 

@@ -51,8 +51,10 @@ class Step:
         return self._after[action.name][1]
 
     def initial(self) -> Valuation:
-        """Returns the initial state; a variable that `init` does not assign has its sort's least
-        value, or any value without one.
+        """Returns the initial state.
+
+        A variable that `init` does not assign has the least value of its sort. If the sort has no
+        least value, the variable may have any value.
         """
         blank = Valuation({v.name: self._untouched(v) for v in self.spec.variables})
         init = self.spec.initial

@@ -26,8 +26,10 @@ SESSION_MS: Final = 4_000  # a broker that a busy machine stalls for two seconds
 
 
 class Ability(StrEnum):
-    """An action that a system may support: on a broker, by `System.do`, or an administrator's
-    request, by `administration`.
+    """An action that a system may support.
+
+    `System.do` performs an action on a broker. For other actions, `administration` sends an
+    administrator's request.
     """
 
     KILL = "kill"  # SIGKILL: no clean shutdown; what the process wrote survives

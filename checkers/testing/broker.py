@@ -92,10 +92,10 @@ class InjectedFault:
 class Broker:
     """A cluster of the reference broker in a process of its own; brokers are numbered from 1.
 
-    At the start, the cluster creates the `topics`, a mapping from names to numbers of partitions.
-    It also adds the `faults`: JSON objects of the control port, as dictionaries. `users` maps names
-    to passwords; the other settings of security are those of the command `urteil broker`, and
-    `options` are further options of this command.
+    At the start, the cluster creates the topics and adds the faults. `topics` maps names to numbers
+    of partitions. `faults` has JSON objects of the control port, as dictionaries. `users` maps
+    names to passwords. The other settings of security are those of the command `urteil broker`, and
+    `options` has further options of this command.
     """
 
     brokers: int = 3

@@ -1,7 +1,7 @@
 """The process that `Broker` starts: `urteil broker`, which ends when the starting process does.
 
-The starting process holds the other end of this process's standard input. However it ends, also by
-SIGKILL, the input ends, and then this process stops as after SIGTERM.
+The starting process holds the other end of this process's standard input. When the starting process
+ends, even by SIGKILL, the input ends. Then this process stops as after SIGTERM.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import threading
 
 
 def main() -> None:
-    """Runs `urteil` with the arguments of the process until its standard input ends."""
+    """Runs `urteil` with this process's arguments; stops when its standard input ends."""
     threading.Thread(target=_stop_at_end_of_input, name="end of input", daemon=True).start()
 
     from checkers.cli.main import main as urteil

@@ -74,8 +74,10 @@ class Following:
     latest_ns: int = 0
 
     def run(self, progress: Callable[[int], None] | None = None) -> Refused | None:
-        """Takes events until the end or a refusal by the spec; returns the refusal, with its
-        event's number in `start`, or None.
+        """Takes events until the trace ends or the spec refuses an event.
+
+        Returns None at the end of the trace. Otherwise returns the refusal; `start` is then the
+        number of the refused event.
         """
         while self.start < len(self.events):
             refused = self.next()
@@ -86,8 +88,9 @@ class Following:
         return None
 
     def next(self) -> Refused | None:
-        """Takes the next event, after late events if it needs them; returns None, or the refusal of
-        the spec.
+        """Takes the next event; if the spec refuses it, first takes late events that allow it.
+
+        Returns None, or the refusal if no late events allow the event.
         """
         if self.start in self.early:
             self.early.discard(self.start)
@@ -164,9 +167,9 @@ def follow(
 ) -> Followed:
     """Checks a trace against the spec, event by event, up to the first that the spec forbids.
 
-    The trace must have at least one event. The first argument maps events to actions of the spec.
-    It is a refusal if no such mapping can be made for this trace. Then no event is taken, and the
-    result has the reason of the refusal.
+    The trace must have at least one event. `begun` maps events to actions of the spec. It is a
+    refusal if no such mapping exists for this trace. Then no event is taken, and the result has the
+    reason of the refusal.
     """
     subject = events[0].subject
     if isinstance(begun, Refused):

@@ -74,8 +74,9 @@ def record(partition: Partition, event: Event) -> Outcome:
 
 
 def _take_late_fetches(partition: Partition, epoch: int) -> None:
-    """Makes the spec take the steps of fetches that followers sent before this epoch's leader began
-    to lead.
+    """Makes the spec take the late fetches of the epoch.
+
+    Followers sent them before the epoch's leader began to lead.
     """
     for broker, f in partition.replicas.items():
         offset = partition.facts.sent.get(broker, {}).get(epoch)

@@ -83,8 +83,9 @@ def row(
 
 
 def nothing(logger: str, *begins: str) -> Iterator[Row]:
-    """Yields a row for each beginning of a line that reports no event, so that such lines are
-    ignored.
+    """Yields table rows for lines that report no event, so that these lines are ignored.
+
+    Each of `begins` is the beginning of the message of such a line.
     """
     return (Row(logger, text) for text in begins)
 

@@ -33,8 +33,9 @@ class Reading:
 
     @property
     def with_producers(self) -> Mapping[str, list[Event]]:
-        """Returns the events of each partition with a line that names a producer, except
-        `__consumer_offsets`.
+        """Returns the events of the partitions whose lines name the producer of a batch.
+
+        The partitions of `__consumer_offsets` are left out.
         """
         # The group coordinator gives each batch of transactional offset commits the sequence number
         # 0, and Kafka does not check these numbers.

@@ -73,11 +73,11 @@ class ReplicationState(NamedTuple):
         return next(has, end)
 
     def may_lack(self, epoch: int) -> bool:
-        """Returns whether the leader of the epoch may lack committed records when it begins."""
+        """Returns whether the leader of the epoch, when it begins, may lack committed records."""
         return bool(self.state["lossy", (epoch,)]) and not self.is_replaced(epoch)
 
     def is_replaced(self, epoch: int) -> bool:
-        """Returns whether a newer epoch has begun with a leader that may lack committed records."""
+        """Returns whether a newer leader has begun to lead and may lack committed records."""
         return self._replacing(epoch) is not None
 
     def _replacing(self, epoch: int) -> int | None:
@@ -87,7 +87,7 @@ class ReplicationState(NamedTuple):
         return None
 
     def is_elected_again(self, epoch: int) -> bool:
-        """Returns whether the epoch's leader also led in the epoch before."""
+        """Returns whether the epoch's leader also led in the previous epoch."""
         names = ("leader", "vacant")
         before, now = (
             [self.state[name, (e,)] for name in names] for e in (max(epoch - 1, 0), epoch)
@@ -120,8 +120,9 @@ class ReplicationState(NamedTuple):
                 yield from self._too_late(e, leader, steps)
 
     def _too_late(self, e: int, leader: int, steps: Sequence[LossyStep]) -> Iterator[Loss]:
-        """Yields the lost records that the leader of epoch `e` committed after a newer leader had
-        begun.
+        """Yields a loss if the leader of epoch `e` committed records too late.
+
+        Too late means: after a newer leader had begun to lead without these records.
         """
         newer = self._replacing(e)
         assert newer is not None, "a leader that commits too late was replaced"

@@ -1,7 +1,8 @@
 """The steps of a broker that gets a role: it loads its log, learns its role, and begins.
 
-The line of a role shows the end of the log. If the broker has restarted since its last role, the
-log may be shorter than before: the broker lost its disk, or records that were not flushed.
+The trace line of a new role also shows where the broker's log ends. If the broker has restarted
+since its last role, the log may be shorter than before: the broker lost its disk, or records that
+were not flushed.
 
 Source: Partition.makeLeader and makeFollower; ReplicaManager.applyDelta.
 """

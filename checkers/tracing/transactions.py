@@ -190,7 +190,10 @@ class TransactionalId:
         return self._move(after)
 
     def _move(self, after: Metadata) -> Outcome:
-        """Takes the actions that lead from the coordinator's last metadata to `after`."""
+        """Takes the actions of the spec for a change of the coordinator's metadata to `after`.
+
+        Returns None, or the refusal of the spec.
+        """
         before, self._metadata = self._metadata, after
         if before is not None and after.producer != before.producer:
             return Refused("the producer id of the transactional id changes", is_outside=True)

@@ -90,8 +90,9 @@ class RealTimeCluster(WatchedTopics):
             raise
 
     def run_for(self, duration_ms: int) -> None:
-        """Runs the clients for this virtual time, after the brokers that this trial started accept
-        clients.
+        """Runs the clients for this virtual time.
+
+        Before that, waits until the brokers that this trial has started accept clients.
         """
         starting, self._starting = self._starting, {}
         # A process of Kafka takes seconds to start.

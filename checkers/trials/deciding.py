@@ -120,7 +120,10 @@ def decide(
     effort: Effort,
     progress: Callable[[str], None],
 ) -> Iterator[Judged]:
-    """Yields a verdict for each side: a claim inside or outside its condition."""
+    """Decides claims, and yields one verdict for each of `sides`.
+
+    A side is a claim in one setting, either inside or outside the claim's condition.
+    """
     shared = SharedTrials(trials, suite, effort.rules)
     trying = Trying(trials, suite, seed, effort, progress, shared)
     together: dict[str, list[Side]] = {}  # by setting: they share trials

@@ -45,8 +45,9 @@ class Origin:
 
 
 def program(suite: Suite, ran: Ran) -> str:
-    """Returns the calls of the trial, and of those at the same time, as runnable text with comments
-    from the rules' docstrings.
+    """Returns the trial as runnable text, with comments from the rules' docstrings.
+
+    The text has the calls of this trial, then those of the trials that ran at the same time.
     """
     name = suite.machine.__name__
     lines = list[str]()
@@ -64,10 +65,9 @@ def program(suite: Suite, ran: Ran) -> str:
 def kept(
     folder: Path, suite: Suite, judged: Judged, system: System, settings: Settings = NO_SETTINGS
 ) -> Path | None:
-    """Writes the evidence of a trial to a new folder below `folder`; returns the new folder, or
-    None without evidence.
+    """Writes the evidence of a trial to a new folder below `folder`; returns the new folder.
 
-    `settings` are the user's.
+    Returns None if the verdict has no evidence. `settings` are those that the user gave the system.
     """
     if judged.evidence is None:
         return None

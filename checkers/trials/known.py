@@ -143,8 +143,9 @@ DIRECTED: Final = {
 
 
 def recorded(suite: str, claim: str, setting: str) -> tuple[Program, ...]:
-    """Returns the recorded programs (lists of a trial's calls) that break the claim, or reach its
-    goals, in the setting.
+    """Returns the recorded programs for the claim in the setting; a program is a list of calls.
+
+    Each program breaks the claim, or reaches one of its goals.
     """
     rows = (row for row in _rows(suite) if row.claim == claim and row.where == setting)
     # None of these programs needs a seeded bug.

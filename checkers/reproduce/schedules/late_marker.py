@@ -1,7 +1,7 @@
 """KIP-1228: a commit marker that arrives twice also commits the producer's next transaction.
 
-In transactions of version 2, the producer epoch increases when a transaction ends. The marker of
-the first transaction has the increased epoch, and so do the records of the second transaction.
+In transactions of version 2 (KIP-890), the producer epoch increases when a transaction ends. The
+marker of the first transaction has the increased epoch, and so do the records of the second one.
 
 1. The first transaction commits, and its marker is appended.
 2. The second transaction sends b, and stays open.

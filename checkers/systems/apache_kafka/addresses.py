@@ -64,7 +64,7 @@ class Addresses:
         return "".join(f"{_link(node, other)} n{other}\n" for other in self.ports)
 
     def open(self, proxies: Proxies) -> None:
-        """Opens a proxy for every link from a node to another, and from clients to a broker."""
+        """Opens a proxy from each node to each other node, and from the clients to each broker."""
         for receiver, ports in self.ports.items():
             for sender in self.ports:
                 if sender != receiver:

@@ -200,8 +200,8 @@ class Cluster:
     def lose_disk(self, broker: int, *, listed: bool) -> None:
         """Deletes the last log directory of a broker that is down.
 
-        With `listed`, the directory returns formatted and empty. Otherwise, log.dirs no longer
-        lists it.
+        With `listed`, the broker's log.dirs still has this directory, now formatted and empty.
+        Otherwise log.dirs no longer has it.
         """
         assert broker not in self._running, f"broker {broker} is running"
         disks = self.log_dirs(broker)
@@ -300,9 +300,9 @@ _ACTIONS: Final[Mapping[Ability, Callable[[Cluster, int], None]]] = {
 
 @contextmanager
 def running(folder: Path, jars: Jars, layout: Layout) -> Generator[Cluster]:
-    """Starts a new cluster in a new folder and waits for its brokers.
+    """Starts a new cluster in a new folder, and waits for its brokers.
 
-    Its processes end with the block or this process; its files stay.
+    The processes of the cluster end when the block or this process ends. The files stay.
     """
     folder.mkdir(parents=True)
     addresses = Addresses.free(range(layout.brokers + 1), proxied=layout.proxied)

@@ -91,7 +91,7 @@ def flushed_offsets(log_dir: Path, flush_log: Path) -> dict[str, int]:
 
 
 def cut(folder: Path, offset: int) -> Lost | None:
-    """Removes a partition's batches that reach the offset.
+    """Removes a partition's batches whose last offset is `offset` or higher.
 
     Returns the first and the last removed offset, or None if none was removed.
     """

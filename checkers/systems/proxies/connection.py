@@ -82,8 +82,9 @@ class Connection:
         await self.rules.passable((self.receiver, self.sender))
 
     def _contents(self, header: Header, frame: bytes) -> ReadContents:
-        """Returns a function that returns the request's partitions and producers, parsed at most
-        once.
+        """Returns a function that returns the contents of the request: partitions and producers.
+
+        The request is parsed at most once.
         """
         if header.api_key == Api.FETCH:
             # A Fetch is always parsed, to keep track of the partitions in the fetch session.

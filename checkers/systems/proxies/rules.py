@@ -70,7 +70,10 @@ class Match:
     count: int | None = None
 
     def selects(self, sender: int, receiver: int, header: Header) -> bool:
-        """Returns whether the nodes, the API and the client id match; does not count matches."""
+        """Returns whether a request matches by its nodes, its API and its client id.
+
+        Partitions and producers are not compared, and the match is not counted.
+        """
         client_id = header.client_id or ""
         return (
             self.sender in (None, sender)
