@@ -57,8 +57,10 @@ def search(task: Task) -> Exploration:
 
 @dataclass
 class Found:
-    """A transition, the states of a batch that enable it (`rows`), their new column values
-    (`written`) and their successors' keys.
+    """A transition, and the states of a batch that enable it (`rows`).
+
+    For each of these states: the column values that the transition writes (`written`), and the key
+    of the successor (`keys`).
     """
 
     label: int

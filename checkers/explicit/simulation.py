@@ -36,8 +36,9 @@ Weights = Mapping[str, float]  # a pattern of action names -> their relative wei
 def simulate(
     task: Task, *, seed: int = 0, length: int = LENGTH, weights: Weights | None = None
 ) -> Exploration:
-    """Takes random walks until the budget is spent (`states` counts steps) or every property is
-    violated.
+    """Takes random walks until every property is violated or the budget is spent.
+
+    The limit `states` of the budget counts the steps of the walks.
     """
     return _Simulation(task, seed, length, weights or {}).run()
 

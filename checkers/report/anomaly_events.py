@@ -60,10 +60,9 @@ def undecided(
 
 
 def keep_rows(tables: Mapping[str, pa.Table], folder: Path, name: str) -> dict[str, str]:
-    """Writes each anomaly's violations to `FOLDER/NAME/ANOMALY.parquet`, and returns the files
-    relative to FOLDER.
+    """Writes each anomaly's violations to the file `FOLDER/NAME/ANOMALY.parquet`.
 
-    An anomaly without violations has none.
+    Returns the files by anomaly, relative to FOLDER. An anomaly without violations has no file.
     """
     import pyarrow.parquet as pq
 

@@ -32,8 +32,9 @@ def cut(text: str, longest: int) -> str:
 
 
 def element(tag: str, *inside: str, **attributes: str | float | None) -> str:
-    """Returns an element with attributes, except None; `inside` must be escaped markup, and
-    `class_` is the attribute `class`.
+    """Returns an element with attributes; `inside` must be escaped markup.
+
+    An attribute with the value None is left out. The argument `class_` is the attribute `class`.
 
     >>> element("text", words("a < b"), x=3.0, class_="op")
     '<text x="3" class="op">a &lt; b</text>'

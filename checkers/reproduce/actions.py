@@ -1,7 +1,7 @@
 """The actions of a schedule's steps on a cluster: faults, requests and pauses.
 
-An action is a function whose argument is the stage: the running cluster and its clients. All other
-functions here return an action.
+An action is a function whose argument is the stage: the running cluster and its clients. A function
+of this module is an action or returns one.
 """
 
 from __future__ import annotations

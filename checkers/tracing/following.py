@@ -5,8 +5,8 @@ written. So if an event is refused, events whose lines come later may have to be
 
 A late event has three properties: Kafka logs its kind after the effect; its line comes at most
 `ahead_ms` after that of the refused event; and it is the next event of its thread, because a thread
-writes its lines in order. The shortest sequence of late events that makes the refused event
-possible is taken. The search is bounded. The result has the longest time by which a line came late.
+writes its lines in order. A bounded search finds and takes the shortest sequence of late events
+that makes the refused event possible. The result has the longest time by which a line came late.
 
 A trace is accepted if every event was taken. Otherwise the result has the first event that the spec
 forbids, the reason, the state before it, and the events around it.
