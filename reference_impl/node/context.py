@@ -34,9 +34,9 @@ def no_append_error(topic_partition: TopicPartition, correlation: int) -> ErrorC
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What a partition or coordinator may read in a step.
+    """The facts that a leader, follower or coordinator may use in a step, besides its own state.
 
-    This is the time, the broker with its settings, and the applied metadata.
+    They are the time, the broker with its settings, and the metadata that the broker has applied.
     """
 
     now_ms: int

@@ -333,8 +333,9 @@ def on_waits_timer(leader: Leader, context: Context) -> StepResult[Leader]:
 
 
 def _verify_again(leader: Leader, context: Context) -> StepResult[Leader]:
-    """Repeats one due verification request, or rejects the waiting batches if no coordinator is
-    known.
+    """Repeats one verification request that is due.
+
+    If no coordinator is known, rejects the batches that wait for this request.
     """
     now_ms = context.now_ms
     due = [entry for entry in leader.unverified if (entry.again_ms or now_ms + 1) <= now_ms]

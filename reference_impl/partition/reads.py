@@ -284,7 +284,7 @@ def list_offsets_of_follower(
 def _listed(
     replica: LocalLog, leader_epoch: LeaderEpoch, request: ListOffsets, end: Offset, *, lags: bool
 ) -> ListedOffsets:
-    """Returns the response to ListOffsets, up to the offset `end`.
+    """Returns the response to ListOffsets; the offset `end` limits what may be found.
 
     `lags` is true while a new leader's high watermark is below its epoch's start.
     """

@@ -31,7 +31,10 @@ ClientEffects = tuple[Effect | Observed, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leadership:
-    """The leader of a topic partition as a client knows it, and the next broker to query."""
+    """What a client knows of the leader of a topic partition.
+
+    Also counts the metadata requests, so that all brokers take turns.
+    """
 
     topic_partition: TopicPartition
     brokers: tuple[BrokerId, ...]

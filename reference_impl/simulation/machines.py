@@ -126,7 +126,10 @@ class Machines(World):
     def reassign(
         self, topic_partition: TopicPartition, replicas: tuple[BrokerId, ...] | None
     ) -> None:
-        """Requests a reassignment from the controller, or cancels it; it may refuse."""
+        """Requests a reassignment from the controller, or a cancellation if `replicas` is None.
+
+        The controller may reject the request.
+        """
         request = AlterReassignment(topic_partition=topic_partition, replicas=replicas)
         self._deliver_now(CONTROLLER, RequestReceived(FIRST_CLIENT, 0, request))
 

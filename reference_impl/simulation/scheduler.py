@@ -45,8 +45,9 @@ class Scheduler(Generic[Event]):
         return due
 
     def next_before(self, end_ms: int) -> Event | None:
-        """Returns the next event that is due by `end_ms`, or None, and advances the clock to the
-        event or `end_ms`.
+        """Returns the next event that is due by `end_ms`, and advances the clock to it.
+
+        If there is none, advances the clock to `end_ms` and returns None.
         """
         if not self._heap or self._heap[0][0].at_ms > end_ms:
             self.now_ms = max(self.now_ms, end_ms)

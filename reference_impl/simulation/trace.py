@@ -26,7 +26,7 @@ Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 
 class Traced(NamedTuple):
-    """One event: an input of a node or a fault, and the state of the node after the event."""
+    """An event: an input of a node, or a fault; `after` is the state of the node after it."""
 
     at_ms: int
     node: NodeId

@@ -57,9 +57,10 @@ class Change(NamedTuple):
     request: CoordinatorRequest | None = None
 
     def reply(self, error: ErrorCode = ErrorCode.NONE) -> Effects:
-        """Returns the effect that sends the waiting response, or an error instead.
+        """Returns the effect that sends the response to the request that caused the change.
 
-        Returns no effect if no request waits.
+        With an error, the response rejects the request. Without a waiting request there is no
+        effect.
         """
         if self.requester is None or self.request is None or self.response is None:
             return ()

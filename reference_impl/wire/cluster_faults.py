@@ -59,9 +59,9 @@ async def carry_out(cluster: Faulty, fault: OfCluster) -> None:
 
 
 def has_happened(cluster: Faulty, fault: OfCluster) -> bool:
-    """Returns True if the fault changes nothing: the broker is already down, or already up.
+    """Returns True if the fault changes nothing: it kills a dead broker or starts a live one.
 
-    All other kinds of faults always return False.
+    For all other kinds of faults the result is False.
     """
     match fault:
         case Crash(broker=broker) | LosePower(broker=broker):

@@ -75,7 +75,7 @@ async def api_versions(_broker: ServedBroker, call: Call) -> bytes:
 
 
 def has_valid_names(call: Call) -> bool:
-    """Returns whether an ApiVersions request names its client as KIP-511 requires, or not at all.
+    """Returns True if the client's name and version are written as KIP-511 requires, or absent.
 
     Kafka: ApiVersionsRequest.isValid.
     """

@@ -181,7 +181,7 @@ class Host:
 
     @property
     def is_calm(self) -> bool:
-        """True if every broker is running and unfenced in each broker's metadata."""
+        """True if every broker is running and knows that all are registered and unfenced."""
         for broker_id in self.brokers:
             node = self._nodes.get(NodeId(broker_id))
             if not isinstance(node, Broker) or not _all_live(node.brokers, self.brokers):

@@ -235,7 +235,10 @@ class Listener:
         self._close(oldest, "all requests and responses in flight have too many bytes")
 
     def _close(self, connection: Connection | None, why: str) -> None:
-        """Closes a connection of any broker; does nothing for None."""
+        """Closes the connection and notes the reason; does nothing for None.
+
+        The connection may belong to another broker of the cluster.
+        """
         # The limits hold for all brokers together, so another broker may have the connection.
         if connection is not None:
             self.host.note(f"the connection of {connection.peer} is closed, because {why}")

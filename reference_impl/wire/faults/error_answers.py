@@ -184,7 +184,7 @@ def _blank(kind: Any, asked: Any) -> Any:
 
 
 def _parts(asked: Any) -> tuple[Any, ...]:
-    """Returns the items of a request that get an error each: those of its first nonempty array."""
+    """Returns the items of a request that get an error each: its first array that is not empty."""
     if not is_dataclass(asked):
         return ()
     arrays = (getattr(asked, each.name) for each in fields(asked))

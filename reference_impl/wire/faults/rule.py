@@ -282,7 +282,7 @@ class Rule:
 
 @dataclass(slots=True, eq=False)
 class ActiveRule:
-    """A rule that was added: how many requests match so far, and how often it has acted."""
+    """A rule in force, with the number of matching requests so far, and how often it has acted."""
 
     id: int
     rule: Rule

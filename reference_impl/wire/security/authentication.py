@@ -87,7 +87,7 @@ class Authentication:
     _again_at_ms: int | None = None  # when it last began to authenticate again
 
     def admits(self, frame: bytes) -> bool:
-        """Returns whether the frame is a request that is handled as on any connection.
+        """Returns True if the usual handlers take the request: the client is authenticated.
 
         Raises MalformedFrame if the session has ended.
         """

@@ -62,7 +62,10 @@ class Gate:
         now_ms: Callable[[], int],
         note: Callable[[Connection, str], None],
     ) -> asyncio.Protocol:
-        """Returns the protocol that an accepted connection begins with."""
+        """Returns the first protocol of an accepted connection.
+
+        With TLS this is the handshake, else the connection itself.
+        """
         if self.security.protocol is NO_SECURITY.protocol:
             return connection
         authentication = None
@@ -85,7 +88,10 @@ def open_gate() -> Gate:
 
 
 class _Guard:
-    """Answers the frames of a connection until its client is authenticated, within the limit."""
+    """Answers the frames of a connection until its client is authenticated.
+
+    Closes the connection if this takes too long.
+    """
 
     def __init__(
         self,

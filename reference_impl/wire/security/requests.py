@@ -1,4 +1,4 @@
-"""Wire handlers of requests about authentication, on a connection that needs none or has it.
+"""Wire handlers of requests about authentication, except those that authenticate a client.
 
     SaslHandshake, SaslAuthenticate   ILLEGAL_SASL_STATE: authentication is over, or not needed
     DescribeUserScramCredentials      the mechanisms and iterations of users

@@ -27,7 +27,10 @@ MAKE_CERTIFICATE: Final = (
 
 
 class BadSecurity(InputFault):
-    """The error if the security settings do not fit together; names option and next step."""
+    """The error if the security settings do not fit together.
+
+    The message names the wrong option, and says what to do next.
+    """
 
 
 class SecurityProtocol(StrEnum):

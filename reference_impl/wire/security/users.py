@@ -3,7 +3,7 @@
     # comments and empty lines are skipped
     alice=secret
 
-A password is everything after the first `=`, and a name ends there.
+A name is everything before the first `=`, and a password everything after it.
 """
 
 from __future__ import annotations
