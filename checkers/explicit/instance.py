@@ -74,7 +74,10 @@ class Instance:
 
     @cached_property
     def cells(self) -> tuple[tuple[Cell, SortInfo], ...]:
-        """Returns each variable at each of its keys, with its sort, in byte order."""
+        """Returns each variable at each of its keys, with the sort of its values.
+
+        The order is that of the bytes of a packed state.
+        """
         return tuple(
             ((variable.name, keys), variable.value)
             for variable in self.spec.variables

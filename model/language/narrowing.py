@@ -44,9 +44,9 @@ class Narrowed:
 
 
 def narrowed(formula: t.Node, binder: t.Local, free: Free) -> Sequence[Narrowed]:
-    """Returns one `Narrowed` for each disjunct of the formula.
+    """Returns, for each disjunct of the formula, the conditions that restrict the bound variable.
 
-    Together they allow every value that can satisfy the formula, perhaps more.
+    Every value that satisfies the formula satisfies one of them; others may, too.
     """
     match formula:
         case t.And():

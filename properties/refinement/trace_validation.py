@@ -119,7 +119,10 @@ def _unexplained(
 
 
 def explain(behaviour: Behaviour, step: ExpectedStep) -> tuple[str, ...]:
-    """Takes the actions of the step; returns the reasons if this is impossible, otherwise ()."""
+    """Performs the actions of the step on the behaviour.
+
+    Returns why this is impossible; empty if it was possible.
+    """
     tried: list[str] = []
     for call in step.calls:
         if step.allowed_actions is not None and call.action not in step.allowed_actions:

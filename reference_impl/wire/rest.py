@@ -44,9 +44,9 @@ _OF_LEADER = frozenset({TimerKind.WAITS, TimerKind.REPLICA_LAG})
 
 
 def reason_to_rest(nodes: Nodes, node_id: NodeId, timer: Timer) -> Reason | None:
-    """Returns the replicas on which a due timer depends, if the timer may rest until they change.
+    """Returns None if a due timer must fire.
 
-    Returns None if the timer must fire.
+    Otherwise it can wait until one of the returned replicas changes: now it would do nothing.
     """
     reason = present(nodes, node_id, timer)
     match reason:

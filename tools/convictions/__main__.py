@@ -1,11 +1,11 @@
-"""Records and analyzes histories with one planted fault each, and adds them to the record.
+"""Simulates and analyzes histories with one planted fault each, and keeps what they raised.
 
     python -m tools.convictions --seconds 900              # goes on where the record ends
     python -m tools.convictions --case transactions/bug/no-dedup --seed 3    # one history
     python -m tools.convictions --page                     # only the page
 
 The record is benchmarks/results/convictions.json, the page docs/convictions.md. The exit code is 1
-if a history raised an anomaly that neither its fault nor a named consequence explains.
+if a history raised an anomaly that is neither an effect of its fault nor follows from one.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ FAULTS_S: Final = 25.0  # a run has no new faults and changes after this time
 
 @dataclass(slots=True)
 class Done:
-    """The faults and changes of a run so far."""
+    """The faults that a run has injected so far, and what has changed the cluster's settings."""
 
     faults: list[Step] = field(default_factory=list[Step])
     changer: Changer | None = None

@@ -54,7 +54,7 @@ def running(folder: Path, settings: Settings) -> AbstractContextManager[Cluster]
 
 
 def make(into: Path) -> None:
-    """Writes `log_dirs_killed` and `log_dirs_stopped` into the folder, replacing old ones."""
+    """Writes the log directories of killed and of stopped brokers, replacing old ones."""
     with tempfile.TemporaryDirectory(prefix="urteil-kafka-") as folder:
         with running(Path(folder) / "cluster", SMALL) as cluster:
             _create_topics(cluster)

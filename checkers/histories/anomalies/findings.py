@@ -38,9 +38,9 @@ class Context:
 
     @property
     def aborted(self) -> Pairs:
-        """The values, with keys, that a reader may skip because all their sends failed.
+        """Keys and values whose sends all failed: a reader may pass their offsets without them.
 
-        Jepsen permits no such skip.
+        Empty under `--jepsen`, whose rules do not permit this.
         """
         return NO_PAIRS if self.declared.jepsen else self.unconfirmed.aborted()
 

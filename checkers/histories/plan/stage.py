@@ -202,7 +202,7 @@ class Texts:
 def resolve_fingerprints(
     *fingerprints: Ints, column: str = "value"
 ) -> Plan[Callable[[Ints], pa.Array]]:
-    """Returns a function from fingerprints of a column to their texts."""
+    """Returns a function from the fingerprints of values of a column to the values' texts."""
     some = distinct(np.concatenate(fingerprints)) if fingerprints else np.zeros(0, dtype=np.int64)
     some = some[some != NULL]
     if not len(some):

@@ -75,10 +75,10 @@ _REASONS: Final = {
 
 
 def anomalies(declared: Declarations) -> Iterator[Anomaly]:
-    """Yields a catalogue entry for each form of cycle, the strongest first.
+    """Yields the anomaly of each form of cycle, the strongest first.
 
-    The analysis looks for G0 only with `ww_deps` declared, and for G-single and G2 only with
-    `rw_deps`.
+    The analysis looks for G0 only if the user has declared `ww_deps`, and for G-single and G2 only
+    with `rw_deps`.
     """
     for form in (*FORMS, G_SINGLE, G2):
         yield _anomaly(form, declared)
