@@ -11,7 +11,8 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -46,16 +47,28 @@ from reference_impl.wire.serving import serving
 SOURCE, TARGET = Topic("t-in", 4), Topic("t-out", 4)  # four are what that cluster gives a topic
 
 
-@pytest.fixture(scope="module")
-def servers() -> Iterator[str]:
+@contextmanager
+def mock_cluster() -> Generator[str]:
     host = Producer({"bootstrap.servers": "its own", "test.mock.num.brokers": 3, "log_level": 0})
     brokers = host.list_topics(timeout=10).brokers.values()
     yield ",".join(f"{broker.host}:{broker.port}" for broker in brokers)
     del host
 
 
+@pytest.fixture
+def servers() -> Iterator[str]:
+    """A cluster of the test's own: records of another test would be input of its pipelines."""
+    with mock_cluster() as servers:
+        yield servers
+
+
 @pytest.fixture(scope="module")
-def history(servers: str, tmp_path_factory: pytest.TempPathFactory) -> History:
+def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
+    with mock_cluster() as servers:
+        yield recorded(servers, tmp_path_factory)
+
+
+def recorded(servers: str, tmp_path_factory: pytest.TempPathFactory) -> History:
     folder = tmp_path_factory.mktemp("transactions") / "history"
     timeouts = pytest.MonkeyPatch()
     timeouts.setattr(transactions, "DRAINED_WITHIN_S", 6)  # the group never comes to an end there
