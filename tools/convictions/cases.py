@@ -39,7 +39,7 @@ from reference_impl.simulation.faults import (
     ShutDown,
 )
 from reference_impl.simulation.network import Conditions
-from reference_impl.simulation.runs import FIRST_PRODUCER, Scenario
+from reference_impl.simulation.runs import FIRST_PRODUCER, Kind, Scenario
 from tools.convictions.effects import EFFECTS
 from tools.convictions.workloads import WORKLOADS, Workload
 
@@ -48,7 +48,6 @@ LASTS_MS: Final = (50, 600)
 APIS: Final = ("Produce", "Fetch", "UpdateMetadata", "EndTxn", "WriteTxnMarkers", "AddPartitions")
 
 Planted = Callable[[Scenario], Scenario]
-Kind = Callable[[Random, BrokerId], tuple[Fault, Fault]]  # the fault, and its end
 
 
 def _on(does: Callable[[Random], Lose | Hold | Die]) -> Kind:

@@ -13,8 +13,8 @@ from typing import Final
 
 from checkers.reproduce.actions import abort, all_of, begin, begin_commit, pause_for, read
 from checkers.reproduce.checks import committed, done, is_ended, was_read
-from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
-from checkers.reproduce.schedules.skipped_marker import LAYOUT, without_leader
+from checkers.reproduce.reproduction import Step
+from checkers.reproduce.schedules.skipped_marker import shown, without_leader
 
 STEPS: Final = (
     *without_leader(Step("the transaction commits", begin_commit, committed)),
@@ -24,16 +24,9 @@ STEPS: Final = (
     Step("the third transaction commits", begin_commit, committed),
     Step("a consumer reads the partition", all_of(pause_for(2), read), was_read),
 )
-REPRODUCTION: Final = Reproduction(
-    name="committed-record-lost",
+REPRODUCTION: Final = shown(
+    "committed-record-lost",
     promise="Always: a reader at read_committed receives every record of a committed transaction.",
-    because=(
-        "The coordinator takes a partition without a leader for a deleted one, and sends no marker."
-    ),
-    case=Case(about="since 4.3.0", layout=LAYOUT, steps=STEPS),
-    control=Case(about="before 4.3.0", layout=LAYOUT, steps=STEPS, version="4.2.0"),
-    anomalies=("lost-write",),
-    model=(Instance(spec="transactions-abstract", variant="skips-marker", claim="faithful"),),
-    since=(4, 3),
-    page="skipped-marker",
+    steps=STEPS,
+    anomaly="lost-write",
 )
