@@ -302,8 +302,10 @@ class Columns(FiniteTerms):
     # ---- cells
 
     def in_sort(self, n: t.Node, env: Env, after: After | None = None) -> Value:
-        """Returns the value of a key or assigned term as a column, and a mask of rows where it is
-        undefined or outside its sort.
+        """Returns a column with a term's value in each row, and a mask.
+
+        The term is a key or is assigned. The mask has the rows where its value is undefined or
+        outside its sort.
         """
         value, bad = self.value(n, env, after)
         size = self.at.size(n.sort)

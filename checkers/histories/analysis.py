@@ -69,7 +69,7 @@ Outcome = Literal["holds", "violated", "assumptions broken", "nothing checked"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """The verdict on one anomaly; `violated` if it occurs, even if it is permitted.
+    """The verdict on one anomaly: `violated` if it occurs, even if the settings permit it.
 
     Without an observation that could have shown the anomaly, the verdict is `not exercised`.
     """

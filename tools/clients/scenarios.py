@@ -172,7 +172,7 @@ BY_NAME: Final = {scenario.name: scenario for scenario in SCENARIOS}
 
 
 def prepare(scenario: Scenario, broker: Broker, topic: str) -> InjectedFault | None:
-    """Creates the scenario's topics, and returns its planned crash if it has one."""
+    """Creates the scenario's topics, and plans its crash; returns None if it has no crash."""
     new = [
         NewTopic(topic + suffix, partitions, 3, config=dict(settings))
         for suffix, (partitions, settings) in scenario.topics.items()

@@ -97,7 +97,7 @@ def listed(opening: str, items: Sequence[Doc], closing: str) -> Doc:
 
 
 def becomes(left: Doc, sign: str, right: Doc) -> Doc:
-    """Returns `left sign right`, such as `x = 1`.
+    """Returns two expressions with an operator between them, such as `x = 1`.
 
     If this is too long for a line, the right side has lines of its own.
     """

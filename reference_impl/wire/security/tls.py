@@ -66,7 +66,7 @@ _PEM: Final = "one of them is not PEM, or the key has a passphrase"
 
 
 def _no_password() -> str:
-    """Keeps OpenSSL from asking the terminal for the passphrase of a key."""
+    """Returns an empty passphrase; without it, OpenSSL would ask for one on the terminal."""
     return ""
 
 

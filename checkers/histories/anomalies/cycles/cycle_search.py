@@ -143,7 +143,7 @@ def _by_group(numbers: Ints, groups: Ints) -> list[Ints]:
 
 
 def _precedence(of: Operations, kinds: tuple[str, ...], members: Ints) -> npt.NDArray[np.bool_]:
-    """Returns a matrix of the operations in `members` that tells which one must precede which.
+    """Returns a matrix over the operations in `members`, with the pairs that have a fixed order.
 
     A cell is True if the operation of its row must precede the operation of its column. An
     operation that ended ok precedes the later operations of its process, and the operations that

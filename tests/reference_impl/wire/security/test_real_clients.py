@@ -38,7 +38,7 @@ def produced(cluster: Served, topic: str, settings: dict[str, Any]) -> bool:
 
 
 def read(cluster: Served, topic: str, settings: dict[str, Any]) -> list[bytes | None]:
-    """Returns the value that a consumer reads first."""
+    """Returns the first value that a consumer reads; empty if it reads none within 10 s."""
     consumer = Consumer(
         {
             "bootstrap.servers": cluster.bootstrap_servers,
