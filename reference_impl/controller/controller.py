@@ -22,7 +22,14 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from model.vocabulary import BrokerEpoch, BrokerId, TopicPartition
-from reference_impl.controller import elections, reassignments, topic_defaults, topics
+from reference_impl.controller import (
+    elections,
+    reassignments,
+    requested_elections,
+    topic_configs,
+    topics,
+)
+from reference_impl.controller.cluster_state import ClusterState
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
 from reference_impl.node.step import (
     Effects,
@@ -59,7 +66,12 @@ from reference_impl.protocol.requests import Response
 from reference_impl.protocol.topic_defaults import NO_DEFAULTS, AlterDefaults, TopicDefaults
 
 _SESSIONS: Final = Timer(TimerKind.SESSIONS)
-_HANDLERS: Final = {**topics.HANDLERS, **reassignments.HANDLERS, **topic_defaults.HANDLERS}
+_HANDLERS: Final = {
+    **topics.HANDLERS,
+    **topic_configs.HANDLERS,
+    **requested_elections.HANDLERS,
+    **reassignments.HANDLERS,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -310,7 +322,7 @@ class Controller:
         )
 
     def _administer(self, request: AdministrationRequest) -> tuple[Controller, Response]:
-        cluster = topics.ClusterState(
+        cluster = ClusterState(
             states=self.topic_partitions,
             registered=frozenset(self.brokers),
             deletions=self.deletions,

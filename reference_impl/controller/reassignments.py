@@ -19,7 +19,13 @@ from typing import Any, Final
 from model.vocabulary import BrokerId
 from reference_impl.controller import elections
 from reference_impl.controller.assignments import Members, reassigned, reverted
-from reference_impl.controller.topics import Changes, ClusterState, Reason, States, first_reason
+from reference_impl.controller.cluster_state import (
+    Changes,
+    ClusterState,
+    Reason,
+    States,
+    first_reason,
+)
 from reference_impl.protocol.controller import PartitionState
 from reference_impl.protocol.messages import ErrorCode
 from reference_impl.protocol.reassignment import (

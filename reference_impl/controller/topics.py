@@ -1,24 +1,15 @@
-"""The topic requests of the controller: creation, deletion, more partitions, and configuration.
+"""The topic requests of the controller that create and delete partitions.
 
     CreateTopic        adds all partitions of a new topic
     DeleteTopic        removes all partitions of a topic
     CreatePartitions   adds partitions up to the new count; none is ever removed
-    AlterConfigs       changes the given settings in each partition registration of the topic
-    HoldElection       makes the first replica leader; if unclean, any live one
 
 Each function returns the partition registrations that change, and the response. The value None
 stands for a partition that is removed. No registration is returned if the request is rejected or
 has `validate_only`.
 
-A changed configuration alone does not change the epochs. Setting `min.insync.replicas` clears the
-ELR, which was computed for the old minimum. Allowing unclean election elects a leader for each
-partition without one.
-
-Source: ReplicationControlManager.createTopics; KIP-195, KIP-339, KIP-966, KAFKA-16540;
-docs/kafka-rules.md B4, B10.
-Simplified: brokers receive a configuration with the whole image, so it changes for all topic
-partitions at the same moment; the unclean election happens at once, not within
-unclean.leader.election.interval.ms; the controller places replicas round-robin.
+Source: ReplicationControlManager.createTopics, deleteTopic, createPartitions; KIP-195.
+Simplified: the controller places replicas round-robin.
 
 Deviates from Kafka in two limits:
 
@@ -31,62 +22,36 @@ Deviates from Kafka in two limits:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from model.vocabulary import BrokerId, LeaderEpoch, PartitionEpoch, TopicPartition
-from reference_impl.controller import elections
+from reference_impl.controller.cluster_state import (
+    Changes,
+    ClusterState,
+    Reason,
+    States,
+    first_reason,
+    unknown_topic,
+)
 from reference_impl.controller.new_topics import with_defaults
-from reference_impl.node.bugs import NO_BUGS, Bugs
 from reference_impl.protocol.controller import (
-    AlterConfigs,
-    AlteredConfigs,
     CreatedPartitions,
     CreatedTopic,
     CreatePartitions,
     CreateTopic,
     DeletedTopic,
     DeleteTopic,
-    HeldElection,
-    HoldElection,
     PartitionState,
 )
 from reference_impl.protocol.coordinators import INTERNAL_TOPICS
 from reference_impl.protocol.messages import NO_BROKER, ErrorCode
-from reference_impl.protocol.topic_config import LogConfig
-from reference_impl.protocol.topic_defaults import NO_DEFAULTS, TopicDefaults
 from reference_impl.protocol.topic_names import collide, invalid_name
-
-_OF_LOG: Final = {field.name for field in fields(LogConfig)}
-_SETTINGS: Final = tuple(
-    field.name
-    for field in fields(AlterConfigs)
-    if field.name not in {"topic", "deleted", "validate_only"}
-)
 
 # Kafka permits 10,000 (ReplicationControlManager.MAX_PARTITIONS_PER_BATCH), which takes 22 s here.
 MAX_NEW_PARTITIONS: Final = 1_000
 
-States = Mapping[TopicPartition, PartitionState]
-Changes = Mapping[TopicPartition, PartitionState | None]
 Assignments = Sequence[tuple[BrokerId, ...]]
-Reason = tuple[bool, ErrorCode, str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterState:
-    """The cluster metadata and live brokers that the topic requests need."""
-
-    states: States
-    alive: Sequence[BrokerId]  # in order; replicas are placed on them
-    registered: frozenset[BrokerId] = frozenset()  # also those that are fenced
-    deletions: Mapping[str, int] = field(default_factory=dict[str, int])  # by topic
-    defaults: TopicDefaults = NO_DEFAULTS
-    elr: bool = True
-    bugs: Bugs = NO_BUGS
-
-    def of_topic(self, topic: str) -> States:
-        return {place: state for place, state in self.states.items() if place.topic == topic}
 
 
 def create_topic(cluster: ClusterState, request: CreateTopic) -> tuple[States, CreatedTopic]:
@@ -154,7 +119,7 @@ def delete_topic(cluster: ClusterState, request: DeleteTopic) -> tuple[Changes, 
     if request.incarnation is not None and request.incarnation not in found:
         unknown_id = "This server does not host this topic ID."
         return {}, DeletedTopic(error=ErrorCode.UNKNOWN_TOPIC_ID, message=unknown_id)
-    refused = first_reason(_unknown(request.topic, known))
+    refused = first_reason(unknown_topic(request.topic, known))
     if refused is not None:
         return {}, DeletedTopic(error=refused[0], message=refused[1])
     return dict.fromkeys(known), DeletedTopic()
@@ -168,7 +133,7 @@ def create_partitions(
     known = cluster.of_topic(name)
     replicas = max((len(state.replicas) for state in known.values()), default=0)
     refused = first_reason(
-        _unknown(name, known),
+        unknown_topic(name, known),
         (
             name in INTERNAL_TOPICS,
             ErrorCode.INVALID_PARTITIONS,
@@ -203,117 +168,11 @@ def create_partitions(
     return _placed(cluster, name, range(len(known), count), replicas, like), CreatedPartitions()
 
 
-def alter_configs(cluster: ClusterState, request: AlterConfigs) -> tuple[States, AlteredConfigs]:
-    """Returns the topic's partition registrations with the new configuration, and the response.
-
-    If the request contains no setting, no registration is returned.
-    """
-    known = cluster.of_topic(request.topic)
-    refused = first_reason(_unknown(request.topic, known))
-    if refused is not None:
-        return {}, AlteredConfigs(error=refused[0], message=refused[1])
-    settings = {name: value for name in _SETTINGS if (value := getattr(request, name)) is not None}
-    settings |= {
-        name: value for name, value in cluster.defaults.set_values() if name in request.deleted
-    }
-    return {
-        place: reconfigured(
-            cluster,
-            place,
-            settings,
-            frozenset((state.configured | settings.keys()) - request.deleted),
-            clears_elr="min_insync_replicas" in settings,
-        )
-        for place, state in known.items()
-        if settings and not request.validate_only
-    }, AlteredConfigs()
-
-
-def hold_election(cluster: ClusterState, request: HoldElection) -> tuple[States, HeldElection]:
-    """Returns the partition's registration with the requested leader, and the response.
-
-    Kafka: ReplicationControlManager.electLeader.
-    """
-    place = request.topic_partition
-    state = cluster.states.get(place)
-    if state is None:
-        error, why = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {place}"
-        return {}, HeldElection(error=error, message=why)
-    preferred = state.replicas[0]
-    is_led = state.leader != NO_BROKER if request.is_unclean else state.leader == preferred
-    if is_led:
-        return {}, HeldElection(error=ErrorCode.ELECTION_NOT_NEEDED)
-    if request.is_unclean:
-        allowed = replace(state, unclean_leader_election=True)
-        elected = elections.partition_change(
-            allowed,
-            state.isr,
-            cluster.alive.__contains__,
-            elr=cluster.elr,
-            min_isr=elections.effective_min_isr(cluster.states, place),
-            bugs=cluster.bugs,
-        )
-        if elected.leader == NO_BROKER:
-            return {}, HeldElection(error=ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE)
-        kept = replace(elected, unclean_leader_election=state.unclean_leader_election)
-        return {place: kept}, HeldElection()
-    if preferred not in state.isr or preferred not in cluster.alive:
-        return {}, HeldElection(error=ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE)
-    after = replace(
-        state,
-        leader=preferred,
-        leader_epoch=LeaderEpoch(state.leader_epoch + 1),
-        partition_epoch=PartitionEpoch(state.partition_epoch + 1),
-    )
-    return {place: after}, HeldElection()
-
-
 HANDLERS: Final[Mapping[type, Callable[[ClusterState, Any], tuple[Changes, Any]]]] = {
     CreateTopic: create_topic,
     DeleteTopic: delete_topic,
     CreatePartitions: create_partitions,
-    AlterConfigs: alter_configs,
-    HoldElection: hold_election,
 }
-
-
-def reconfigured(
-    cluster: ClusterState,
-    place: TopicPartition,
-    settings: Mapping[str, Any],
-    configured: frozenset[str] | None = None,
-    *,
-    clears_elr: bool,
-) -> PartitionState:
-    """Returns the partition's registration with these settings, and a new leader if needed.
-
-    `configured` has the names of all settings that the topic then has itself; with None these names
-    stay as they are.
-    """
-    state = cluster.states[place]
-    log = {name: value for name, value in settings.items() if name in _OF_LOG}
-    rest = {name: value for name, value in settings.items() if name not in _OF_LOG}
-    after = replace(
-        state,
-        log_config=replace(state.log_config, **log),
-        configured=state.configured if configured is None else configured,
-        **rest,
-    )
-    has_elr = state.elr or state.last_known_leader != NO_BROKER
-    if clears_elr and has_elr:
-        next_epoch = PartitionEpoch(state.partition_epoch + 1)
-        after = replace(after, elr=(), last_known_leader=NO_BROKER, partition_epoch=next_epoch)
-    if after.leader != NO_BROKER or not settings.get("unclean_leader_election"):
-        return after
-    decided = elections.partition_change(
-        after,
-        after.isr,
-        cluster.alive.__contains__,
-        elr=cluster.elr,
-        min_isr=elections.effective_min_isr({**cluster.states, place: after}, place),
-        bugs=cluster.bugs,
-    )
-    return after if decided.leader == NO_BROKER else decided
 
 
 def _placed(
@@ -386,10 +245,6 @@ def _invalid_additions(
     yield from _invalid_assignments(cluster, request.assignments, replicas)
 
 
-def _unknown(topic: str, known: States) -> Reason:
-    return not known, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {topic} does not exist"
-
-
 def _too_many(partitions: int) -> Reason:
     return (
         partitions > MAX_NEW_PARTITIONS,
@@ -401,7 +256,3 @@ def _too_many(partitions: int) -> Reason:
 def _too_few_brokers(replicas: int, alive: int) -> Reason:
     why = f"replication factor {replicas} must be 1 to {alive}, the number of live brokers"
     return not 1 <= replicas <= alive, ErrorCode.INVALID_REPLICATION_FACTOR, why
-
-
-def first_reason(*reasons: Reason) -> tuple[ErrorCode, str] | None:
-    return next(((error, why) for applies, error, why in reasons if applies), None)

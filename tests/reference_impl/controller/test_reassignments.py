@@ -11,8 +11,8 @@ import pytest
 
 from model.vocabulary import BrokerId, LeaderEpoch, PartitionEpoch, TopicPartition
 from reference_impl.controller import elections
+from reference_impl.controller.cluster_state import ClusterState
 from reference_impl.controller.reassignments import alter_reassignment, list_reassignments
-from reference_impl.controller.topics import ClusterState
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
 from reference_impl.protocol.controller import PartitionState
 from reference_impl.protocol.messages import NO_BROKER, ErrorCode

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from model.vocabulary import BrokerId, LeaderEpoch, PartitionEpoch, TopicPartition
-from reference_impl.controller.topic_defaults import alter_defaults
-from reference_impl.controller.topics import ClusterState, alter_configs, create_topic
+from reference_impl.controller.cluster_state import ClusterState
+from reference_impl.controller.topic_configs import alter_configs, alter_defaults
+from reference_impl.controller.topics import create_topic
 from reference_impl.protocol.controller import AlterConfigs, CreateTopic, PartitionState
 from reference_impl.protocol.coordinators import CONSUMER_OFFSETS
 from reference_impl.protocol.topic_config import INTERNAL_LOG_CONFIG, CleanupPolicy

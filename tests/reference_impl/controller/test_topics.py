@@ -12,13 +12,9 @@ from hypothesis import strategies as st
 
 from model.vocabulary import BrokerId, LeaderEpoch, PartitionEpoch, TopicPartition
 from reference_impl.broker.broker import Broker
-from reference_impl.controller.topics import (
-    ClusterState,
-    States,
-    alter_configs,
-    create_partitions,
-    create_topic,
-)
+from reference_impl.controller.cluster_state import ClusterState, States
+from reference_impl.controller.topic_configs import alter_configs
+from reference_impl.controller.topics import create_partitions, create_topic
 from reference_impl.protocol.controller import (
     AlterConfigs,
     AlteredConfigs,

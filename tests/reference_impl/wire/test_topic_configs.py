@@ -22,7 +22,8 @@ from hypothesis import strategies as st
 
 from model.vocabulary import BrokerId
 from model.vocabulary import TopicPartition as Place
-from reference_impl.controller.topics import ClusterState, create_topic
+from reference_impl.controller.cluster_state import ClusterState
+from reference_impl.controller.topics import create_topic
 from reference_impl.protocol.controller import CreateTopic
 from reference_impl.protocol.topic_config import CleanupPolicy, LogConfig
 from reference_impl.wire.host import SERVED

@@ -1,0 +1,42 @@
+"""What a topic request is decided on: the cluster metadata, and the reasons to reject a request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from model.vocabulary import BrokerId, TopicPartition
+from reference_impl.node.bugs import NO_BUGS, Bugs
+from reference_impl.protocol.controller import PartitionState
+from reference_impl.protocol.messages import ErrorCode
+from reference_impl.protocol.topic_defaults import NO_DEFAULTS, TopicDefaults
+
+States = Mapping[TopicPartition, PartitionState]
+Changes = Mapping[TopicPartition, PartitionState | None]  # None: the partition is removed
+Reason = tuple[bool, ErrorCode, str]  # whether it applies, and the response that it gives
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterState:
+    """The cluster metadata and live brokers that the topic requests need."""
+
+    states: States
+    alive: Sequence[BrokerId]  # in order; replicas are placed on them
+    registered: frozenset[BrokerId] = frozenset()  # also those that are fenced
+    deletions: Mapping[str, int] = field(default_factory=dict[str, int])  # by topic
+    defaults: TopicDefaults = NO_DEFAULTS
+    elr: bool = True
+    bugs: Bugs = NO_BUGS
+
+    def of_topic(self, topic: str) -> States:
+        return {place: state for place, state in self.states.items() if place.topic == topic}
+
+
+def first_reason(*reasons: Reason) -> tuple[ErrorCode, str] | None:
+    """Returns the error and message of the first reason that applies; None if none does."""
+    return next(((error, why) for applies, error, why in reasons if applies), None)
+
+
+def unknown_topic(topic: str, known: States) -> Reason:
+    """Returns the reason that the topic, with these registrations, does not exist."""
+    return not known, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {topic} does not exist"

@@ -1,0 +1,141 @@
+"""The controller's requests that change the configuration of topics.
+
+    AlterConfigs    changes the given settings in each partition registration of one topic
+    AlterDefaults   a topic that does not have the setting itself gets the new default
+
+A changed configuration alone does not change the epochs. Setting `min.insync.replicas` clears the
+ELR, which was computed for the old minimum. Allowing unclean election elects a leader for each
+partition without one. Internal topics have their own cleanup.policy, segment.bytes and
+min.insync.replicas.
+
+Source: KIP-226, KIP-339, KIP-966, KAFKA-16540; docs/kafka-rules.md B4, B10;
+ConfigurationControlManager.createClearElrRecordsAsNeeded of Apache Kafka.
+Simplified: brokers receive a configuration with the whole image, so it changes for all topic
+partitions at the same moment; the unclean election happens at once, not within
+unclean.leader.election.interval.ms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from typing import Any, Final
+
+from model.vocabulary import PartitionEpoch, TopicPartition
+from reference_impl.controller import elections
+from reference_impl.controller.cluster_state import (
+    Changes,
+    ClusterState,
+    States,
+    first_reason,
+    unknown_topic,
+)
+from reference_impl.protocol.controller import AlterConfigs, AlteredConfigs, PartitionState
+from reference_impl.protocol.coordinators import INTERNAL_TOPICS
+from reference_impl.protocol.messages import NO_BROKER
+from reference_impl.protocol.topic_config import DEFAULT_LOG_CONFIG, LogConfig
+from reference_impl.protocol.topic_defaults import AlterDefaults, AlteredDefaults, TopicDefaults
+
+_OF_LOG: Final = {field.name for field in fields(LogConfig)}
+_SETTINGS: Final = tuple(
+    field.name
+    for field in fields(AlterConfigs)
+    if field.name not in {"topic", "deleted", "validate_only"}
+)
+
+_OF_INTERNAL: Final = frozenset({"cleanup_policy", "segment_bytes", "min_insync_replicas"})
+_BUILT_IN: Final[Mapping[str, Any]] = {
+    field.name: getattr(DEFAULT_LOG_CONFIG, field.name, False) for field in fields(TopicDefaults)
+}
+
+
+def alter_configs(cluster: ClusterState, request: AlterConfigs) -> tuple[States, AlteredConfigs]:
+    """Returns the topic's partition registrations with the new configuration, and the response.
+
+    If the request contains no setting, no registration is returned.
+    """
+    known = cluster.of_topic(request.topic)
+    refused = first_reason(unknown_topic(request.topic, known))
+    if refused is not None:
+        return {}, AlteredConfigs(error=refused[0], message=refused[1])
+    settings = {name: value for name in _SETTINGS if (value := getattr(request, name)) is not None}
+    settings |= {
+        name: value for name, value in cluster.defaults.set_values() if name in request.deleted
+    }
+    return {
+        place: reconfigured(
+            cluster,
+            place,
+            settings,
+            frozenset((state.configured | settings.keys()) - request.deleted),
+            clears_elr="min_insync_replicas" in settings,
+        )
+        for place, state in known.items()
+        if settings and not request.validate_only
+    }, AlteredConfigs()
+
+
+def alter_defaults(
+    cluster: ClusterState, request: AlterDefaults
+) -> tuple[Changes, AlteredDefaults]:
+    """Returns the partition registrations with the new defaults, and the response."""
+    if request.validate_only:
+        return {}, AlteredDefaults()
+    after: dict[str, Any] = {}
+    for name in request.names:
+        value = getattr(request.defaults, name)
+        after[name] = _BUILT_IN[name] if value is None else value
+    changes: dict[Any, Any] = {}
+    for place, state in cluster.states.items():
+        own = state.configured | (_OF_INTERNAL if place.topic in INTERNAL_TOPICS else frozenset())
+        settings = {name: value for name, value in after.items() if name not in own}
+        clears_elr = "min_insync_replicas" in after
+        changed = reconfigured(cluster, place, settings, clears_elr=clears_elr)
+        if changed != state:
+            changes[place] = changed
+    return changes, AlteredDefaults()
+
+
+def reconfigured(
+    cluster: ClusterState,
+    place: TopicPartition,
+    settings: Mapping[str, Any],
+    configured: frozenset[str] | None = None,
+    *,
+    clears_elr: bool,
+) -> PartitionState:
+    """Returns the partition's registration with these settings, and a new leader if needed.
+
+    `configured` has the names of all settings that the topic then has itself; with None these names
+    stay as they are.
+    """
+    state = cluster.states[place]
+    log = {name: value for name, value in settings.items() if name in _OF_LOG}
+    rest = {name: value for name, value in settings.items() if name not in _OF_LOG}
+    after = replace(
+        state,
+        log_config=replace(state.log_config, **log),
+        configured=state.configured if configured is None else configured,
+        **rest,
+    )
+    has_elr = state.elr or state.last_known_leader != NO_BROKER
+    if clears_elr and has_elr:
+        next_epoch = PartitionEpoch(state.partition_epoch + 1)
+        after = replace(after, elr=(), last_known_leader=NO_BROKER, partition_epoch=next_epoch)
+    if after.leader != NO_BROKER or not settings.get("unclean_leader_election"):
+        return after
+    decided = elections.partition_change(
+        after,
+        after.isr,
+        cluster.alive.__contains__,
+        elr=cluster.elr,
+        min_isr=elections.effective_min_isr({**cluster.states, place: after}, place),
+        bugs=cluster.bugs,
+    )
+    return after if decided.leader == NO_BROKER else decided
+
+
+HANDLERS: Final[Mapping[type, Callable[[ClusterState, Any], tuple[Changes, Any]]]] = {
+    AlterConfigs: alter_configs,
+    AlterDefaults: alter_defaults,
+}
