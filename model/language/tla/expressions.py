@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import assert_never
 
 from model.language import terms as t
-from model.language.spec import Spec
-from model.language.state_variables import LeafShape, MapShape, Record, RecordShape, Shape
+from model.language.state_variables import LeafShape, Record
 from model.language.tla.layout import Align, Doc, End, Nest, bullets, flat, group, listed, row
 from model.language.tla.layout import Choice as Either
+from model.language.tla.naming import Names, Naming
 from model.language.tla.operators import CALL
-
-Names = Mapping[int, str]  # uid of a parameter or bound variable -> its name in the module
+from model.language.tla.places import record_of
 
 Shared = tuple[str, tuple[t.Local, ...]]  # the name of a definition, and its parameters
 
@@ -40,109 +38,13 @@ class Part:
         return self.doc
 
 
-@dataclass(frozen=True)
-class Place:
-    """A state variable's path: the record fields and keys that lead to it."""
-
-    base: str
-    steps: tuple[str, ...]  # a field's name, or "" for a key
-    is_set: bool  # the last key is an element
-
-    @classmethod
-    def of(cls, spec: Spec, variable: str) -> Place:
-        base, *fields = variable.split(".")
-        shape: Shape = spec.shapes[base]
-        steps: list[str] = []
-        while not isinstance(shape, LeafShape):
-            if isinstance(shape, MapShape):
-                steps.append("")
-                shape = shape.value
-            else:
-                steps.append(fields.pop(0))
-                shape = shape.record.fields()[steps[-1]]
-        is_set = bool(steps) and steps[-1] == "" and shape.info.flavour == "bool"
-        return cls(base, tuple(steps), is_set)
-
-
-def is_set(shape: Shape) -> bool:
-    """True if the module writes the map as a set of its keys."""
-    return (
-        isinstance(shape, MapShape)
-        and isinstance(shape.value, LeafShape)
-        and shape.value.info.flavour == "bool"
-    )
-
-
-def record_of(spec: Spec, variable: str) -> type[Record] | None:
-    """Returns the class of the record that has the variable as a field; None if there is none."""
-    base, *fields = variable.split(".")
-    shape: Shape = spec.shapes[base]
-    found: type[Record] | None = None
-    for name in fields:
-        while isinstance(shape, MapShape):
-            shape = shape.value
-        assert isinstance(shape, RecordShape)
-        found, shape = shape.record, shape.record.fields()[name]
-    return found if isinstance(shape, LeafShape) else None
-
-
 @dataclass
-class Writer:
-    """Writes the terms of one spec as TLA+; no bound variable gets a name that is in `taken`."""
+class Writer(Naming):
+    """Writes the terms of one spec as TLA+."""
 
-    spec: Spec
-    taken: set[str]
-    firsts: Mapping[str, str]  # sort -> its least element
     local: dict[t.Node, Shared] = field(default_factory=dict[t.Node, Shared])  # by LET
     initially: bool = False  # then variables read the blank state
     words: set[str] = field(default_factory=set[str])  # of the prelude, that the module uses
-
-    @cached_property
-    def places(self) -> Mapping[str, Place]:
-        return {v.name: Place.of(self.spec, v.name) for v in self.spec.variables}
-
-    @cached_property
-    def labels(self) -> Mapping[str, tuple[str, ...]]:
-        """Maps each sort with named elements to these names.
-
-        A sort is left out if one of the names has another meaning in the module.
-        """
-        found: dict[str, tuple[str, ...]] = {}
-        for n, sort in self.spec.sorts.items():
-            found[n] = getattr(sort, "labels", ())
-        every = [x for labels in found.values() for x in labels]
-        return {
-            n: labels
-            for n, labels in found.items()
-            if labels and all(every.count(x) == 1 and x not in self.taken for x in labels)
-        }
-
-    # ---- names
-
-    def named(self, binders: Iterable[t.Local], outer: Names) -> dict[int, str]:
-        names = dict(outer)
-        for b in binders:
-            base = re.sub(r"\W", "_", b.name)
-            taken = self.taken | set(names.values())
-            tried = (base, base[0], *(f"{base}_{k}" for k in range(2, 1000)))
-            names[b.uid] = next(x for x in tried if x not in taken)
-        return names
-
-    def set_of(self, sort: t.SortInfo) -> str:
-        return "BOOLEAN" if sort.flavour == "bool" else sort.name
-
-    def least(self, sort: t.SortInfo) -> str:
-        if sort.optional:
-            return "Nothing"
-        if sort.flavour == "bool":
-            return "FALSE"
-        if sort.flavour == "sort":
-            return f"CHOOSE x \\in {sort.name} : TRUE"
-        if sort.name in self.labels and self.firsts[sort.name] == "0":
-            return self.labels[sort.name][0]
-        return self.firsts[sort.name]
-
-    # ---- terms
 
     def doc(self, n: t.Node, names: Names, level: int = OPEN) -> Doc:
         return self.part(n, names).at(level)
@@ -157,7 +59,7 @@ class Writer:
             return Part(f"{name}({arguments})" if free else name)
         match n:
             case t.Const():
-                return Part(self._literal(n))
+                return Part(self.literal(n))
             case t.Least():
                 shown = self.least(n.sort)
                 return Part(shown, OPEN if shown.startswith("CHOOSE") else APPLIED)
@@ -201,12 +103,6 @@ class Writer:
                 return Part(self._extreme(n, names))
             case _:
                 assert_never(n)
-
-    def _literal(self, n: t.Const) -> str:
-        if n.sort.flavour == "bool":
-            return str(bool(n.value)).upper()
-        labels = self.labels.get(n.sort.name, ())
-        return labels[n.value] if 0 <= n.value < len(labels) else str(n.value)
 
     def _is_element(self, n: t.Get) -> bool:
         name = n.variable.name.removesuffix(t.AFTER)
@@ -500,18 +396,3 @@ def comprehension(head: str, body: Doc) -> Doc:
 
 def function(key: str, among: str, body: Doc) -> Doc:
     return group(Align(row(f"[{key} \\in {among} |->", Nest(2, row(End(), body)), "]")))
-
-
-def shape_type(shape: Shape, records: Mapping[type, str]) -> str:
-    """Returns the set of all values of a shape; `records` maps record classes to names of sets."""
-    match shape:
-        case LeafShape():
-            of = "BOOLEAN" if shape.info.flavour == "bool" else shape.info.name
-            return f"{of} \\union {{Nothing}}" if shape.info.optional else of
-        case MapShape(key=key):
-            among = "BOOLEAN" if key.info.flavour == "bool" else key.info.name
-            if is_set(shape):
-                return f"SUBSET {among}"
-            return f"[{among} -> {shape_type(shape.value, records)}]"
-        case RecordShape(record=record):
-            return records[record]

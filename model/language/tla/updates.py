@@ -9,19 +9,10 @@ from itertools import groupby
 
 from model.language import terms as t
 from model.language.state_variables import LeafShape, MapShape, RecordShape, Shape
-from model.language.tla.expressions import (
-    OPEN,
-    SET,
-    SUM,
-    Names,
-    Part,
-    Writer,
-    comprehension,
-    function,
-    is_set,
-    record_of,
-)
+from model.language.tla.expressions import OPEN, SET, SUM, Part, Writer, comprehension, function
 from model.language.tla.layout import Align, Doc, End, Nest, Row, becomes, flat, group, listed, row
+from model.language.tla.naming import Names
+from model.language.tla.places import is_set, record_of
 
 Clause = tuple[Doc, Doc]  # the path and the value of one change in an EXCEPT
 
