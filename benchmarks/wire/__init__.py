@@ -1,7 +1,8 @@
 """Measures the reference broker, kfake and librdkafka's mock cluster in one run.
 
     requests   CPU time of the server and latency of one request: a produce of 1, 100 and 10,000
-               records with acks=all, and a fetch of a megabyte
+               records with acks=all, of 10,000 records with different lengths, and a fetch of a
+               megabyte
     idle       share of a core that a cluster of three brokers with 500 partitions uses
     start      seconds until `urteil broker` is ready, with and without bytecode of the modules
     log        time of an append to a log of a million batches
@@ -42,11 +43,12 @@ PARTITIONS: Final = 500
 SETTLES_S: Final = 12.0  # brokers apply the metadata, and write their first checkpoints
 IDLE_S: Final = 10.0
 LONG: Final = 1_000_000
-# name: records of a request, bytes of a value, requests of a round
-PRODUCES: Final[Mapping[str, tuple[int, int, int]]] = {
-    "produce 1 record": (1, 100, 300),
-    "produce 100 records": (100, 100, 100),
-    "produce 10,000 records": (10_000, 20, 10),
+# name: records of a request, bytes of the shortest and the longest value, requests of a round
+PRODUCES: Final[Mapping[str, tuple[int, int, int, int]]] = {
+    "produce 1 record": (1, 100, 100, 300),
+    "produce 100 records": (100, 100, 100, 100),
+    "produce 10,000 records": (10_000, 20, 20, 10),
+    "produce 10,000 records of different lengths": (10_000, 10, 30, 10),
 }
 FETCH: Final = "fetch 1 MB"
 FETCHES: Final = 50
@@ -123,15 +125,15 @@ def _prepared(
     stack: ExitStack, system: System, replicas: int
 ) -> dict[str, tuple[Client, bytes, int]]:
     requests: dict[str, tuple[Client, bytes, int]] = {}
-    for number, (name, (records, size, times)) in enumerate(PRODUCES.items()):
+    for number, (name, (records, least, most, times)) in enumerate(PRODUCES.items()):
         topic = f"produce-{number}"
         client = stack.enter_context(Client(created(system.servers, topic, 1, replicas)[0]))
-        frame = client.produce_frame(topic, records, size)
+        frame = client.produce_frame(topic, records, least, most)
         requests[name] = client, frame, times
         client.exchange(frame)
     client = stack.enter_context(Client(created(system.servers, "fetched", 1, replicas)[0]))
     for _ in range(20):
-        client.exchange(client.produce_frame("fetched", 100, 1_000))
+        client.exchange(client.produce_frame("fetched", 100, 1_000, 1_000))
     frame = client.fetch_frame("fetched", MEGABYTE)
     deadline = time.monotonic() + 5
     while len(client.exchange(frame)) < MEGABYTE * 0.8 and time.monotonic() < deadline:
@@ -186,7 +188,7 @@ def _idle() -> dict[str, object]:
             time.sleep(IDLE_S)
             share = (system.cpu_s() - before) / IDLE_S
             with Client(leader) as client:
-                frame = client.produce_frame("wide", 1, 100)
+                frame = client.produce_frame("wide", 1, 100, 100)
                 client.exchange(frame)
                 spent = [_measured(system, client, frame, 50) for _ in range(ROUNDS)]
             found[f"{partitions} partitions"] = {

@@ -60,11 +60,11 @@ class Client:
         answer = self.exchange(self.frame(api, body))
         return plain_messages.decode(api, self.version(api), answer)
 
-    def produce_frame(
-        self, topic: str, records: int, value_bytes: int, partition: int = 0
-    ) -> bytes:
+    def produce_frame(self, topic: str, records: int, least_bytes: int, most_bytes: int) -> bytes:
+        """Returns the frame that produces so many records, with values between the two lengths."""
         now_ms = int(time.time() * 1000)
-        batch = encode([Record(value=b"v" * value_bytes, timestamp_ms=now_ms)] * records)
+        lengths = (least_bytes + at * 37 % (most_bytes - least_bytes + 1) for at in range(records))
+        batch = encode([Record(value=b"v" * size, timestamp_ms=now_ms) for size in lengths])
         data = [{"index": 0, "records": batch}]
         topics = [{"name": topic, "partition_data": data}]
         return self.frame(Api.PRODUCE, {"acks": -1, "timeout": 30_000, "topic_data": topics})

@@ -1,12 +1,16 @@
 """Checks the records of a producer's batch, and returns what the leader needs to know about them.
 
-`scan` returns three facts: the timestamp of each record, which records have no key, and whether the
+`scan` returns three facts: the largest timestamp, whether a record has no key, and whether the
 offset deltas of the records are 0, 1, 2 and so on. It checks that the batch has as many records as
 its header declares, and that each record has the length that it declares. It does not read the
 contents of keys, values and headers. It depends on the bytes alone, so a caller may scan a large
 batch before the leader handles it.
 
     decompress, up to a limit -> each record within the batch? -> as many as declared? -> facts
+
+`scan_each` is the definition: it reads one record after the other, and also returns the facts about
+each record. `scan` returns the same facts about the batch, or raises the same error, but it reads
+records of the same layout together, see the module `record_runs`.
 
 Whatever `scan` accepts can be decoded: `record_batch.decode` raises no exception for such a batch.
 
@@ -23,8 +27,12 @@ from typing import Final
 
 from reference_impl.log.compression import DECOMPRESSED_BYTES, BadCompression, TooLarge, decompress
 from reference_impl.log.record_batch import HEADER_SIZE, CorruptBatch, Header
+from reference_impl.log.record_runs import facts_by_runs
 from reference_impl.log.varint import as_int64, read_varint, read_varlong
-from reference_impl.protocol.record_facts import RecordFacts
+from reference_impl.protocol.messages import NO_TIMESTAMP
+from reference_impl.protocol.record_facts import EachRecord, RecordFacts
+
+FEW_RECORDS: Final = 8  # too few for a run
 
 _INT64: Final = 2**63
 
@@ -43,6 +51,40 @@ def scan(batch: bytes, head: Header, most_bytes: int = DECOMPRESSED_BYTES) -> Re
     Raises CorruptBatch for malformed records, Undecompressable if decompression fails, TooManyBytes
     above `most_bytes`.
     """
+    body = _records_of(batch, head, most_bytes)
+    if head.record_count < FEW_RECORDS:
+        return _facts(body, head)
+    return _facts_by_runs(body, head, head.record_count) or _facts(body, head)
+
+
+def scan_quickly(
+    batch: bytes, head: Header, most_bytes: int, most_singles: int
+) -> RecordFacts | None:
+    """Returns the facts of `scan`, or None if they are not found quickly.
+
+    So it is with malformed records, with more than `most_bytes` of records, and if more than
+    `most_singles` records must be read one by one.
+    """
+    try:
+        return _facts_by_runs(_records_of(batch, head, most_bytes), head, most_singles)
+    except CorruptBatch:
+        return None
+
+
+def scan_each(batch: bytes, head: Header, most_bytes: int = DECOMPRESSED_BYTES) -> RecordFacts:
+    """Returns facts about the records of a batch, and about each record.
+
+    This is the definition of `scan`, and raises the same errors.
+    """
+    return _facts(_records_of(batch, head, most_bytes), head)
+
+
+def _facts_by_runs(body: bytes, head: Header, most_singles: int) -> RecordFacts | None:
+    return facts_by_runs(body, head.record_count, head.base_timestamp_ms, most_singles)
+
+
+def _records_of(batch: bytes, head: Header, most_bytes: int) -> bytes:
+    """Returns the decompressed records; raises the errors of `scan`, but reads no record."""
     data = batch[HEADER_SIZE:]
     if len(data) > most_bytes:
         raise TooManyBytes(f"byte {HEADER_SIZE}: {len(data)} bytes of records")
@@ -56,7 +98,7 @@ def scan(batch: bytes, head: Header, most_bytes: int = DECOMPRESSED_BYTES) -> Re
         ) from error
     if head.record_count > len(body):
         raise CorruptBatch(f"byte 57: {head.record_count} records in {len(body)} bytes")
-    return _facts(body, head)
+    return body
 
 
 def _facts(body: bytes, head: Header) -> RecordFacts:
@@ -91,7 +133,9 @@ def _facts(body: bytes, head: Header) -> RecordFacts:
             keyless.append(number)
     if at != size:
         raise CorruptBatch(f"byte {at}: {size - at} bytes follow the last record")
-    return RecordFacts(tuple(timestamps_ms), tuple(keyless), is_in_sequence)
+    each = EachRecord(tuple(timestamps_ms), tuple(keyless))
+    latest_ms = max(timestamps_ms, default=NO_TIMESTAMP)
+    return RecordFacts(latest_ms, bool(keyless), is_in_sequence, each)
 
 
 def _varint(

@@ -27,14 +27,13 @@ from model.vocabulary import NO_PRODUCER_ID
 from reference_impl.log.record_batch import (
     MAGIC,
     CorruptBatch,
-    Header,
     renumbered,
     verified,
     whole_batches,
     with_create_time,
 )
 from reference_impl.log.segment import Batch
-from reference_impl.log.validation import TooManyBytes, Undecompressable, scan
+from reference_impl.log.validation import TooManyBytes, Undecompressable, scan, scan_each
 from reference_impl.protocol.messages import NO_TIMESTAMP, ErrorCode
 from reference_impl.protocol.record_facts import RecordFacts
 from reference_impl.protocol.topic_config import CleanupPolicy, LogConfig
@@ -74,10 +73,13 @@ def only_batch(data: bytes) -> Batch | ErrorCode:
         return ErrorCode.INVALID_RECORD  # a negative number of records or of offsets
 
 
-def scanned(batch: Batch) -> RecordFacts | ErrorCode:
-    """Returns the timestamps, missing keys and offset order of a batch's records, or an error."""
+def scanned(batch: Batch, *, each: bool = False) -> RecordFacts | ErrorCode:
+    """Returns facts about a batch's records, or the error that rejects the batch.
+
+    With `each` there are also facts about each record.
+    """
     try:
-        return scan(batch.data, batch.header)
+        return (scan_each if each else scan)(batch.data, batch.header)
     except TooManyBytes:
         return ErrorCode.MESSAGE_TOO_LARGE
     except Undecompressable:
@@ -103,7 +105,7 @@ def batch_error(
     if not facts.is_in_sequence and batch.header.compression == "none":
         return BatchError(ErrorCode.INVALID_RECORD)
     needs_key = config.cleanup_policy is CleanupPolicy.COMPACT
-    return _records_error(batch.header, facts, now_ms, needs_key=needs_key)
+    return _records_error(batch, facts, now_ms, needs_key=needs_key)
 
 
 def appendable(batch: Batch, facts: RecordFacts) -> bytes:
@@ -138,23 +140,26 @@ def _header_error(batch: Batch, config: LogConfig) -> ErrorCode | None:
     return next((error for applies, error in reasons if applies), None)
 
 
-def _records_error(head: Header, facts: RecordFacts, now_ms: int, *, needs_key: bool) -> BatchError:
+def _records_error(batch: Batch, facts: RecordFacts, now_ms: int, *, needs_key: bool) -> BatchError:
     """Returns the error of a batch and the positions of its invalid records, or `VALID`.
 
     Kafka: LogValidator.validateRecord and processRecordErrors.
     """
-    keyless = facts.keyless if needs_key else ()
+    head = batch.header
     latest_ms = now_ms + TIMESTAMP_AFTER_MAX_MS
     # With the bit of LogAppendTime each record has the time of its batch.
+    is_early = head.is_log_append_time and head.max_timestamp_ms == NO_TIMESTAMP
+    newest_ms = head.max_timestamp_ms if head.is_log_append_time else facts.max_timestamp_ms
+    if not (needs_key and facts.lacks_keys) and not is_early and newest_ms <= latest_ms:
+        return VALID
+    each = facts.each or scan_each(batch.data, head).each
+    assert each is not None
+    without = frozenset(each.keyless if needs_key else ())
     times_ms = (
         (head.max_timestamp_ms,) * head.record_count
         if head.is_log_append_time
-        else facts.timestamps_ms
+        else each.timestamps_ms
     )
-    is_early = head.is_log_append_time and head.max_timestamp_ms == NO_TIMESTAMP
-    if not keyless and not is_early and max(times_ms) <= latest_ms:
-        return VALID
-    without = frozenset(keyless)
     untimely = [
         at for at, ms in enumerate(times_ms) if (ms > latest_ms or is_early) and at not in without
     ]

@@ -5,14 +5,18 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class RecordFacts(NamedTuple):
-    """Facts about the records of one batch, which a leader needs to accept the batch."""
+class EachRecord(NamedTuple):
+    """The facts by which a leader names the invalid records of a batch."""
 
     timestamps_ms: tuple[int, ...]  # of at least one record
     keyless: tuple[int, ...]  # positions of the records without a key
+
+
+class RecordFacts(NamedTuple):
+    """Facts about the records of one batch, which a leader needs to accept the batch."""
+
+    max_timestamp_ms: int
+    lacks_keys: bool  # True if a record has no key
     # True if each record's offset delta is its position, counted from 0.
     is_in_sequence: bool
-
-    @property
-    def max_timestamp_ms(self) -> int:
-        return max(self.timestamps_ms)
+    each: EachRecord | None = None  # None: the leader must read the records again to name any

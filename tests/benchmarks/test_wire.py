@@ -13,7 +13,7 @@ def test_each_frame_can_be_sent_again_and_again() -> None:
     with serving(ServeOptions(brokers=1)) as cluster:
         (leader,) = created(cluster.bootstrap_servers, "t", 1, 1)
         with Client(leader) as client:
-            produce = client.produce_frame("t", 100, 1_000)
+            produce = client.produce_frame("t", 100, 1_000, 1_000)
             offsets = [base_offset(client, client.exchange(produce)) for _ in range(3)]
             assert offsets == [0, 100, 200]
             fetched = client.exchange(client.fetch_frame("t", 250_000))

@@ -36,7 +36,7 @@ def test_an_accepted_batch_that_cannot_be_decoded_is_found(monkeypatch: pytest.M
 
     The records of the batch cannot be decoded, so the broker should reject the batch.
     """
-    trusting = RecordFacts((0, 0), (), is_in_sequence=True)
+    trusting = RecordFacts(0, lacks_keys=False, is_in_sequence=True)
     monkeypatch.setattr(record_validation, "scan", lambda *_: trusting)
     whole = next(data for data in BEGINNINGS if data[0] == BATCH)
     with pytest.raises(ValueError, match="record 0"):

@@ -317,7 +317,7 @@ def test_a_scan_that_trusts_the_records_is_found(monkeypatch: pytest.MonkeyPatch
 
     The test replaces the function `scan`, which reads the records, by one that accepts all records.
     """
-    trusting = RecordFacts((NOW_MS,), (), is_in_sequence=True)
+    trusting = RecordFacts(NOW_MS, lacks_keys=False, is_in_sequence=True)
     monkeypatch.setattr(record_validation, "scan", lambda *_: trusting)
     with pytest.raises(CorruptBatch):
         test_what_is_accepted_can_be_decoded.hypothesis.inner_test(b"\x02", 1, 0)  # type: ignore[attr-defined]
