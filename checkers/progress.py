@@ -25,7 +25,10 @@ class Progress:
     rows: int | None = None
 
     def __str__(self) -> str:
-        """Returns `operations are whole  3 of 16 tasks, 1,200,000 rows`, without unknown parts."""
+        """Returns the progress as text, such as `reading segments  3 of 16 tasks, 1,200,000 rows`.
+
+        A number that is unknown is left out.
+        """
         tasks = f"{self.done:,} of {self.total:,} tasks" if self.total is not None else ""
         if self.total is None and self.done:
             tasks = f"{self.done:,} task{'' if self.done == 1 else 's'}"

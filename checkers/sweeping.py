@@ -41,12 +41,12 @@ class Swept:
 
     @property
     def declared(self) -> Declarations:
-        """What the analysis may assume: whether consumers subscribe or are assigned partitions."""
+        """Tells the analysis whether consumers subscribe or are assigned partitions."""
         subscribes = sweep_named(self.sweep).subscribes
         return Declarations(sub_via=frozenset({"subscribe" if subscribes else "assign"}))
 
     def scenario(self, seed: int) -> Scenario:
-        """Returns the simulation for a seed: its workload and its faults."""
+        """Returns what to simulate for a seed: the workload, the faults and the cluster."""
         drawn = sweep_named(self.sweep).scenario(seed)
         return replace(drawn, bugs=self.bugs, liveness=self.liveness)
 

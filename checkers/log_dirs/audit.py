@@ -33,12 +33,12 @@ Outcome = Literal["holds", "violated", "undecided", "nothing checked"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """The verdict on one check, and its violations: one row for each.
+    """The verdict on one check, and a table with one row for each violation.
 
-    With at least one row the verdict is `violated`. Some violations are permitted, such as an
-    incomplete last batch after a crash of the broker. They count here as violations; the verdict on
-    the whole audit ignores them. If the rows are parts of a log that cannot be audited, the verdict
-    is `undecided`. `observations` is the number of things that were checked.
+    With one row or more, the verdict is `violated`, even if the row is permitted, such as an
+    incomplete last batch after a crash of the broker. The verdict on the whole audit ignores
+    permitted rows. One check is different: its rows are segments whose records could not be read,
+    and its verdict is then `undecided`.
     """
 
     check: Check
@@ -109,7 +109,10 @@ def audit(
 
 
 def audit_of(dirs: LogDirs, engine: Engine, chosen: Sequence[Check]) -> Audit:
-    """Audits log directories whose files are already listed, on any engine."""
+    """Audits log directories; returns a verdict for each chosen check.
+
+    The engine runs the checks, in this process or on Spark.
+    """
     found = engine.judged() if dirs.logs else FOUND.empty_table()
     batches = unpacked(found, "batches").observations
     everything = _everything(dirs, engine, found) if batches else {}

@@ -149,11 +149,11 @@ class Log:
         }
 
     def rows(self, row: type[Location], at: Ints, **more: npt.NDArray[Any] | list[str]) -> pa.Table:
-        """Returns a table of violations: for each given batch, its location and further columns.
+        """Returns a table with one violation for each batch in `at`, an array of batch numbers.
 
-        A location is a topic partition, offset, replica, segment and byte. The caller gives the
-        numbers of the batches in this log, the values of the further columns, and a dataclass whose
-        fields are the columns of the table.
+        The first columns locate the batch: topic partition, offset, replica, segment and byte. The
+        caller gives the values of all other columns. The columns are the fields of the dataclass
+        `row`.
         """
         return pa.table({**self.place(at), **more}, schema=row_schema(row))
 

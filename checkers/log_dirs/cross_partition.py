@@ -1,8 +1,11 @@
 """Checks that need several topic partitions: hanging transactions and split transactions.
 
+A hanging transaction is open and will never end. A split transaction is committed on one topic
+partition and aborted on another.
+
 Source and rules: `properties.log_audit.open_transactions`, `.transactions`.
-Simplified: all markers that close an earlier producer epoch are collected in memory, about 100
-bytes per transaction and topic partition.
+Simplified: all markers whose producer epoch is newer than that of their records are collected in
+memory, about 100 bytes per transaction and topic partition.
 """
 
 from __future__ import annotations
@@ -27,9 +30,10 @@ _BY_PLACE: Final = [(name, "ascending") for name in ("partition", "offset", "rep
 def open_transactions(
     found: Found, newest_ms: int, coordinated: Sequence[CoordinatorEntry]
 ) -> Iterator[Found]:
-    """Yields two findings: open transactions that may still end, and hanging transactions.
+    """Yields the results of two checks: open transactions that may still end, and hanging ones.
 
-    A hanging transaction is open and will never end.
+    A hanging transaction is open and will never end. Without open transactions, both results are
+    empty.
     """
     by_producer = {one.producer_id: one for one in coordinated}
     rows: dict[bool, list[OpenTransaction]] = {False: [], True: []}

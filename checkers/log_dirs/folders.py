@@ -78,9 +78,10 @@ class Partition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogDirs:
-    """All logs and segments, ordered by topic partition, replica and offset.
+    """All logs, segments and topic partitions of an audit, as tuples in a fixed order.
 
-    The number of a log, segment or partition is its index in one of these tuples.
+    The order is by topic partition, then replica, then offset. Elsewhere a log, a segment or a
+    topic partition is named by its index in its tuple.
     """
 
     logs: tuple[LogMetadata, ...]
@@ -117,7 +118,7 @@ class LogDirs:
 
 
 def log_dirs(folders: Sequence[Path]) -> LogDirs:
-    """Returns the logs in the folders; a log's replica is named after the broker's folder.
+    """Returns the logs in the folders: each is a broker's `log.dirs` or one partition's.
 
     Raises UnreadableLogDir for a folder without logs or with a malformed file.
     """

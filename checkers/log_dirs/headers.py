@@ -103,8 +103,9 @@ def _hop(data: bytes) -> tuple[list[int], int]:
 
 
 def _of_known_format(data: bytes, begins: list[int], end: int) -> tuple[list[int], int]:
-    """Returns the positions of the batches before the first one of an unknown format, and the end
-    of the last one.
+    """Removes the first batch of an unknown format and all batches after it.
+
+    Returns where each remaining batch begins, and where the last of them ends; 0 if none remains.
     """
     if not begins:
         return begins, 0

@@ -79,8 +79,10 @@ def _of_one_log(log: Log, cleaned_to: int) -> Iterator[Found]:
 
 
 def compare_records(partition: int, rows: pa.Table, suspects: pa.Table, dirs: LogDirs) -> pa.Table:
-    """Returns the records of one topic partition that differ between its replicas, as a table;
-    `suspects` has the batches that differ.
+    """Compares the records of one topic partition between its replicas.
+
+    Only the records of the batches in `suspects` are compared. Returns a table with the records
+    that differ.
     """
     its = suspects.filter(pa.array(suspects["partition"].to_numpy() == partition))
     return _packed([replicas.compare_suspects(rows, its, dirs)])
@@ -105,8 +107,9 @@ def _stream(rows: pa.Table) -> bytes:
 
 
 def unpacked(found: pa.Table, check: str) -> Found:
-    """Returns the result of one check for all topic partitions: the joined violations and the added
-    numbers of things checked.
+    """Merges the results of one check on all topic partitions into one result.
+
+    It has the violations of all of them, and the total number of things that were checked.
     """
     its = found.filter(pa.array(found["check"].to_numpy(zero_copy_only=False) == check))
     streams = (pa.ipc.open_stream(rows).read_all() for rows in its["rows"].to_pylist())

@@ -1,8 +1,7 @@
 """Checks of a log's producers: sequence numbers, epochs and transactions.
 
-Two other checks need several topic partitions. This module finds their input in each log: the
-transactions that are open at the end, and the markers that close records of an earlier producer
-epoch.
+The checks for hanging and split transactions need several topic partitions. For them, this module
+only collects the open transactions and the transaction markers of each log.
 
 Source and rules: `properties.log_audit`, which defines the checks.
 """
@@ -103,8 +102,10 @@ def epochs(log: Log) -> Iterator[Found]:
 
 
 def transactions(log: Log) -> Iterator[Found]:
-    """Yields missing and repeated transaction markers, and, for a later check, markers with a newer
-    producer epoch than their records.
+    """Yields missing and repeated transaction markers.
+
+    Also yields the markers that have a newer producer epoch than their records; the check for split
+    transactions needs them.
     """
     of = log.of
     one, two = log.successive(log.sound)
@@ -151,8 +152,8 @@ def transactions(log: Log) -> Iterator[Found]:
 class _Runs:
     """The batches of each producer in log order, divided into runs.
 
-    `cuts` has a number for each batch of the log. A run ends after a marker, and also where this
-    number changes from one batch of the producer to the next.
+    A run ends after a transaction marker. It also ends where the batch's number in `cuts` changes,
+    such as the number of a range of offsets without a gap.
     """
 
     def __init__(self, log: Log, cuts: Ints) -> None:

@@ -117,9 +117,11 @@ def _overlapping(one: Log, mine: Ints, two: Log, theirs: Ints) -> Ints:
 
 
 def compare_suspects(rows: pa.Table, suspect: pa.Table, dirs: LogDirs) -> Found:
-    """Returns the records in which suspect batches of replicas differ.
+    """Compares the records of suspect batches between each two replicas.
 
-    `suspect` has the batches that differ, and `rows` has their records.
+    A suspect is a batch that differs between two replicas; `rows` has the records of all suspects.
+    The result has one row for each two replicas that differ: the first record that differs, and how
+    many.
     """
     columns: Columns = {
         n: rows[n].to_numpy().astype(np.int64) for n in RECORDS.names if n != "partition"

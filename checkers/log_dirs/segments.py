@@ -86,9 +86,10 @@ RECORDS: Final = pa.schema(
 
 
 def batches(segment: Segment) -> Iterator[pa.RecordBatch]:
-    """Yields the record batches of a segment; raises UnreadableLogDir if the file is unreadable.
+    """Yields tables with one row per record batch of a segment, in file order.
 
-    Each table row has the columns of BATCHES.
+    The columns are those of BATCHES. A last row may stand for bytes that are no whole batch. Raises
+    UnreadableLogDir if the file is unreadable.
     """
     next_offset = base_offset(segment.path.name)
     for block in _read(segment):
@@ -101,9 +102,9 @@ def batches(segment: Segment) -> Iterator[pa.RecordBatch]:
 
 
 def records(segment: Segment, positions: Collection[int]) -> Iterator[pa.RecordBatch]:
-    """Yields the records of the batches that begin at these byte positions of the segment.
+    """Yields tables with one row per record, of the batches that begin at the byte positions.
 
-    The tables have the columns of RECORDS. Batches with a fault are skipped.
+    The columns are those of RECORDS. Batches with a fault are skipped.
     """
     wanted = np.array(sorted(positions), np.int64)
     for block in _read(segment):

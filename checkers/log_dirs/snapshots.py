@@ -1,6 +1,9 @@
 """Checks that the newest producer-state snapshot of a log agrees with the log.
 
-Source and rules: `properties.log_audit.producer_snapshots`, whose definition is computed here.
+`properties.log_audit.producer_snapshots` defines the check on plain objects. This module computes
+the same on NumPy arrays.
+
+Source: `properties.log_audit.producer_snapshots`.
 """
 
 from __future__ import annotations

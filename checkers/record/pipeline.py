@@ -170,9 +170,9 @@ class Pipeline:
                 return
 
     def _instance(self) -> tuple[int, Any, bool]:
-        """Starts a new process of the history, with a new producer.
+        """Creates a transactional producer, which the history shows as a new logical process.
 
-        Returns the process, the producer, and whether the producer is ready.
+        Returns the process, the producer, and whether `init_transactions` succeeded.
         """
         process = self.shared.new_process()
         producer = self.clients.transactional_producer(self.transactional_id)

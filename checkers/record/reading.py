@@ -32,7 +32,10 @@ Done = Callable[[int, tuple[MicroOperation, ...]], bool]
 
 
 def poll_until(shared: Shared, reader: Reader, topics: Sequence[Topic], done: Done) -> None:
-    """Reads every partition from its beginning until `done(process, last records)` returns True."""
+    """Polls all partitions from their beginnings, until `done` returns True or the recording stops.
+
+    After each poll, `done` gets the logical process of the reader and the records of this poll.
+    """
     process = _assigned(shared, reader, topics)
     seen: tuple[MicroOperation, ...] = ()
     while not shared.stopped.is_set() and not done(process, seen):

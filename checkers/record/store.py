@@ -161,7 +161,7 @@ class HistoryWriter:
                 self._rotate()
 
     def _rotate(self) -> None:
-        """Writes the completed operations as a Parquet part, and begins a new file of lines."""
+        """Writes the completed operations as a Parquet part, and begins the next file of lines."""
         # even after a crash between two of these steps, no operation is read twice
         full = self._tail
         self._begin_tail(self._part + 1)
@@ -171,9 +171,9 @@ class HistoryWriter:
         self._part += 1
 
     def _begin_tail(self, number: int) -> None:
-        """Creates a file of lines that begins with the open operations.
+        """Creates the next file of recorded lines, and writes the operations that are still open.
 
-        The file gets its visible name after these lines are written.
+        The file is renamed to its final name only then, so a reader never sees it without them.
         """
         path = tail_path(self.folder, number)
         hidden = path.with_suffix(".new")

@@ -1,4 +1,4 @@
-"""The verdict on an anomaly as an event, and its violations as a Parquet file.
+"""Builds the event with the verdict on an anomaly, and writes its violations to a Parquet file.
 
 Here a check of log directories also counts as an anomaly, besides the anomalies of histories.
 """
@@ -32,7 +32,7 @@ class Described(Protocol):
 
 
 def decided(anomaly: Described, **verdict: Any) -> AnomalyDecided:
-    """Returns the event with the verdict on an anomaly, and with its texts from the catalogue."""
+    """Returns an event with the verdict on an anomaly, and its texts from the catalogue."""
     return AnomalyDecided(
         anomaly=anomaly.id,
         statement=anomaly.statement,
@@ -46,7 +46,7 @@ def decided(anomaly: Described, **verdict: Any) -> AnomalyDecided:
 def undecided(
     anomalies: Iterable[Described], history: str, reason: str, input_kind: str = HISTORY
 ) -> Iterator[AnomalyDecided]:
-    """Yields the event with the verdict `undecided` for each anomaly."""
+    """Yields an event with the verdict `undecided` for each of the `anomalies`."""
     for anomaly in anomalies:
         yield AnomalyDecided(
             anomaly=anomaly.id,

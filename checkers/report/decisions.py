@@ -13,10 +13,10 @@ FEW = 10  # a verdict on fewer observations says so
 def judged(decision: Decision, *, by_expectation: bool) -> Verdict:
     """Returns the verdict that counts for the exit code.
 
-    By default this is the verdict of the decision, but a permitted violation counts as `holds`. If
-    the run is judged by expectations, a decision may have an expected verdict. Then only the
-    expectation counts: the expected verdict counts as `holds`, and any other verdict as `violated`.
-    A claim that should hold and was not exercised stays `not exercised`.
+    By default this is the decision's own verdict, but a permitted violation counts as `holds`. With
+    `by_expectation`, a decision that has an expected verdict counts as `holds` if it is as
+    expected, and as `violated` if not. One exception: where `holds` is expected, `not exercised`
+    stays as it is.
     """
     if by_expectation and decision.expected is not None:
         if not is_expected(decision.verdict, decision.expected):
@@ -31,8 +31,10 @@ def claim(decision: Decision) -> str:
 
 
 def heading(decision: Decision) -> str:
-    """Returns the heading under which reports list the decision: the input of an anomaly, or the
-    spec and engine of a property.
+    """Returns the heading under which reports list a verdict.
+
+    For an anomaly it names the history; for a property, the spec, the engine, the number of states,
+    the duration and the constants.
     """
     if isinstance(decision, AnomalyDecided):
         return f"{decision.history} · {decision.input_kind}"
@@ -46,9 +48,10 @@ def heading(decision: Decision) -> str:
 
 
 def subject(decision: Decision) -> str:
-    """Returns what a decision is about, as a text that is the same in every run.
+    """Returns the history, or the spec and engine, that a verdict is about.
 
-    It is the heading of reports, without the number of states and the duration.
+    Unlike `heading`, the text has no number of states and no duration, so it is the same in every
+    run.
     """
     if isinstance(decision, AnomalyDecided):
         return f"{decision.history} · {decision.input_kind}"
@@ -76,8 +79,10 @@ def verdict(decision: Decision) -> str:
 
 
 def grounds(decision: Decision) -> str:
-    """Returns the reason for the verdict, or the size of the evidence: steps, depth, violations,
-    observations.
+    """Returns the reason for a verdict as text; without a reason, the size of the evidence.
+
+    For a property this is the length of the trace or the depth of the search, if known. For an
+    anomaly it is the number of violations and observations.
     """
     if decision.reason is not None:
         return decision.reason

@@ -32,7 +32,10 @@ SUMMARY: Final = "GITHUB_STEP_SUMMARY"
 
 @dataclass(slots=True)
 class GitHub:
-    """Writes annotations to a stream and the summary to its file when the run has finished."""
+    """Writes annotations to a stream, and a summary to the file that `GITHUB_STEP_SUMMARY` names.
+
+    Both are written once, when the run has finished.
+    """
 
     stream: TextIO
     summary: Path | None = field(
@@ -52,8 +55,10 @@ class GitHub:
 
 
 def commands(result: RunResult) -> list[str]:
-    """Returns workflow commands for GitHub Actions: an error for a violated claim, a warning for an
-    undecided one, a notice for a permitted one.
+    """Returns the annotations for GitHub Actions, one line of text each.
+
+    A violated property or anomaly gives an error, an undecided one a warning, and a permitted
+    violation a notice.
     """
     levels = (("error", "violated"), ("warning", "undecided"), ("notice", "permitted"))
     lines: list[str] = []

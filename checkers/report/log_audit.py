@@ -23,7 +23,10 @@ SHOWN_VERBOSE: Final = 32  # as many as an audit keeps
 
 
 def explained(audit: Audit, name: str, *, verbose: bool = False) -> str:
-    """Returns the audit as text: the first 8 rows of each check by location, or 32 if verbose."""
+    """Returns the audit as text, with the first 8 violations of each check, or 32 if verbose.
+
+    The violations are ordered by topic partition and offset.
+    """
     limit = SHOWN_VERBOSE if verbose else SHOWN
     paragraphs = [
         "\n".join(_summary(audit, name)),

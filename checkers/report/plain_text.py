@@ -32,7 +32,10 @@ PLAIN: Final[Mapping[str, str]] = {
 
 
 def register() -> None:
-    """Registers `_plain` in Python's `codecs`, so that streams can use it for encoding errors."""
+    """Registers an error handler in Python's `codecs` for output streams.
+
+    The handler replaces each character that the stream's encoding lacks: `✗` by `x`, `≤` by `<=`.
+    """
     codecs.register_error(HANDLER, _plain)
 
 

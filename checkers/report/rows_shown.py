@@ -1,8 +1,9 @@
-"""The most severe violations of an anomaly as events: their text, and operations for a timeline.
+"""Builds an event for each of an anomaly's 32 most severe violations, for reports.
 
-A row is one violation. Its timeline shows the operations that the row names. It also shows a few
-operations with close operation numbers; those that use a key of the row come first. A poll may
-return a thousand records, so an operation's text has only the records that concern the row.
+The event has the violation as text. The first 8 also have operations for a timeline: those that the
+violation names, and a few with close operation numbers; those that use one of its keys come first.
+A poll may return a thousand records, so an operation's text has only the records that concern the
+violation.
 """
 
 from __future__ import annotations
@@ -150,8 +151,9 @@ class _About:
         return not self.keys or any(micro.key in self.keys for micro in operation.did)
 
     def text(self, operation: Operation) -> str:
-        """Returns an operation in history notation, with at most 4 of the violation's records and
-        the number of the others.
+        """Returns an operation as text, with at most 4 of the records that the violation names.
+
+        The text ends with the number of records that it leaves out.
         """
         micros, more = self._of_concern(operation)
         text = cut(show(replace(operation, did=micros)), LONGEST)

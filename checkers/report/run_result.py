@@ -30,7 +30,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A verdict on a property or anomaly, with its evidence; the exit code depends on `judged`."""
+    """A verdict on a property or anomaly, with its evidence.
+
+    `judged` is the verdict that counts for the exit code: for example, `holds` if a violation is
+    permitted.
+    """
 
     decision: Decision
     judged: Verdict
@@ -44,7 +48,7 @@ class Finding:
 
     @property
     def replay(self) -> str:
-        """The command that replays an anomaly; empty for a property."""
+        """The command that shows the anomaly again, as text; empty if there is no such command."""
         replay = self.decision.replay if isinstance(self.decision, AnomalyDecided) else None
         return f"replay  {replay}" if replay else ""
 

@@ -100,9 +100,10 @@ def _results(finding: Finding, ids: Sequence[str]) -> Iterator[dict[str, Any]]:
 
 
 def _location(decision: Decision) -> dict[str, Any]:
-    """Returns the SARIF location of a decision: a file if it is about one, otherwise a name.
+    """Returns the SARIF location of a verdict's input.
 
-    A decision is about a file if its input is one history file or a `.py` spec.
+    This is a file for a history in one file or a `.py` spec, otherwise the name of the history or
+    spec.
     """
     if isinstance(decision, AnomalyDecided):
         if decision.is_one_file:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class NoRun(InputFault):
-    """The folder is not a run folder, or the run in it decided nothing."""
+    """The folder is not a run folder, or its run ended before the first verdict."""
 
 
 def write_report(folder: Path) -> Path:

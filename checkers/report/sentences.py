@@ -77,9 +77,10 @@ class Sentences:
         return self.writer.place(n.variable.name, [self._value(k) for k in n.keys])
 
     def _equal(self, left: t.Node, right: t.Node, verb: str) -> str:
-        """Returns an equality as text: `request[1].leader b2 is not b0`.
+        """Returns a comparison with the variable's value: `request[1].leader b2 is not b0`.
 
-        The state variable comes first. Its value is left out if both sides are equal.
+        Here `b2` is the value of `request[1].leader`. A true equality leaves the value out:
+        `request[1].leader is b0`.
         """
         if left.sort == t.BOOL:
             return f"({self.sentence(left)}) {verb} the same as ({self.sentence(right)})"

@@ -1,15 +1,15 @@
 """Draws a counterexample as a space-time diagram: lanes are replicas or clients, dots are steps.
 
     b0   ──●────────────●──────────○──▶
-            leader_write ╲           ╲
-    b1   ─────────────────●───────────◎──▶
-                           replicate   shrink_isr
+            leader_write ╲
+    b1   ─────────────────●────────◎──▶
+                           replicate shrink_isr
 
 The lanes are the elements of one sort: the one that most actions have as a parameter. A step is a
-dot on the lane of its first parameter of this sort. Arrows lead to the lanes of its other
-parameters of this sort. A step without such a parameter is on an extra lane at the top. A hollow
-dot marks another lane whose state the step changes. A ring marks the last step of a violation. An
-arc shows where a liveness counterexample loops back.
+dot on the lane of its first parameter of this sort. Lines lead to the lanes of its other parameters
+of this sort. A step without such a parameter is on an extra lane at the top. A hollow dot marks
+another lane whose state the step changes. A ring marks the last step of a violation. An arc shows
+where a liveness counterexample loops back.
 """
 
 from __future__ import annotations

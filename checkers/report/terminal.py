@@ -115,8 +115,8 @@ def table(decisions: Sequence[Decision], *, verbose: bool = False) -> str:
 class _Part:
     """The verdicts under one heading of the table.
 
-    Each verdict of `single` has a line of its own. All verdicts of `holding` are listed together,
-    and so are all of `unobserved`.
+    Each of `single` gets a line of its own. The anomalies that do not occur (`holding`) share one
+    line. So do those that no observation could have shown (`unobserved`).
     """
 
     single: Sequence[Decision]
@@ -134,7 +134,7 @@ class _Part:
 
 
 def _holds(decision: Decision) -> bool:
-    """Returns True if the decision is on an anomaly that does not occur, as expected."""
+    """Returns True for an anomaly with the verdict `holds` and no remark: it does not occur."""
     return isinstance(decision, AnomalyDecided) and verdict(decision) == "holds"
 
 

@@ -102,13 +102,16 @@ def send_to(broker: int, value: str) -> Do:
 def java_send(value: str, *, joins: bool = False) -> Do:
     """Sends a record with Kafka's Java producer, without waiting.
 
-    With `joins`, the new record becomes part of the same operation as the previous record.
+    If `joins` is true, the history shows this record and the previous one as one operation.
     """
     return lambda stage: stage.java_send(value, joins=joins)
 
 
 def begin(value: str) -> Do:
-    """Begins a transaction of confluent-kafka, and waits until its first record is appended."""
+    """Begins a transaction with confluent-kafka, and sends a record in it.
+
+    Waits until the record is acknowledged.
+    """
     return lambda stage: stage.client.begin(value)
 
 
@@ -124,9 +127,9 @@ def abort(stage: Stage) -> None:
 def transaction(
     request: Callable[[RawTransactions], str], *, version: int = 1, after_s: float = 0.0
 ) -> Do:
-    """Sends one request as the transactional producer.
+    """Sends one request of a transactional producer, such as to add a partition.
 
-    The error in the answer is kept for the check of the step.
+    The error in the answer is kept for the check after this action.
     """
 
     def do(stage: Stage) -> None:
@@ -137,7 +140,7 @@ def transaction(
 
 
 def use_epochs(until: int) -> Do:
-    """Raises the producer epoch of the transactional id to a given number."""
+    """Repeats InitProducerId until the producer epoch is `until`, or a request fails."""
 
     def do(stage: Stage) -> None:
         with connected(stage.cluster.address(stage.up()[0])) as request:
@@ -165,8 +168,9 @@ def read(stage: Stage) -> None:
 
 
 def reassign(*replicas: int, partition: int | None = None) -> Do:
-    """Begins to move a partition, by default that of the schedule, to other brokers, the preferred
-    leader first.
+    """Begins to move a partition to other brokers; the first one is the preferred leader.
+
+    By default this is the topic's last partition.
     """
 
     def do(stage: Stage) -> None:
@@ -228,14 +232,17 @@ def prefer_disk(broker: int, disk: int) -> Do:
 
 
 def fail_disk(broker: int) -> Do:
-    """Makes the last disk of a running broker fail: its next write of a checkpoint fails."""
+    """Renames the last log directory of a running broker, so that its next checkpoint fails.
+
+    The broker then reports that the disk failed.
+    """
     return lambda stage: stage.fail_disk(broker)
 
 
 def lose_disk(broker: int, *, listed: bool) -> Do:
-    """Deletes the last disk of a broker that is down.
+    """Deletes the last log directory of a broker that is down, with all its data.
 
-    With `listed`, the broker's log.dirs still has this disk, now empty. Otherwise log.dirs no
+    With `listed`, the broker's log.dirs still has this directory, now empty. Otherwise log.dirs no
     longer has it.
     """
     return lambda stage: stage.lose_disk(broker, listed=listed)

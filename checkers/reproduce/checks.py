@@ -24,9 +24,9 @@ def partition(
     at: int | None = None,
     index: int | None = None,
 ) -> Check:
-    """Checks that a partition's metadata has the given values; None means any value.
+    """Checks that a partition's metadata has the given values; None accepts every value.
 
-    By default this is the partition of the schedule. The leader -1 means that there is none.
+    By default it checks the topic's last partition. The leader -1 means that there is none.
     """
 
     def check(stage: Stage) -> Seen:
@@ -163,7 +163,7 @@ def log_has(count: int, node: int) -> Check:
 
 
 def lost(count: int, *nodes: int) -> Check:
-    """Checks that each named broker lost exactly so many records of the partition by power loss."""
+    """Checks that each named broker lost exactly `count` records in power losses."""
 
     def check(stage: Stage) -> Seen:
         found = {node: stage.lost_by(node) for node in nodes}

@@ -49,9 +49,9 @@ class Taken:
 def conduct(
     case: Case, jars: Jars, folder: Path, report: Callable[[Taken], None]
 ) -> tuple[Taken, ...]:
-    """Takes the steps of the case, up to the first failure; returns those taken.
+    """Runs the steps of a case in order, until one fails; returns the steps that were run.
 
-    Raises SystemFailed if the cluster does not start.
+    A failed step is the last one returned. Raises SystemFailed if the cluster does not start.
     """
     taken: list[Taken] = []
     described = Described(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a check saw, as text; `reached` is true if the step has happened."""
+    """Whether a step's effect was observed (`reached`), and the observation as text."""
 
     reached: bool
     text: str

@@ -263,9 +263,9 @@ class Stage:
             self.ended(operation, value, "info", None, error)
 
     def java_send(self, value: str, *, joins: bool = False) -> None:
-        """Sends a record with the Java producer, which the first call starts.
+        """Sends a record with Kafka's Java producer; the first call starts this producer.
 
-        With `joins`, the new record becomes part of the same operation as the previous record.
+        If `joins` is true, the history shows this record and the previous one as one operation.
         """
         if self.java is None:
             log = self.cluster.folder / "java-producer.log"
@@ -295,10 +295,7 @@ class Stage:
         return self._client
 
     def transactions(self, version: int) -> RawTransactions:
-        """Returns the producer that sends single transactional requests; the first call creates it.
-
-        Later calls return the same producer.
-        """
+        """Returns the producer of single transactional requests; the first call creates it."""
         if self._raw is None:
             self._raw = RawTransactions(self.call, self.topic.name, version)
         return self._raw

@@ -1,4 +1,4 @@
-"""A transactional producer that sends each request by itself, for schedules that control the order.
+"""A transactional producer whose caller chooses each request and its time.
 
 Transactions of version 1 add each partition by AddPartitionsToTxn and keep the producer epoch.
 Transactions of version 2 (KIP-890) add each partition by the produce request, and get a new epoch
@@ -69,9 +69,9 @@ class RawTransactions:
         return str(self.call(Api.INIT_PRODUCER_ID, 4, NEW_INSTANCE)["error_code"])
 
     def use_epochs(self, until: int, send: Send) -> str:
-        """Gets one epoch after the other, as new instances of the producer do, up to epoch `until`.
+        """Repeats InitProducerId until the producer epoch is `until`, or a request fails.
 
-        Returns the error, or `NONE`.
+        Each request raises the epoch by one. Returns the error, or `NONE`.
         """
         answer: dict[str, Any] = {"error_code": "NONE"}
         while answer["error_code"] == "NONE" and self.epoch < until:
@@ -90,7 +90,10 @@ class RawTransactions:
         return f"{answer['error_code']}, epoch {answer['producer_epoch']}"
 
     def add_partition(self) -> str:
-        """Adds the partition to the transaction, as in version 1; returns the error, or `NONE`."""
+        """Adds the partition to the transaction, as clients did before KIP-890.
+
+        Returns the error, or `NONE`.
+        """
         body = {
             "v3_and_below_transactional_id": TRANSACTIONAL_ID,
             "v3_and_below_producer_id": self.producer_id,

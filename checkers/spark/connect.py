@@ -94,7 +94,11 @@ def parallelism(spark: SparkSession) -> int:
 
 @contextmanager
 def reported(spark: SparkSession, done: Callable[[int], None]) -> Generator[None]:
-    """During the block, calls `done` with the number of finished tasks at each report of Spark."""
+    """Reports the progress of Spark's jobs until the `with` block ends.
+
+    Calls `done` at each progress message of the server, with the number of finished tasks of the
+    stage that has most.
+    """
 
     def handle(stages: Iterable[Any], **_others: Any) -> None:
         done(max((stage.num_completed_tasks for stage in stages if not stage.done), default=0))

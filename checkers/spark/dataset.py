@@ -96,9 +96,10 @@ class SparkDataset:
             yield replace(self, partitions=tuple(partitions))
 
     def collect(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
-        """Applies each kernel to all partitions that it needs; returns one table for each kernel.
+        """Applies each kernel to the dataset's partitions; returns one table for each kernel.
 
-        A kernel is a function from a partition to a table. The tables of a kernel are joined.
+        A kernel is a function from a partition to a table, and skips partitions that it does not
+        need. The tables of all partitions are concatenated.
         """
         needed = tuple(
             (number, partition)

@@ -93,7 +93,11 @@ class _Reader(DataSourceReader):
 
 
 def shares(of: Iterable[Segment]) -> list[Share]:
-    """Divides the segments among tasks without changing their order."""
+    """Divides the segments among Spark tasks, in order; returns one item per task.
+
+    A task gets one segment, or several of at most 64 MiB together. Without segments the list is
+    empty.
+    """
     made: list[Share] = []
     share: list[Segment] = []
     held = 0

@@ -1,10 +1,11 @@
 """The last stable offset goes back, because a clean restart forgets an unreplicated marker.
 
 The last stable offset stays at the first record of a transaction until the marker of the
-transaction is replicated. A producer snapshot has open transactions only. So after a clean restart
-the leader does not know that the marker is not replicated, and the last stable offset jumps to the
-high watermark. Readers at read_committed get the record. If the next leader lacks the marker, its
-last stable offset is the old one again.
+transaction is replicated. A producer snapshot has the open transactions, but not one that ended and
+whose marker is not replicated. So after a clean restart the leader forgets that the marker is not
+replicated, and the last stable offset jumps to the high watermark. Readers at read_committed
+receive the records of the transaction. If the next leader lacks the marker, its last stable offset
+is the old one again.
 
 Source: ProducerStateManager.loadProducerEntry; ProducerStateManager.firstUnstableOffset; KIP-98.
 """

@@ -1,9 +1,9 @@
-"""The controller takes min.insync.replicas for a topic from the replicas of partition 0.
+"""The controller limits min.insync.replicas by the number of replicas of partition 0.
 
-Partition 0 has one replica, partition 1 has two. The controller uses the minimum 1 for both, so
-partition 1 gets no eligible leader replicas. The brokers use the minimum 2 for partition 1. The
-last member of the ISR of partition 1 loses its disk, and leads again. The other replica stopped
-cleanly with every record, and truncates its log.
+The topic has min.insync.replicas=2. Partition 0 has one replica, partition 1 has two. So the
+controller uses the minimum 1 for both, and partition 1 gets no eligible leader replicas. The
+brokers use the minimum 2 for partition 1. The last member of the ISR of partition 1 loses its disk,
+and leads again. The other replica stopped cleanly with every record, and truncates its log.
 
 Source: ReplicationControlManager.getTopicEffectiveMinIsr; KIP-966.
 """

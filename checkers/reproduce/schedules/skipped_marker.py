@@ -59,7 +59,10 @@ def without_leader(end: Step) -> tuple[Step, ...]:
 
 
 def shown(name: str, *, promise: str, steps: tuple[Step, ...], anomaly: str) -> Reproduction:
-    """Returns a reproduction whose case is on 4.3, and whose control runs the steps on 4.2.0."""
+    """Returns a reproduction that runs the same steps on two versions of Kafka.
+
+    On the version to test, since 4.3.0, the steps show the anomaly. On 4.2.0 they must not show it.
+    """
     return Reproduction(
         name=name,
         promise=promise,
