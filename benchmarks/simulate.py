@@ -35,10 +35,7 @@ def steps(name: str) -> Pairing:
 
 
 def cores() -> Pairing:
-    """Compares the time of one sweep with its analysis, in two processes and in one process.
-
-    Both times are for the same seeds.
-    """
+    """Measures how much faster two processes simulate and analyse seeds than one process."""
 
     def sweep(processes: int) -> int:
         return len([*judged_in_processes(Swept(sweep="publish"), SWEPT, processes=processes)])

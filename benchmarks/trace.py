@@ -94,9 +94,9 @@ def of_length(records: int) -> Mapping[str, object]:
 
 
 def interpreter_ms(events: Sequence[Event]) -> float:
-    """Returns the interpreter's average time in ms for two actions.
+    """Returns the average CPU time of one action in the Python interpreter of specs, in ms.
 
-    The actions are an append and an advance of the high watermark.
+    The measured actions append a record, fetch it, and advance the high watermark.
     """
     begun = PartitionReplication.of(events)
     assert not isinstance(begun, Refused)

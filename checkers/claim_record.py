@@ -24,10 +24,10 @@ class Decided:
 
     - `side` is `inside` if the condition of the claim was satisfied, else `outside`.
     - `name` is what decided the claim: a suite, an anomaly, or a property of a spec.
-    - `where` is where it was decided: the setting of a suite, the variant of a spec, or, for an
-      anomaly, a sweep or a seeded bug.
-    - `counterexample` is a program to paste, or a command to type. Some claims are that a state can
-      be reached: then it is an example that reaches the state.
+    - `where` is the setting of the suite, or the variant of the spec. For an anomaly, it names the
+      simulated workload or the seeded bug.
+    - `counterexample` is a program to paste, or a command to type. If the claim is that a state can
+      be reached, the program or command reaches this state.
     """
 
     claim: str

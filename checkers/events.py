@@ -84,10 +84,11 @@ class PropertyDecided(Event):
 class AnomalyDecided(Event):
     """The verdict of an analysis on one anomaly: `violated` if the anomaly occurs.
 
-    `count` is the number of rows of the anomaly, which are in `file` in the run folder. `permitted`
-    is true if an option or an assumption allows the anomaly. `observations` counts the observations
-    that could have shown the anomaly, and `observed` names their kind. `may_follow_from` has other
-    violated anomalies of the same input, of which this one may be a consequence.
+    - `count` is how often it occurs; `file` in the run folder has each occurrence.
+    - `permitted` is true if an option or a setting of the clients allows the anomaly.
+    - `observations` counts the observations that could have shown the anomaly, and `observed` says
+      what they are, such as acknowledged sends.
+    - `may_follow_from` has other violated anomalies that may have caused this one.
     """
 
     name: ClassVar[str] = "anomaly_decided"
@@ -120,7 +121,8 @@ class OperationShown:
     """An operation as a timeline draws it: `text` for its tooltip, `label` above its bar.
 
     Times are in ns since the first invocation of the history. If the operation never completed,
-    `completed_ns` is None. `relevant` is true if the operation uses a key in the anomaly's row.
+    `completed_ns` is None. `relevant` is false if the operation uses none of the keys of the
+    anomaly.
     """
 
     op: int
@@ -179,12 +181,13 @@ class RowShown(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryDecided(Event):
-    """The strongest delivery semantics that every application of a history observed.
+    """The delivery semantics that all applications of a history observed, such as `at-least-once`.
 
-    If records were both skipped and repeated, `semantics` is `neither`. `applications` counts the
-    applications with each semantics. `records`, `repeated` and `skipped` are totals over all
-    applications. Each line of `breaks` names a record, or a violated anomaly,
-    that breaks a stronger semantics. An anomaly breaks it for every application.
+    It is the strongest one that holds for every application, or `neither` if records were both
+    skipped and repeated. `applications` counts the applications with each semantics. `records`,
+    `repeated` and `skipped` are totals over all applications. `breaks` lists what excludes a
+    stronger semantics: records, and violated anomalies. A violated anomaly excludes it for every
+    application.
     """
 
     name: ClassVar[str] = "delivery_decided"
@@ -282,9 +285,10 @@ class UnreadableEvents(InputFault):
 
 
 def from_json(line: str) -> Event:
-    """Returns the event in this line of JSON; raises UnreadableEvents.
+    """Returns the event in this line of JSON; raises UnreadableEvents for any other line.
 
-    Unknown fields are ignored: a later release may have added them. `Listed` events are never read.
+    Unknown fields are ignored: a later release may have added them. The events of `urteil list`
+    cannot be read: they raise UnreadableEvents too.
     """
     try:
         cells = json.loads(line)

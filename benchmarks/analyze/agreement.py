@@ -1,7 +1,8 @@
-"""Compares the history analysis with its literal definitions: `--histories 100000 --seed 0`.
+"""Compares the fast history analysis with slow, literal definitions: `--histories 100000 --seed 0`.
 
-Each history is generated from its number; the assumptions of its analysis are drawn at random.
-There are five kinds of histories:
+A definition is a Python function that follows the text of an anomaly word for word (`properties`).
+Each history is generated from its number. What the analysis assumes about the clients, such as
+their isolation level, is chosen at random. There are five kinds of histories:
 
     1   clients of a small simulated cluster, often with a bug; then a few operations are changed
     2   a few clients with random observations, which may contradict each other
@@ -9,8 +10,8 @@ There are five kinds of histories:
     4   as 2, but mostly polls; 95 % of the observations agree on one log
     5   as 3, but 80 % of the observations agree on one log
 
-Every result of the analysis must equal that of the definitions: broken assumptions, violations of
-every anomaly, delivery semantics.
+Every result of the analysis must equal that of the definitions: the assumptions that the history
+breaks, the violations of every anomaly, and the delivery semantics.
 
 An analysis costs a tenth of a second even for the smallest history. So most histories are joined to
 one long history and analysed together. The result must equal the union of the results of the
@@ -86,15 +87,19 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """Generated histories, by number, and the anomalies that are compared."""
+    """Generated histories, and the anomalies on which the analysis and the definitions must agree.
+
+    `made` maps the number of each history, which is its seed, to the history.
+    """
 
     made: Mapping[int, History]
     anomalies: Catalogue
 
     def differences(self) -> tuple[Counter[str], list[Difference]]:
-        """Compares the analysis with the definitions on these histories.
+        """Compares the analysis with the literal definitions of the anomalies on these histories.
 
-        Returns the number of violations of each anomaly, and the results that differ.
+        Returns two things: the number of violations that the analysis found of each anomaly, and
+        the results that differ between analysis and definitions.
         """
         found, differing = Counter[str](), list[Difference]()
         for numbers in self._together():

@@ -1,15 +1,14 @@
 """Changes operations of a synthetic history so that each violates exactly one real-time rule.
 
-    retimed   a send S is moved to a later invocation time: after the acknowledgement of another
-              send to the same key with a higher offset. So the offset of S is an inversion. The
+    retimed   a send S is invoked later: after another send to the same key was acknowledged with a
+              higher offset. Now S began later but has the lower offset, which is an inversion. The
               record of S is still read only after it was sent.
     lowered   an observed log end offset is halved, which makes it stale. No other rule depends on
               an end offset.
 
 A synthetic history is generated in periods, called windows, and every change stays inside one
-window. All earlier windows have lower offsets, so only operations of the same window can contradict
-a changed operation. So the expected violation is computed from the operations of the window that
-completed before the changed operation was invoked.
+window. The expected violation is computed from the operations of this window that completed before
+the changed operation was invoked. Earlier windows cannot matter: their offsets are all lower.
 """
 
 from __future__ import annotations
@@ -55,9 +54,10 @@ class Changes:
     def make(
         self, count: int, keys: Sequence[str], rng: np.random.Generator
     ) -> Iterator[OffsetOrderInversion | StaleEndOffset]:
-        """Makes a number of changes of each kind; yields the violation that each change causes.
+        """Makes `count` changes of each sort, and yields the violation that each change causes.
 
-        Raises RuntimeError if there are too few operations to change.
+        The two sorts are a later invocation of a send, and a lower end offset. Raises RuntimeError
+        if there are too few operations to change.
         """
         late = self._overtaken()
         isolation = self.window.of_operation["isolation"][self.op]
@@ -73,10 +73,11 @@ class Changes:
             yield self._stale(row, keys)
 
     def _overtaken(self) -> Ints:
-        """Returns, for each row, a later time to which its send could be moved; 0 if there is none.
+        """Returns, for each row, the invocation time that would make its send an inversion, or 0.
 
-        If the send is invoked at this time, its offset is an inversion: it begins after another
-        send to the same key completed, but has a lower offset.
+        A send is an inversion if it began after another send to the same key completed, but has the
+        lower offset. 0 means that there is no such time, or that the record would be read before it
+        is sent.
         """
         sends = np.flatnonzero(self.observed & (self.kind == SEND))
         sends = sends[np.lexsort((self.offset[sends], self.key[sends]))][::-1]

@@ -133,7 +133,10 @@ class Cluster:
         )
 
     def window(self, size: int) -> list[Operations]:
-        """Returns all operations of the next period; each sender has `size` operations."""
+        """Simulates the next period of time, and returns all operations of all clients in it.
+
+        The period ends when each sender has made `size` sends.
+        """
         began_ns = self.now_ns
         sends, append, commit, logged = self._sends(size)
         log = self._append(sends, append, commit, logged)
@@ -157,8 +160,10 @@ class Cluster:
     # ------------------------------------------------------------ senders
 
     def _sends(self, size: int) -> tuple[Operations, Ints, Ints, Ints]:
-        """Returns sends without offsets, and each record's append time, its transaction's end time,
-        and its fate (0 lost, 1 aborted, 2 effective).
+        """Simulates the sends of one window, and returns them before any record has an offset.
+
+        Three arrays follow, with an entry for each record: the time of its append, the end time of
+        its transaction, and its fate (0 lost, 1 aborted, 2 effective).
         """
         rng, shape = self.rng, (SENDERS, size)
         duration = rng.integers(200 * US, 1_400 * US, shape)

@@ -1,12 +1,12 @@
 """The checks `linearizable` and `shared` of the benchmark, as DuckDB queries.
 
-Real-time order: the observations and end-offset queries of a key are sorted by offset, highest
-first. Each query is compared with the earliest completion of an observation with a higher offset.
+`linearizable` is the first of these three queries; `shared` is all three.
 
-Agreement on the log: the records are grouped once by value and once by offset.
-
-Order within a process: one window function finds the next lower offset in the log, another one
-finds the previous step of the process.
+- Real-time order: the observations and end-offset queries of a key are sorted by offset, highest
+  first. Each query is compared with the earliest completion of an observation with a higher offset.
+- Agreement on the log: the records are grouped once by value and once by offset.
+- Order within a process: one window function finds the next lower offset in the log, another one
+  finds the previous step of the process.
 """
 
 # Real-time order needs one window function and no join: 16 CPU s for ten million rows of 256 keys,
@@ -125,12 +125,18 @@ STEPS: Final = """
 
 
 def linearizable(history: Path) -> Locations:
-    """Returns, for each anomaly of real-time order, the places where DuckDB finds it."""
+    """Finds the anomalies of real-time order with DuckDB; returns the key fields of each violation.
+
+    The result maps an anomaly to a set of tuples, such as key and offset.
+    """
     return as_locations(_opened(history).execute(REAL_TIME).fetchall(), LINEARIZABLE)
 
 
 def everything(history: Path) -> Locations:
-    """Returns, for each anomaly that DuckDB checks, the places where it is found."""
+    """Finds all anomalies that the DuckDB queries check; returns the key fields of each violation.
+
+    The result maps an anomaly to a set of tuples, such as key and offset.
+    """
     connection = _opened(history)
     rows = [
         row for query in (REAL_TIME, LOG, STEPS) for row in connection.execute(query).fetchall()

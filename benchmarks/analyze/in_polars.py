@@ -1,14 +1,14 @@
 """The checks `linearizable` and `shared` of the benchmark, as Polars queries.
 
 The queries are lazy. The streaming engine of Polars runs those for which it is faster.
+`linearizable` is the first of these three queries; `shared` is all three.
 
-Real-time order: for each key, the running maximum of the observed offsets is computed in completion
-order. An as-of join compares each send and end-offset query with the maximum at its invocation.
-
-Agreement on the log: the records are grouped once by value and once by offset.
-
-Order within a process: a rank by offset finds the next lower offset in the log, and a shift finds
-the previous step of the process.
+- Real-time order: for each key, the running maximum of the observed offsets is computed in
+  completion order. An as-of join compares each send and end-offset query with the maximum at its
+  invocation.
+- Agreement on the log: the records are grouped once by value and once by offset.
+- Order within a process: a rank by offset finds the next lower offset in the log, and a shift finds
+  the previous step of the process.
 """
 
 # Real-time order takes 8 CPU s for ten million rows of 256 keys and 7.5 CPU s for one key; with the
@@ -30,12 +30,18 @@ VALUE = ("key", "value")
 
 
 def linearizable(history: Path) -> Locations:
-    """Returns, for each anomaly of real-time order, the places where Polars finds it."""
+    """Finds the anomalies of real-time order with Polars; returns the key fields of each violation.
+
+    The result maps an anomaly to a set of tuples, such as key and offset.
+    """
     return as_locations(_collected(_real_time(_rows(history))), LINEARIZABLE)
 
 
 def everything(history: Path) -> Locations:
-    """Returns, for each anomaly that Polars checks, the places where it is found."""
+    """Finds all anomalies that the Polars queries check; returns the key fields of each violation.
+
+    The result maps an anomaly to a set of tuples, such as key and offset.
+    """
     rows = _rows(history)
     found = [_collected(query(rows)) for query in (_real_time, _log, _steps)]
     return as_locations([row for some in found for row in some], SHARED)

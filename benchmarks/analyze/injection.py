@@ -43,9 +43,10 @@ class _Scene:
 
 @dataclass(slots=True, kw_only=True)
 class Injection:
-    """The anomalies to inject into a synthetic history, and the violations that they cause.
+    """The anomalies that are injected into a synthetic history, and the violations that they cause.
 
-    `each` is the number of scenes of each anomaly, and the number of changes of each kind.
+    `each` is how often each anomaly is injected: as a small example history with its own key, and,
+    for the real-time anomalies, also as a change of a correct operation.
     """
 
     each: int = 0
@@ -86,7 +87,10 @@ class Injection:
         self._codes = {n: {word: code for code, word in enumerate(texts[n])} for n in FEW_TEXTS}
 
     def due(self, began_ns: int, until_ns: int) -> Operations:
-        """Returns the operations of scenes that complete in this window."""
+        """Returns the injected operations that complete between `began_ns` and `until_ns`.
+
+        They belong to small example histories, each of which shows one anomaly.
+        """
         for scene in self._scenes:
             if scene.window == self._window:
                 start = int(self._rng.integers(began_ns, until_ns))
@@ -104,7 +108,11 @@ class Injection:
         return _columns(self._emitted, self._codes)
 
     def alter(self, window: Operations, first_op: int) -> None:
-        """Makes those changes of operations that are due in this window."""
+        """Changes some correct operations of this window, so that each violates a real-time rule.
+
+        A window is one period of the generated history. The changes are spread evenly over all
+        windows.
+        """
         places = np.flatnonzero(window.of_operation["process"] >= FIRST_SCENE)
         for place, operation in zip(places.tolist(), self._emitted, strict=True):
             self._numbered[first_op + place] = operation
@@ -132,14 +140,15 @@ def shown(found: Analysis) -> Shown:
 
 
 def own_cells(row: Any) -> tuple[Any, ...]:
-    """Returns the values of a violation's fields, except `later` and `component`, which depend on
-    the rest of the history.
+    """Returns the fields of a violation that depend only on the operations that cause it.
+
+    The fields `later` and `component` are left out: they count other operations of the history.
     """
     return tuple(getattr(row, cell.name) for cell in fields(row) if cell.name not in OF_ALL)
 
 
 def _of_its_own(scene: History, number: int) -> History:
-    """Returns a copy of a scene with keys, values, processes and ids that no other scene has."""
+    """Returns a copy of an example history with unique keys, values, processes and ids."""
 
     def renamed(micro: MicroOperation) -> MicroOperation:
         cells: dict[str, Any] = {"key": f"scene{number}{micro.key}-0"}

@@ -64,7 +64,10 @@ def location_of(row: Any, names: tuple[str, ...]) -> Location:
 def as_locations(
     rows: Iterable[tuple[Any, ...]], columns: Mapping[str, tuple[str, ...]]
 ) -> Locations:
-    """Returns the locations of the rows by anomaly; a row's first field is the anomaly's id."""
+    """Groups result rows by anomaly: each anomaly's id gets the set of its rows, without the id.
+
+    For example, `("stale-end-offset", "t-0", 5)` gives `("t-0", "5")` for `stale-end-offset`.
+    """
     found: dict[str, set[Location]] = {name: set() for name in columns}
     for name, *location in rows:
         found[name].add(tuple(map(str, location)))

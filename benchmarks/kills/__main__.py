@@ -1,11 +1,13 @@
-"""Kills the served cluster many times under load, and writes which anomalies were found.
+"""Kills the brokers of the reference implementation under load, and prints the anomalies found.
 
     python -m benchmarks.kills --kills 1000 --minutes 60
 
-A trial has 20 kills. The first trial has the workload `append-and-read`, the second one
-`transactions`, and so on in turn. `urteil analyze` judges the history and the log directories of
-each trial. No trial begins after enough kills, or after the minutes are over. The last trial may
-exceed both, so the result has the actual number of kills.
+One trial kills the brokers 20 times. The first trial has the workload `append-and-read`, the second
+one `transactions`, and so on in turn. `urteil analyze` checks the history and the log directories
+of each trial for anomalies.
+
+No new trial begins after `--kills` kills or `--minutes` minutes. The last trial always finishes, so
+there may be a few more kills; the result has their actual number.
 
 The exit code is 1 if a trial has an anomaly, such as a lost acknowledged record or a torn
 transaction. The folder of such a trial is kept.

@@ -1,12 +1,13 @@
-"""A served cluster that is killed and started again; each start is a fork without imports.
+"""Serves the reference broker from a child process, which can be killed and started again quickly.
 
     python -m benchmarks.kills.forked DATA_DIR PORT [FAULT]
 
-Each line of stdin is `start` or `kill`. The process prints `ready` when the cluster accepts
-clients, and `dead` after a kill. At the end of stdin the cluster is killed.
+The parent process has imported all modules, and forks a child for each start. Each line of stdin is
+`start` or `kill`. The process prints `ready` when the cluster accepts clients, and `dead` after a
+kill. At the end of stdin the cluster is killed.
 
-A fault shows that the trial can fail. With `unwritten`, records of every second partition stay in
-the memory of the process, and are acknowledged without being written.
+With the fault `unwritten`, the brokers acknowledge records of every second partition but keep them
+only in memory. A kill loses them, which shows that the benchmark can find lost records.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ UNWRITTEN: Final = "unwritten"
 
 
 def main(data_dir: str, port: str, fault: str = "") -> None:
-    """Starts and kills the cluster as the lines of stdin require."""
+    """Starts or kills the cluster for each line of stdin, which is `start` or `kill`."""
     if fault == UNWRITTEN:
         _skip_writes()
     options = ServeOptions(brokers=BROKERS, port=int(port), data_dir=Path(data_dir))

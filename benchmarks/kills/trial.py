@@ -79,7 +79,10 @@ def forked(data_dir: Path, fault: str = "") -> Generator[ForkedCluster]:
 
 
 def run(trial: Trial, folder: Path) -> tuple[RecordResult, Path]:
-    """Runs a trial in the folder; returns the result of the recording, and the data directory."""
+    """Records a history while the cluster is killed many times; returns the recorded history.
+
+    Also returns the data directory of the brokers.
+    """
     data_dir = folder / "data"
     times = random.Random(f"kills {trial.seed}")
     with forked(data_dir, trial.fault) as cluster:

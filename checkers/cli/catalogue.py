@@ -163,9 +163,9 @@ def claims() -> Iterator[Listed]:
 
 
 def shown_by(runs: Iterable[Decided]) -> str | None:
-    """Returns the shortest counterexample in the recorded runs of a claim, or None.
+    """Returns the shortest recorded counterexample of a claim, or None if there is none.
 
-    Programs, which are lists of calls, come before commands.
+    A program of several lines is preferred to a command of one line, even to a shorter one.
     """
     texts = [run.counterexample for run in runs if run.counterexample]
     return min(texts, key=lambda text: ("\n" not in text, len(text)), default=None)
@@ -223,9 +223,9 @@ def rows(kind: str) -> Iterator[Listed]:
 
 
 def named(name: str) -> list[Listed]:
-    """Returns all rows, of any kind, with this name or issue number.
+    """Returns all specs, bugs, properties, anomalies, claims and other items with this name.
 
-    Raises UnknownName if there is no such row.
+    An issue number, such as `KAFKA-1234`, is also accepted. Raises UnknownName if nothing is found.
     """
     every = [row for kind in KINDS if kind != "anomalies" for row in KINDS[kind]()]
     found = [row for row in every if name in (row.item, row.facts.get("reported_as"))]

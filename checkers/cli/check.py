@@ -97,6 +97,8 @@ def check_command(
     urteil check replication --property 'strong_*' --budget 60s
     urteil check my_protocol.py
     urteil check replication --set replicas=5 --simulate --weight '*shrink*=3' --budget 60s
+
+    With --simulate, take random walks instead.
     """
     from checkers.explicit.vacuity import vacuous
 

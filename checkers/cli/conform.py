@@ -1,4 +1,7 @@
-"""`urteil conform`: the same raw requests to the reference broker and to another system."""
+"""`urteil conform`: sends the same requests to two systems, and reports how their answers differ.
+
+One of the systems is the reference broker. Each known difference is reported with its reason.
+"""
 
 from __future__ import annotations
 

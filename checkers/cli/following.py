@@ -22,10 +22,10 @@ _RETRIES: Final = 3  # of an analysis: the recorder may rename the file it is re
 def followed(
     run: Run, history: Path, engine: str, master: str | None, analyze_now: Callable[[], Analysis]
 ) -> Generator[None]:
-    """Prints the verdicts each time they change, then runs the `with` block.
+    """Analyzes a growing recording again and again, and prints the verdicts when they change.
 
-    Printing ends with the recording or with Ctrl-C. Raises InputFault if the history cannot be
-    followed.
+    When the recording ends, or after Ctrl-C, the `with` block runs. Raises InputFault if the
+    history cannot be followed.
     """
     from checkers.histories.io import recorded
     from checkers.spark.connect import SCHEME

@@ -52,9 +52,9 @@ _OPTIONS: Final = (
 
 
 def history_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the options that describe clients and topics to a command.
+    """Adds the options about clients and topics, such as the isolation level, to a command.
 
-    Each option is a keyword argument of `assumptions_of`, which makes the analysis's assumptions.
+    The command gets each option as a keyword argument, and passes them to `assumptions_of`.
     """
     for option in reversed(_OPTIONS):
         command = option(command)

@@ -269,9 +269,10 @@ def record(run: Run, options: RecordOptions, subject: Subject) -> RecordResult:
 
 @contextmanager
 def started(run: Run, subject: Subject, log: Path, fault_log: Path) -> Generator[System]:
-    """Starts the system, or connects to a running one, and yields the system.
+    """Starts the system, or connects to a running one, and yields it to the `with` block.
 
-    The reference broker writes `log` and `fault_log`.
+    The reference broker also writes two files: acknowledged batches to `log`, injected faults to
+    `fault_log`. Other systems write neither.
     """
     from checkers.systems import served
     from checkers.systems.opening import CLUSTER, opened

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 def _or_trials(function: Callable[..., None]) -> Callable[..., None]:
-    """Returns a command that repeats kept trials, or calls `function` to repeat a model's trace.
+    """Makes `urteil replay` accept two sorts of files: a trial of a suite, or a trace of a model.
 
-    It repeats trials if the file on the command line belongs to a trial.
+    A trial's file is replayed on its system; any other file is passed to `function`.
     """
 
     @functools.wraps(function)
@@ -129,9 +129,10 @@ def replay_command(
 
 
 def _on_real_brokers(file: Path, on: str, meta: Mapping[str, Any]) -> str:
-    """Returns the error text for `--on` with a trace of a model, which cannot run on brokers.
+    """Returns an error text: a model's trace cannot run on the real brokers that `--on` names.
 
-    The text names a reproduction of the same bug on brokers or, if there is none, how to list all.
+    The text recommends a reproduction of the same bug, if there is one. If not, it names the
+    command that lists all reproductions.
     """
     from checkers.reproduce.catalogue import REPRODUCTIONS
 

@@ -92,9 +92,10 @@ def reproduce_command(
 
 
 def _default(reproduction: Reproduction, kafka_home: Path | None) -> str:
-    """Returns the default of `--on`: the Kafka version on which the defect was shown.
+    """Returns the system on which a defect is reproduced if `--on` is missing.
 
-    If `--kafka-home` names a release, the default is `apache-kafka`.
+    This is `apache-kafka:` with the version that showed the defect. If `--kafka-home` names an
+    installation of Kafka, it is `apache-kafka` without a version.
     """
     from checkers.systems.opening import APACHE_KAFKA
 

@@ -89,9 +89,9 @@ class Run:
         drawing: str | None = None,
         trace: Mapping[str, Any] | None = None,
     ) -> None:
-        """Writes the evidence for a verdict to the run folder, and emits the evidence.
+        """Writes the evidence for a verdict to a file in the run folder, and reports it.
 
-        If the violation was expected, the emitted evidence has no trace.
+        An expected violation is reported without its trace, because its file is enough.
         """
         kept = self.written(file, text + "\n")
         expected = verdict_expected and self.judged_by_expectation

@@ -60,7 +60,7 @@ def sweep_command(
     urteil sweep machines --seeds 0..999 --budget 60s
     urteil sweep publish --seeds 17 --bug no-dedup
 
-    The run folder contains the history and the trace of each of the first failed seeds.
+    For the first three seeds that fail, the run folder contains the history and the trace.
     """
     from checkers.sweeping import Swept
     from reference_impl.node.bugs import bugs_named
@@ -152,7 +152,10 @@ def emit_progress(run: Run, swept: Swept, found: Sequence[Judged], judged: str) 
 
 
 def emit_anomalies(run: Run, swept: Swept, found: Sequence[Judged], judged: str) -> None:
-    """Emits one verdict for each anomaly that some simulated history could have shown."""
+    """Emits the verdict on each anomaly, except those that no simulated history could have shown.
+
+    For example, without transactions there is no verdict on the anomalies of transactions.
+    """
     from checkers.report.anomaly_events import decided
     from properties.anomalies.catalogue import CATALOGUE
 

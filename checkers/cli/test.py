@@ -184,9 +184,9 @@ def inside(run: Run, suite: Suite, bugs: Bugs, profile: Profile, seed: int) -> N
 
 
 def decide(run: Run, suite: Suite, side: Side, profile: Profile, seed: int) -> None:
-    """Checks one claim of the suite and emits the verdict.
+    """Searches for a violation of a claim with random programs, and emits the verdict.
 
-    `side` says whether the claim's condition is satisfied.
+    A claim has a condition, such as acks=all. `side` says whether the condition is satisfied here.
     """
     from properties.suites.search import deciding
 
@@ -214,7 +214,10 @@ def emit(
     seconds: float,
     again: str,
 ) -> None:
-    """Emits the programs that violate a claim, then the verdict on this claim."""
+    """Emits the verdict on a claim, after the programs that violate it.
+
+    A program is a list of calls to the broker.
+    """
     from properties.claims.catalogue import BY_ID
 
     claim = BY_ID.get(verdict.claim)  # None for progress, which is not in the catalogue

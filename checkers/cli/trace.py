@@ -165,9 +165,7 @@ def _progress(run: Run, subject: str, total: int, done: int) -> None:
 
 
 def _files(path: Path) -> list[Path]:
-    """Returns the log files that a path names: the file itself, or the log files of a folder by
-    name.
-    """
+    """Returns the log files at a path: the file itself, or all log files of a folder, sorted."""
     if not path.is_dir():
         return [path]
     # the nodes' traces in the folder of a cluster that `urteil record --traced` started
@@ -216,7 +214,10 @@ def _emit(run: Run, spec: str, followed: Followed) -> None:
 def _emit_losses(
     run: Run, partition: str, followed: PartitionReplication, allowed: Sequence[Kind]
 ) -> None:
-    """Emits a verdict: `violated` if a step that `--allow` does not name lost committed records."""
+    """Emits the verdict `violated` if committed records of the partition were lost, else `holds`.
+
+    Losses that the option `--allow` permits do not count.
+    """
     losses = followed.losses
     lines = [*map(str, losses)] or ["no committed record is lost"]
     text = "\n".join([f"{partition}:", *lines, "", "steps that may lose committed records:"])

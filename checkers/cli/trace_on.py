@@ -33,7 +33,7 @@ class Campaign:
 
 
 def recorded(run: Run, campaign: Campaign) -> Path:
-    """Records the campaign and returns the folder of the cluster.
+    """Runs a short workload with faults on the system; returns the folder of its TRACE logs.
 
     Raises InputFault for a system without TRACE logs, SystemFailed if it does not start.
     """

@@ -1,4 +1,8 @@
-"""`urteil verify`: runs every engine, and compares each verdict with the expected one."""
+"""`urteil verify`: checks specs, proofs and claims, analyzes histories, and compares the verdicts.
+
+Each verdict is compared with the expected one. The expected verdicts are in this module, in the
+tables of variants and in the suites.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +31,9 @@ VIOLATED: Final[Verdict] = "violated"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expectation:
-    """A variant of a spec, its constants, and its expected verdicts.
+    """A variant of a spec, its constants, and the expected verdict on each property.
 
-    Without verdicts, the table of variants gives them.
+    If `expected` is empty, the expected verdicts are those in the spec's own table of variants.
     """
 
     spec: str
@@ -218,8 +222,8 @@ def selected(expectation: Expectation) -> tuple[Variant, Spec]:
 def recorded(run: Run, name: str, sends: int, *bugs: str) -> Path:
     """Records a history on the reference broker, with the seeded `bugs`; returns its folder.
 
-    Without bugs, it also emits a verdict: whether the broker applied enough sends without an
-    answer.
+    Without bugs, it also emits a verdict: `holds` if the history has enough sends that the broker
+    applied but did not answer. Only these make `info` outcomes a real test.
     """
     from checkers.record.options import RecordOptions
     from checkers.systems.opening import ServedSystem

@@ -1,10 +1,10 @@
-"""Sends each sequence of requests to two sides, and compares the two answers to each request.
+"""Sends each sequence of requests to two systems, and compares the two answers to each request.
 
-A side is a cluster, or a recording of one. Some answers may lag behind an earlier change. A request
-with such an answer is repeated on both sides, at most 8 times, until every difference between the
-answers has a known reason. Only the last answers count.
+One of the two may be a recording of earlier answers. The answer to a read may not yet show an
+earlier change. So a read is sent again, to both systems, as long as the two answers differ without
+a known reason, but at most 8 times. Only the last answers count.
 
-After some differences, the two sides are in different states, and the remaining answers are not
+After some differences, the two systems are in different states, and the remaining answers are not
 compared. A running cluster still gets the remaining requests, so that its recording is complete.
 """
 
@@ -43,9 +43,10 @@ class Side(Protocol):
     def collect(self, index: int, step: Collect, until: float) -> Any: ...
 
     def keep(self, step: Send) -> None:
-        """Stores values of the last answer to this request for later requests.
+        """Stores fields of the last answer, such as a producer id, for use in later requests.
 
-        The field `binds` of the request has their names.
+        The field `binds` of the request maps their names to these fields. Missing fields are
+        skipped.
         """
         ...
 
@@ -81,11 +82,11 @@ class Compared:
 def compare(
     sequence: Steps, system: Side, reference: Side, rows: Iterable[Reason]
 ) -> Iterator[Pair]:
-    """Sends the sequence of requests to both sides, and yields each pair of answers.
+    """Sends requests to the system and to the reference broker; yields the pairs of answers.
 
     A request is left out if the system does not support its version. After some differences, the
-    two sides are in different states, and the remaining answers are not compared. Then the requests
-    are sent only if the system is running, to complete its recording.
+    two are in different states, and the remaining answers are not compared. If the system is a
+    running cluster, it still gets the remaining requests, so that its recording is complete.
     """
     rows, equal = tuple(rows), True
     begun: dict[str, Send] = {}
@@ -133,12 +134,12 @@ def _answers(
     reference: Side,
     rows: tuple[Reason, ...] | None,
 ) -> tuple[Any, Any]:
-    """Returns the answers of both sides to one request.
+    """Sends one request to both systems, and returns their two answers.
 
-    The answer to a read may lag behind a change, so a read is repeated, at most 8 times. It is
-    repeated until `rows`, the known reasons, explain every difference. If `rows` is None, the
-    answers are not compared, and a read is repeated until both sides agree, or the system gives the
-    same answer twice.
+    The answer to a read may not yet show an earlier change. So a read is sent again while the
+    answers differ without a known reason, at most 8 times; then the last answers are returned. If
+    `rows` is None, the answers are not compared: a read is sent again until both are equal, or the
+    system gives the same answer twice.
     """
     if isinstance(step, Collect):
         until = time.monotonic() + step.within_ms / 1000
@@ -166,7 +167,10 @@ Open = Callable[[int, Steps], tuple[Side, Side]]
 def run(
     sequences: Iterable[Steps], sides: Open, rows: Iterable[Reason], *, workers: int
 ) -> Iterator[Compared]:
-    """Compares several sequences in parallel; yields the results in the order of the sequences."""
+    """Sends several sequences of requests to two systems, in parallel, and compares the answers.
+
+    Yields one result for each sequence, in the order of the sequences.
+    """
     rows = tuple(rows)
 
     def one(number: int, sequence: Steps) -> Compared:

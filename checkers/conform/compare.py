@@ -79,9 +79,9 @@ def _below(
 
 
 def _ordered(items: list[Any]) -> list[Any]:
-    """Returns group members in a stable order: sorted by all fields except the member id.
+    """Sorts a list of group members by all fields except the member id.
 
-    Other items are returned unchanged; so are members if a client chose one of their ids.
+    A list that is not of members, or in which a client chose a member id, is returned unchanged.
     """
     if not all(isinstance(one, Mapping) and _is_drawn(one.get(_MEMBER)) for one in items):
         return items

@@ -37,9 +37,10 @@ class Connection:
         answered: bool = True,
         within_s: float = ANSWERS_WITHIN_S,
     ) -> Answer:
-        """Sends a request and returns the fields of its response, or a text.
+        """Sends a request and returns the fields of its response, or a text if there is none.
 
-        The text is CLOSED, SILENT (timeout), SENT (no response), or an error.
+        The text is `CLOSED`, `SILENT` after a timeout, `SENT` if no response is expected (acks=0),
+        or an error.
         """
         is_sent = self.write(api, version, body)
         if not is_sent:

@@ -20,11 +20,11 @@ Protocols = Sequence[tuple[str, bytes]]
 
 
 def member_of(letter: str, member: Any = None, *, otherwise: str = "") -> Any:
-    """Returns `member` if it is passed, else a symbol for the id of the member `letter`.
+    """Returns a placeholder for the id of the group member `letter`.
 
-    When the request is sent, the id from an earlier answer replaces the symbol. If the member has
-    not joined yet, `otherwise` replaces it. A caller passes `member` to use the id of another
-    member, or a wrong id.
+    When the request is sent, the placeholder becomes the id from the answer to the member's join.
+    If the member has not joined yet, it becomes `otherwise`. A caller passes `member`, which is
+    then returned, to send a wrong id.
     """
     return bound(f"{letter}.member", otherwise=otherwise) if member is None else member
 

@@ -1,4 +1,4 @@
-"""A side of a comparison that is a running cluster."""
+"""A running cluster that gets the requests of a comparison."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from checkers.conform.target import Target
 
 @dataclass(slots=True)
 class Live:
-    """A running cluster as one side of a comparison."""
+    """A running cluster as one of the two systems of a comparison."""
 
     session: Session
     normal: Normal
@@ -22,7 +22,7 @@ class Live:
 
     @classmethod
     def begun(cls, target: Target, number: int, sequence: Steps) -> Live:
-        """Creates the topics of the sequence on the cluster, and returns the side to use."""
+        """Creates the topics that the requests need, and returns the cluster, ready to be used."""
         session = Session(target, number)
         session.prepare(sequence)
         return cls(session, Normal(session))

@@ -90,7 +90,7 @@ class Normal:
     _symbols: dict[tuple[str, Any], str] = field(default_factory=dict[tuple[str, Any], str])
 
     def form(self, answer: Answer) -> Any:
-        """Returns the answer in normal form.
+        """Replaces random ids in an answer by symbols such as `member 2`, and sorts its lists.
 
         A text that stands for a missing answer, such as `CLOSED`, is returned unchanged.
         """
@@ -121,7 +121,11 @@ class Normal:
         return value
 
     def _is_of_another_sequence(self, item: Any) -> bool:
-        """Returns True if a listed group, topic or transactional id is of another sequence."""
+        """Returns True for a group, topic or transactional id that other requests created.
+
+        Sequences of requests run in parallel on one cluster, so ListGroups also returns groups of
+        others.
+        """
         # An entry with an error is in the answer because the request named it.
         if not isinstance(item, Mapping) or "error_code" in item:
             return False
@@ -134,7 +138,10 @@ class Normal:
         return any(not self.session.symbolic_name(str(name)).startswith("~") for name in names)
 
     def _order(self, cells: Mapping[str, Any]) -> str:
-        """Returns the sort key of an object: its names and indexes, without drawn member ids."""
+        """Returns the sort key of an object in an answer: its name, id or index fields.
+
+        Member ids that the system generated are left out, since they are random.
+        """
         found = [
             self.session.symbolic_name(str(self._topic_name(cell) if _is_id(cell) else cell))
             for name in _IDENTITY
@@ -158,9 +165,9 @@ class Normal:
         return self.session.symbolic_name(value)
 
     def _is_drawn(self, value: str) -> bool:
-        """Returns True for a member id that the system drew.
+        """Returns True for a member id that the broker generated, False if a client chose it.
 
-        Ids that clients choose begin with a name of the run.
+        Clients put the unique prefix of this run into their ids.
         """
         return bool(value) and self.session.target.run not in value
 

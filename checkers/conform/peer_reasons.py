@@ -2,8 +2,10 @@
 
 Both are compared with the reference broker, which stands for Kafka. So each difference is a finding
 about the peer: kfake or the mock. If the reference broker itself differs from Kafka, the reason is
-in the module `reasons`, not here. The last reasons of a peer are general, one for each request.
-They explain every difference that no other reason explains.
+in the module `reasons`, not here.
+
+A peer's table is searched from the top. It ends with one general reason for each request type, so
+every difference has a reason.
 
 Source: github.com/twmb/franz-go, pkg/kfake; librdkafka, rdkafka_mock_handlers.c.
 """
@@ -38,7 +40,7 @@ def _is_unreadable(difference: Difference) -> bool:
 
 
 def _beside_other_errors(difference: Difference) -> bool:
-    """Returns True if the two error codes differ, and the difference is in another field."""
+    """Returns True for a difference that only accompanies two different error codes."""
     theirs, ours = (
         fields.get("error_code", "NONE")
         for fields in (difference.system_fields, difference.reference_fields)
@@ -288,10 +290,7 @@ MOCK_ROWS: Final[tuple[Reason, ...]] = (
 
 
 def _others(peer: str) -> tuple[Reason, ...]:
-    """Returns the last reasons of a peer's table: a general one for each kind of request.
-
-    They explain every difference that no earlier reason explains.
-    """
+    """Returns a general reason for each request type, for differences that have no other reason."""
     return (
         _theirs(
             "follows-from-another-error",

@@ -1,15 +1,17 @@
-"""A reason for a difference: which system must change, and which differences the reason explains.
+"""A reason for a difference between two answers: which differences it explains, and who is wrong.
 
 The verdict names the system that must change. `OURS` is an open fault of the reference broker.
 `PERMITTED` is a choice that the protocol leaves to a broker, or a simplification that no client can
-notice. `THEIRS` is a finding about the other system. A difference without a reason makes the
-command fail.
+notice. `THEIRS` is a finding about the other system. If a difference has no reason, `urteil
+conform` fails.
 
-A reason applies to one field of some requests, for some values of both sides. `ANY` stands for
-every value. `when` is a condition on the other fields. `ends` means that the two sides are in
-different states after the difference, so the rest of the sequence is not compared. A `general`
-reason explains differences that no other reason explains; before it is used for a read, the read is
-repeated.
+A reason applies to one field of some requests, for some values of both answers. `ANY` stands for
+every value. `when` is a condition on the other fields. `ends` means that the two systems are in
+different states after the difference, so the rest of the sequence is not compared.
+
+A `general` reason explains differences that no other reason explains. Such a difference may come
+from a read that was too early. So a read is first sent again; the reason counts only if the
+difference stays.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from reference_impl.wire.apis import Api
 
 
 class Verdict(StrEnum):
-    """The system that must change for a difference to disappear, or `PERMITTED` if none must."""
+    """Whose fault a difference is: the reference broker's, the other system's, or no one's."""
 
     OURS = "ours to fix"
     PERMITTED = "permitted"
@@ -47,7 +49,7 @@ ANY: Final = _Any()
 
 
 def always(difference: Difference) -> bool:
-    """The condition of a reason that explains every difference in its field: always True."""
+    """Returns True always: the condition of a reason that needs no condition."""
     del difference
     return True
 

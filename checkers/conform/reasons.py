@@ -38,7 +38,7 @@ def _is_error_here(difference: Difference) -> bool:
 
 
 def _one_keeps_its_share(difference: Difference) -> bool:
-    """Returns True if a member keeps its partitions in one answer, and loses some in the other."""
+    """Returns True if only one of the two answers takes partitions from the group member."""
     kept, reduced = sorted(
         (difference.system_fields, difference.reference_fields),
         key=lambda cells: cells.get("assignment") is not None,
@@ -54,7 +54,7 @@ def _one_keeps_its_share(difference: Difference) -> bool:
 
 
 def _is_as_large(difference: Difference) -> bool:
-    """Returns whether the number of assigned partitions is the same in both answers."""
+    """Returns True if both answers assign the same number of partitions to the member."""
     return _size(difference.system_fields) == _size(difference.reference_fields)
 
 
@@ -73,7 +73,10 @@ def _has_another_leader(difference: Difference) -> bool:
 
 
 def _ends_with_a_segment(difference: Difference) -> bool:
-    """Returns True if the system's answer ends where Kafka begins a new log segment."""
+    """Returns True if the other system's Fetch answer ends at the border of two log segments.
+
+    A broker may return only batches of one segment. The reference broker returned more batches.
+    """
     theirs = difference.system_fields["records"]
     ours = difference.reference_fields["records"]
     if not theirs or len(theirs) >= len(ours) or theirs != ours[: len(theirs)]:

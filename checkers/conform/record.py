@@ -46,7 +46,10 @@ class Outcome:
 
 
 def outcome(system: str, seed: int, found: Found, rows: Sequence[Reason], day: str) -> Outcome:
-    """Returns the system's row of `record.json`, with the reasons that explained a difference."""
+    """Returns the entry of `record.json` for a system: counts, and reasons for its differences.
+
+    A reason is included only if some answer of the system differed for this reason.
+    """
     names = dict.fromkeys(row.name for row in rows if found.explained[row.name])
     by_name = {row.name: row for row in reversed(rows)}
     return Outcome(

@@ -58,7 +58,7 @@ class Recorded:
         return self.answers[index]
 
     def keep(self, step: Send) -> None:
-        """Does nothing: recorded answers need no values from earlier answers."""
+        """Does nothing: only a running cluster needs values, such as ids, for later requests."""
 
     def close(self) -> None:
         """Does nothing: a recording has no connections."""

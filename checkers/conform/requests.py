@@ -41,9 +41,10 @@ def commit_of(partition: int, offset: int, metadata: str | None = "m") -> dict[s
 
 
 def producer(name: str, *, epoch: int = 0, producer_id: int = 0) -> dict[str, Any]:
-    """Returns symbols for the producer id and epoch in the last InitProducerId answer of `name`.
+    """Returns placeholders for the producer id and epoch that `name` got by InitProducerId.
 
-    With `p before` as the name, they stand for the values of `p` before that answer.
+    When a request is sent, the values replace the placeholders. The name `p before` stands for the
+    values that `p` had before its last InitProducerId.
     """
     # To get wrong values, a caller passes `epoch` or `producer_id`.
     return {
@@ -346,9 +347,9 @@ def end(
     to: str | None = None,
     retries: bool = True,
 ) -> Send:
-    """Returns an EndTxn request of the producer `name`.
+    """Returns an EndTxn request, a commit or an abort, of the producer `name`.
 
-    With `binds`, later requests can use the id and epoch in its answer.
+    `binds` is a name under which later requests find the producer id and epoch of the answer.
     """
     # From version 5 on, these are for the producer's next transaction.
     names = {f"{binds}.id": "producer_id", f"{binds}.epoch": "producer_epoch"}

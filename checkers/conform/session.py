@@ -116,7 +116,7 @@ class Session:
         time.sleep(BEGUN_AFTER_S)
 
     def begun(self, label: str) -> Send | None:
-        """Returns the request with this label; None if its answer is no longer to be collected."""
+        """Returns the request with this label; None if its answer was already collected."""
         pending = self._pending.get(label)
         return None if pending is None else pending.send
 
@@ -224,9 +224,9 @@ class Session:
     # ------------------------------------------------------------ symbols
 
     def resolved(self, value: Any) -> Any:
-        """Replaces each symbol in the value, such as `~t` or `{"$topic_id": "~t"}`.
+        """Replaces each placeholder in a request by the real value on this cluster.
 
-        The result has the values on this cluster.
+        For example, `~t` becomes a topic's real name, and `{"$topic_id": "~t"}` its id.
         """
         if isinstance(value, str):
             return self.real_name(value)
@@ -281,8 +281,8 @@ def retried_errors(step: Send) -> frozenset[str]:
     Without `retries`, it is only CONCURRENT_TRANSACTIONS: the markers of the previous transaction
     are not yet written.
 
-    For Produce and TxnOffsetCommit in a transaction, one more error counts, with and without
-    `retries`: the error of a leader that verifies the transaction before those markers are written.
+    A Produce or TxnOffsetCommit request in a transaction is also sent again after one more error:
+    the one with which a leader rejects it before these markers are written.
     """
     retried = RETRIED if step.retries else STILL_ENDING
     is_verified = step.body.get("transactional_id") is not None and step.api in VERIFIED_TOO_EARLY

@@ -61,15 +61,14 @@ READS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Send:
-    """A request whose answer is compared.
+    """A request that is sent to two systems, to compare their answers.
 
     - `note` says what the request tests.
     - `binds` has names for fields of the answer; later steps use the values under these names.
-    - With `repeats`, the request is sent again while the two answers differ, because its answer may
-      lag behind an earlier change. Reads are always repeated.
-    - With `retries`, it is sent again after every error after which clients retry. Without
-      `retries`, it is sent again only while the markers of the previous transaction are being
-      written.
+    - `repeats` is for a request whose answer may lag behind an earlier change: it is sent again
+      while the two answers differ. This also applies to every read.
+    - `retries` means that the request is sent again after each error after which clients retry. If
+      it is false, only the error CONCURRENT_TRANSACTIONS has this effect.
     """
 
     api: Api
@@ -119,7 +118,7 @@ Step = Send | Begin | Collect | Pause
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topic:
-    """A topic that must exist before a sequence begins."""
+    """A topic that must exist before the requests of a sequence are sent."""
 
     name: str
     partitions: int = 1
@@ -144,15 +143,16 @@ class Steps:
 
 
 def bound(*names: str, plus: int = 0, otherwise: int | str = 0) -> dict[str, Any]:
-    """Returns a symbol for a stored value, plus `plus`: the first one found under `names`.
+    """Returns a placeholder for a value that an earlier answer stored under one of the names.
 
-    If there is no such value, the symbol stands for `otherwise`.
+    When the request is sent, the first name that has a value counts, and `plus` is added to the
+    value. If no name has a value, the placeholder becomes `otherwise`.
     """
     return {"$bound": list(names), "plus": plus, "otherwise": otherwise}
 
 
 def topic_id(topic: str) -> dict[str, Any]:
-    """Returns the symbol for the id of a topic; all missing topics share one made-up id."""
+    """Returns a placeholder for a topic's id; all missing topics get the same invented id."""
     return {"$topic_id": topic}
 
 
@@ -170,9 +170,9 @@ def raw(data: bytes) -> dict[str, Any]:
 
 
 def if_same(first: str, second: str, then: Any, otherwise: Any) -> dict[str, Any]:
-    """Returns a symbol that compares two stored values by name.
+    """Returns a placeholder that becomes `then` if two stored values are equal, else `otherwise`.
 
-    Its value is `then` if they are equal, and else `otherwise`.
+    `first` and `second` are the names under which earlier answers stored the two values.
     """
     return {"$if_same": [first, second], "then": then, "otherwise": otherwise}
 

@@ -177,7 +177,7 @@ class Target:
 
 
 def fields_of(answer: Answer) -> dict[str, Any]:
-    """Returns the fields of the answer; raises NotReady if the broker did not answer."""
+    """Returns the fields of an answer; raises NotReady if the broker sent none (a timeout)."""
     if isinstance(answer, str):
         raise NotReady(answer)
     return answer

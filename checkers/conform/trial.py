@@ -1,7 +1,7 @@
-"""Opens both sides of a comparison, and summarises the differences between them.
+"""Compares the reference broker with another system, and summarises the differences.
 
-One side is the reference broker, which runs in this process. The other side is a running cluster,
-or a recording.
+The reference broker runs in this process. The other system is a running cluster, or a recording of
+its answers.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ class Shown:
 
 @dataclass(slots=True)
 class Found:
-    """The result of a comparison: counts, and one example of each kind of difference.
+    """The result of comparing two systems: counts, and one example of each sort of difference.
 
-    `examples` has one example for each reason that explained a difference. `findings` has only
-    those whose reason says that the other system is wrong, not the reference broker. `unexplained`
-    has one example of each difference without a reason.
+    - `examples` has one example for each known reason for a difference.
+    - `findings` has only the examples in which the other system is wrong, not the reference broker.
+    - `unexplained` has one example of each difference without a known reason.
     """
 
     sent: Counter[str] = field(default_factory=Counter[str])  # by family
@@ -78,11 +78,15 @@ class Found:
                     self.findings.setdefault(why.name, shown)
 
     def stale(self, rows: Iterable[Reason]) -> list[str]:
-        """Returns the names of the reasons that explained no difference."""
+        """Returns the names of the known reasons for which no two answers differed."""
         return [row.name for row in rows if not self.explained[row.name]]
 
     def by_verdict(self, rows: Iterable[Reason]) -> dict[Verdict, int]:
-        """Returns, for each verdict, how many pairs of answers the reasons with it explained."""
+        """Returns, for each verdict such as `permitted`, how many pairs of answers got it.
+
+        A pair counts once for each reason for its differences. A pair without a reason does not
+        count.
+        """
         counts = Counter[Verdict]()
         for row in rows:
             counts[row.verdict] += self.explained[row.name]
@@ -91,7 +95,7 @@ class Found:
 
 @contextmanager
 def reference(brokers: int = 3) -> Generator[Target]:
-    """Serves the reference broker, with the topics of all sequences, until the block ends."""
+    """Serves the reference broker for a `with` block, with the topics that all requests share."""
     begun_ms = round(time.time() * 1000)
     with serving(ServeOptions(brokers=brokers)) as served:
         yield Target.opened(REFERENCE, served.bootstrap_servers, _run_name(begun_ms), begun_ms)
@@ -105,7 +109,10 @@ def with_system(
     *,
     workers: int = WORKERS,
 ) -> Iterator[Compared]:
-    """Compares a running cluster with the reference broker; yields each sequence when it ends."""
+    """Sends sequences of requests to a running cluster and to the reference broker.
+
+    Yields the answers of both to each sequence, when the sequence ends.
+    """
     with reference() as ours:
         theirs = Target.opened(system, bootstrap_servers, ours.run, ours.begun_ms)
 
@@ -118,7 +125,10 @@ def with_system(
 def with_recording(
     recording: Recording, rows: Iterable[Reason], *, workers: int = WORKERS
 ) -> Iterator[Compared]:
-    """Compares recorded answers with the reference broker; yields each sequence when it ends."""
+    """Sends the requests of a recording to the reference broker, and compares the recorded answers.
+
+    Yields the answers of both to each sequence, when the sequence ends.
+    """
     recorded = recording.sequences
     with reference() as ours:
 

@@ -1,4 +1,4 @@
-"""The families of sequences: a table of their names, weights and functions."""
+"""The families of request sequences, such as `transactions`, and how each is generated."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ from model.faults import UnknownName
 
 
 class Family(NamedTuple):
-    """A kind of request sequence, drawn by `draw` in proportion to its weight."""
+    """A subject of request sequences, such as transactions, and how one is generated.
+
+    A random sequence is of this family with a probability in proportion to `weight`.
+    """
 
     weight: int
     about: str
@@ -58,7 +61,10 @@ FAMILIES: Final[Mapping[str, Family]] = {
 
 
 def sequence(family: str, seed: int) -> Steps:
-    """Returns the sequence that a family draws from a seed; raises UnknownName."""
+    """Returns the requests that a family, such as `transactions`, generates from a seed.
+
+    Raises UnknownName if there is no such family.
+    """
     if family not in FAMILIES:
         raise UnknownName("family", family, FAMILIES)
     draw = Draw(Random(f"{family} {seed}"))

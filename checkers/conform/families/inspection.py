@@ -1,8 +1,8 @@
-"""Inspection: producers of a partition, transactions, log sizes, the quorum, and elections.
+"""Requests that inspect brokers: producers, transactions, log sizes, the quorum, elections.
 
-A sequence may send a transaction marker to the partition leader itself. The marker ends the
-transaction of the producer in this partition, but the transaction coordinator does not know it: for
-the coordinator, the transaction is still open.
+Some sequences first create an unusual state: they send a transaction marker directly to the
+partition leader. The marker ends the transaction in this partition, but for the transaction
+coordinator, the transaction is still open.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class _Inspection:
         self.send(Api.DESCRIBE_LOG_DIRS, f"logs of {note}", {"topics": topics}, to=LEADER)
 
     def quorum(self) -> None:
-        """Adds a DescribeQuorum request for an ordinary topic, which both sides must reject."""
+        """Adds a DescribeQuorum request for an ordinary topic, which every system must reject."""
         # A correct request is useless here: its answer, the voters and the leader, differs between
         # clusters.
         body = {"topics": [{"topic_name": TOPIC, "partitions": [{"partition_index": 0}]}]}
@@ -150,7 +150,7 @@ class _Inspection:
 
 
 def inspection(draw: Draw) -> tuple[Topic, ...]:
-    """Adds the requests of an administrator who inspects brokers; returns the topic they need."""
+    """Adds requests that inspect brokers to a sequence; returns the topic that they need."""
     it = _Inspection(draw)
     it.begin()
     it.produce()

@@ -107,7 +107,7 @@ class _Reassignments:
 
 
 def reassignments(draw: Draw) -> tuple[Topic, ...]:
-    """Adds the requests of an administrator who moves replicas of a topic that they create."""
+    """Adds requests to a sequence: they create a topic and move its replicas; returns no topics."""
     it = _Reassignments(draw)
     it.create()
     draw.repeat(10, ((4, it.move), (5, it.refuse), (2, it.list_some)))

@@ -175,12 +175,11 @@ class _Transactions:
         self.draw.add(add_partitions(note, ID, topic, NAME, version=version, **options))
 
     def add_nothing(self) -> None:
-        """Adds an AddPartitionsToTxn request without partitions, and then a commit.
+        """Adds two requests: AddPartitionsToTxn without partitions, and then a commit.
 
-        The coordinator begins a transaction for such a request too. A verification request comes
-        first, to wait until earlier markers are written: it is repeated after the error
-        CONCURRENT_TRANSACTIONS. The request without partitions cannot get this error, since its
-        answer lists no partition.
+        The first one begins a transaction although it adds nothing. It must not come before the
+        markers of the previous transaction are written. So a verification request precedes it,
+        which is sent again until it no longer fails with CONCURRENT_TRANSACTIONS.
         """
         version = self.draw.version(Api.ADD_PARTITIONS_TO_TXN, 0, 3)
         binds = NAME if self.end_version == 5 else None
