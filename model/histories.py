@@ -84,7 +84,7 @@ NEW_IN_2: Final = ("transactional_id", "group", "isolation", "end_asked_ns")
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """A record that a producer sent; `offset` is None if no acknowledgement had an offset."""
+    """A record that a producer sent; `offset` is None if the producer received no offset for it."""
 
     key: str
     value: str

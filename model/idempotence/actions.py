@@ -182,7 +182,7 @@ class IdempotenceActions(IdempotenceState):
         s.restart(p)
 
     def restart(s, p: TopicPartition) -> None:
-        """Changes nothing: an old leader that restarts keeps all of its producer state."""
+        """Changes nothing: a leader that becomes follower keeps all of its producer state."""
 
     def is_retried(s, p: TopicPartition, o: Offset) -> Bool:
         """True if the batch of the record at offset `o` may still arrive from the client."""
@@ -219,10 +219,9 @@ class IdempotenceActions(IdempotenceState):
         return forall(~s.is_in_flight(p, b) for b in Batch)
 
     def is_unresolved(s, p: TopicPartition) -> Bool:
-        """True if the client gave up a batch to the partition, and still uses the batch's epoch
-        there.
+        """True if the client gave up a batch, and has taken no new epoch for the partition since.
 
-        The client does not know whether that batch was appended.
+        The client does not know whether the batch that it gave up was appended.
         """
         return exists(
             all_of(s.sent_to[b] == p, s.status[b] == FAILED, s.epoch_of[b] == s.next_epoch[p])
@@ -307,8 +306,9 @@ class IdempotenceActions(IdempotenceState):
         return c < b
 
     def rank(s, p: TopicPartition, b: Batch) -> Sequence:
-        """Returns the new sequence of batch `b`: the number of batches in flight that go before
-        it.
+        """Returns the sequence that batch `b` gets when the client takes a new epoch.
+
+        It is the number of the partition's batches in flight that go before `b`: 0 for the first.
         """
         before = count(s.is_in_flight(p, c) & s.goes_before(c, b) for c in Batch)
         rank = Sequence(0)

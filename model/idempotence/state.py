@@ -76,7 +76,10 @@ class Log(Record):
 
 
 class ProducerState(Record):
-    """A replica's knowledge of the producer: epoch, last sequence, and the window's offsets."""
+    """A replica's state of the producer: epoch, last sequence, and the offsets of the last batches.
+
+    These last batches are the window: a batch in it is recognised as a duplicate.
+    """
 
     is_known: Bool
     producer_epoch: ProducerEpoch

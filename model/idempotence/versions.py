@@ -71,6 +71,6 @@ class Kip98(IdempotentProducer):
         return sequence == 0
 
     def forget(s, p: TopicPartition, start: Offset) -> None:
-        """Clears the state of both replicas, if the producer's last record is deleted."""
+        """Clears the producer state of each replica whose log has no record left."""
         s.lose(s.leader_knows[p], s.log[p].end_offset == start)
         s.lose(s.follower_knows[p], s.log[p].high_watermark == start)

@@ -77,7 +77,7 @@ class AbstractIdempotenceActions(AbstractIdempotenceState):
 
     @action
     def append_next(s, producer: Producer, sequence: Sequence, latest: Offset, end: Offset) -> None:
-        """The leader appends the record that follows the producer's last one in the log.
+        """The leader appends the next record of a producer epoch, if its sequence is the next one.
 
         Kafka: ProducerAppendInfo.checkSequence. Simplified: the leader finds the last record in its
         log, and keeps no producer state. Without the guard that the sequence is the next one

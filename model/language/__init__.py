@@ -3,7 +3,8 @@
 A spec is a class. Its annotations declare the state and the constants, its methods everything else.
 Tracing runs each method once, on symbols instead of values. From then on a spec is data
 (`spec.py`). A slow interpreter (`interpreter.py`) defines the meaning of each construct; every
-engine is tested against this interpreter.
+engine is tested against this interpreter. Below, *not provable* marks a construct that engines
+which explore states support, but proofs do not.
 
 sorts       class Replica(Sort)         elements without an order: only == and !=
             class LeaderEpoch(Ordered)  ordered, with a least element: < <= is_next_after least()
@@ -12,14 +13,17 @@ sorts       class Replica(Sort)         elements without an order: only == and !
             Bool, Replica | Nothing     formulas; a value that may be absent
 constants   replicas: int = 3           or Annotated[int, range(1, 10)]; read as Python values
 state       Map[K, V], Set[K], Record   total functions; a set maps to Bool; records group fields
-            scope(s), init(s, any: Sort)  finite sizes; init assigns the initial state; a cell
-                                        without an assignment has the least value of its sort
+            scope(s)                    finite sizes of the sorts
+            init(s, r: Replica)         assigns an initial state for each value of its parameters; a
+                                        cell without an assignment has the least value of its sort
 reading     s.log[r].end_offset         always the state before the action
 values      literals, true, false, nothing, least(), x + 1, ite(c, a, b), least_of(a, b)
 formulas    == != < <= & | ~            & and | bind tighter than ==: write all_of, any_of
             all_of any_of implies iff   evaluated from left to right
             forall(p(r) for r in Replica)  exists(...); `for r in s.isr` ranges over a set
-            count(...), first(Offset, test, default=), last(...)    not provable
+            count(p(r) for r in Replica)   how many; not provable
+            first(Offset, p, default=x)    the least offset o with p(o), otherwise x; last(...) is
+                                        the greatest; not provable
 sets        isr - {r}, isr | {r}, isr == {r}, everything(Replica)
 actions     @action, when(a, b, c)      enabled if a, b and c are true; reports name the first
                                         false one; parameters range over their sorts
@@ -27,7 +31,8 @@ actions     @action, when(a, b, c)      enabled if a, b and c are true; reports 
             @action(fair="strong")      eventually taken if it is enabled infinitely often;
                                         fairness holds for each choice of parameters
 updates     s.log[r].end_offset = e     records, maps and sets too; all writes happen together
-            for y in Transaction: s.pending[y][t] = ...    every cell at once; `for y in s.begun`
+            for y in Transaction: s.pending[y][t] = ...    every cell at once; with `for y in
+                                        s.begun`, only the cells of the set's members
 claims      @invariant  @lemma          true in every reachable state; a lemma helps to prove it
             @witness                    true in some reachable state
             @action_property            def p(s, after: Self): true of every step that changes the
@@ -36,8 +41,6 @@ claims      @invariant  @lemma          true in every reachable state; a lemma h
               leads_to(p, q)            whenever p, then q at once or later; eventually(q);
                                         always_eventually(q), infinitely often; eventually_always(q)
 variants    a subclass that replaces a method
-
-*Not provable*: an engine that explores states supports the construct, but a proof does not.
 
 Four rules:
 - An action must read a variable, also through a view, before it assigns the variable: a read always

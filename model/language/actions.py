@@ -1,4 +1,7 @@
-"""Actions and properties as data: what engines read after a spec was traced."""
+"""Actions and properties as data, which engines read.
+
+A spec makes this data by *tracing*: it runs each of its methods once, on symbols instead of values.
+"""
 
 from __future__ import annotations
 

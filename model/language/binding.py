@@ -1,9 +1,9 @@
 """Gives equal quantifiers the same bound variables, so that they become one term.
 
 Tracing makes a new symbol for each `for x in Sort`, so at first two equal quantifiers differ. When
-a quantifier is complete, each of its symbols is replaced by a canonical variable. Two canonical
-variables are the same object if they have the same sort, name (`x`) and level. The level of a
-variable is higher than every level in the body of its quantifier, so no variable is captured.
+a quantifier is complete, each of its symbols is replaced by a canonical variable: one object for
+each sort, name (`x`) and level. The level is 1 for an innermost variable, and larger for each
+variable around it, so no variable is captured.
 """
 
 from __future__ import annotations
@@ -17,15 +17,18 @@ from model.language import terms as t
 
 @cache
 def canonical(sort: t.SortInfo, name: str, level: int) -> t.Local:
-    """Returns the canonical bound variable of this sort, name and level.
+    """Returns the bound variable of this sort, name and level: the same object at each call.
 
-    Every call with the same three arguments returns the same object.
+    So two quantifiers with the same body are one term.
     """
     return t.Local(sort, name, level=level)
 
 
 def close(binders: Sequence[t.Local], body: t.Node) -> tuple[tuple[t.Local, ...], t.Node]:
-    """Returns a quantifier's variables and body, after canonical variables replaced its symbols."""
+    """Returns a quantifier's bound variables and body, in the form that equal quantifiers share.
+
+    A canonical variable replaces each symbol of `binders`, also in the body.
+    """
     inside = max((x.level for x in t.walk(body) if isinstance(x, t.Local)), default=0)
     levels = range(inside + len(binders), inside, -1)
     chosen = {b: canonical(b.sort, b.name, k) for b, k in zip(binders, levels, strict=True)}

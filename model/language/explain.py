@@ -15,7 +15,10 @@ from model.language.interpreter import Env, Interpreter, State, Value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """A false conjunct, the values of its variables, and the premises that are true for them."""
+    """A false part of a formula, with the values of its variables.
+
+    `premises` are the left sides of the implications around this part; they are all true.
+    """
 
     conjunct: t.Node
     env: Env
@@ -26,7 +29,10 @@ class Reason:
 def why_false(
     interpreter: Interpreter, formula: t.Node, state: State, env: Env | None = None
 ) -> Reason:
-    """Returns the smallest part that makes the formula false, and the premises that are true."""
+    """Returns the innermost false part of a false formula, such as one conjunct under a quantifier.
+
+    If several parts are false, the first is returned.
+    """
     at = Reason(conjunct=formula, env=env or {}, chosen={}, premises=())
     while (deeper := _deeper(interpreter, at, state)) is not None:
         at = deeper
@@ -34,7 +40,10 @@ def why_false(
 
 
 def _deeper(interpreter: Interpreter, at: Reason, state: State) -> Reason | None:
-    """Returns the reason one level deeper: a false part of the conjunct; None if there is none."""
+    """Returns the reason for the first false part of the conjunct.
+
+    None if the conjunct has no such part, such as `a == b`.
+    """
 
     def fails(x: t.Node, env: Env) -> bool:
         return not interpreter.holds(x, state, env)

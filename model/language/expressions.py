@@ -79,7 +79,10 @@ def each(sort: Any, within: Any) -> Iterator[Any]:
 
 
 def wrap(sort: type[T], node: t.Node) -> T:
-    """Returns the node as a term of the sort; the term keeps the line of the spec that made it."""
+    """Returns a Python object for the term; operators such as `==` between such objects make terms.
+
+    The object keeps the line of the action that is being traced.
+    """
     made = object.__new__(sort)
     made.__dict__.update(node=node, line=line_in_action())
     return made
@@ -170,7 +173,7 @@ class _Compared(Term):
 
 
 class Ordered(_Compared):
-    """A sort with a total order and a least element, but without arithmetic, which suits proofs."""
+    """A sort with a total order and a least element; it has no arithmetic, so proofs support it."""
 
     flavour = "ordered"
 

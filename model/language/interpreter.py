@@ -4,9 +4,9 @@ A *state* maps each cell (a variable with its keys) to a value: an integer, a tr
 for `nothing`. The elements of a sort are the integers of its range.
 
 *Terms* read the state before the action. Integers are unbounded: `end - 1` at end 0 is -1, and a
-comparison with -1 is defined. An integer must be in its sort only where it is *kept*: as a key, as
-an assigned value, or where `nothing` is allowed too. If it is outside its sort there, the term is
-*undefined*.
+comparison with -1 is defined. In three places an integer must be in the range of its sort: as a
+key, as an assigned value, and in a term that may also be `nothing`. If it is outside the range
+there, the term is *undefined*.
 
 *Evaluation order* decides which undefined terms are reached. Conjuncts of a guard and members of
 `&`, `|`, `=>` and `ite` are evaluated from left to right, quantifiers from the least element
@@ -21,9 +21,8 @@ this interpreter checks each counterexample.
 state after. `behaviours.py` defines claims about whole behaviours.
 
 *Writes* happen together. Keys, conditions and values read the state before. Of two writes to one
-cell the later write in the text wins. A `for` over a set writes only the cells of its members. Any
-other cell keeps its value: that of an earlier write of the same action, if there is one, otherwise
-that of the state before.
+cell the later write in the text wins. A `for` over a set writes only the cells of the set's
+members. A cell that no write reaches keeps its value.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Collects the local names that a spec gives to terms; a term is printed by its name.
+"""Collects the Python variables to which a spec assigns terms; they name the terms in reports.
 
-The names are collected when a method of the spec returns. Equal terms are one object, so a term has
-the same name everywhere in an action.
+After `end = s.log[p].end_offset`, the term is printed as `end`. The names are collected when a
+method of the spec returns. Equal terms are one object, so all equal terms of an action have the
+same name.
 """
 
 from __future__ import annotations

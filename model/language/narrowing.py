@@ -1,11 +1,11 @@
 """Finds which elements of an ordered sort can make a formula true, from the comparisons in it.
 
 `narrowed` reads a formula about a bound variable `o`, and returns one *branch* for each disjunct.
-If an element is in no branch, the formula is false for this element, and no term is undefined. If
-an element is in a branch, the formula must still be evaluated.
+If an element is in no branch, the formula is false for it, and evaluating it would raise no error.
+So the element may be skipped. If an element is in a branch, the formula must be evaluated.
 
-A branch has bounds for the element, such as `start <= o`. It may also have a condition on a row,
-such as `own < row[o]`: the value of the variable `row` at the element must be above `own`.
+A branch has bounds for the element, such as `start <= o`. It may also compare a map at the element:
+with `own < row[o]`, the branch has the elements at which the value of `row` is above `own`.
 
     (start <= o) & (o < end) & ...      one branch: from start to below end
     (o < end) & (own < row[o])          one branch: below end, where row is above own
@@ -34,8 +34,10 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Narrowed:
-    """One disjunct of a formula, as conditions on the bound variable x: bounds, and perhaps `row[x]
-    > above`.
+    """The comparisons that one disjunct of a formula makes with a bound variable `x`.
+
+    `bounds` limit `x` itself. If `row` and `above` are not None, `above < row` is true; `row` is a
+    map that is read at `x`.
     """
 
     bounds: tuple[Bound, ...] = ()
@@ -44,9 +46,9 @@ class Narrowed:
 
 
 def narrowed(formula: t.Node, binder: t.Local, free: Free) -> Sequence[Narrowed]:
-    """Returns, for each disjunct of the formula, the conditions that restrict the bound variable.
+    """Returns, for each disjunct of the formula, the comparisons that limit the variable `binder`.
 
-    Every value that satisfies the formula satisfies one of them; others may, too.
+    If a value violates a comparison of every disjunct, the formula is false for it.
     """
     match formula:
         case t.And():
@@ -92,7 +94,7 @@ def is_defined(n: t.Node, free: Free) -> bool:
 def _has_value(n: t.Node, free: Free) -> bool:
     """Returns True if the evaluation of the term never raises Undefined.
 
-    The value may be outside the term's sort; `is_defined` excludes this.
+    Unlike `is_defined`, it allows a value outside the term's sort, such as -1 for `end - 1`.
     """
     match n:
         case t.Const() | t.Local():
@@ -149,9 +151,9 @@ def _bound(conjunct: t.Node, binder: t.Local) -> Bound | None:
 
 
 def _row_above(conjunct: t.Node, binder: t.Local) -> tuple[t.Get, t.Node] | None:
-    """Returns the terms `row[x]` and `number` of a conjunct `number < row[x]`.
+    """Returns the terms `row[x]` and `number` if the conjunct is `number < row[x]`, otherwise None.
 
-    Here x is the bound variable. Returns None for any other conjunct.
+    `x` is the variable `binder`.
     """
     match conjunct:
         case t.Lt(left=left, right=t.Get(keys=keys) as get) if (

@@ -27,7 +27,10 @@ Held: TypeAlias = "Value | Row"
 
 
 class Row:
-    """The values along one key, by position from 0; a row is never changed."""
+    """An immutable array of a variable's values for all values of one key, least key first.
+
+    For a variable with two keys, it is an array of rows.
+    """
 
     __slots__ = ("_blocks", "_greatest", "_size")
 

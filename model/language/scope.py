@@ -17,9 +17,10 @@ LARGEST_SORT = 255  # elements: with `nothing` they still fit into one byte of a
 
 
 def ranges_of(scope: Scope) -> Ranges:
-    """Returns each sort's elements as a range, by name, including Bool.
+    """Returns the elements of each sort, as a range of integers by the sort's name.
 
-    Raises SpecError for a sort without elements or with more than 255.
+    `{Replica: 3}` gives `{"Bool": range(2), "Replica": range(3)}`. Raises SpecError for a sort
+    without elements or with more than 255.
     """
     out = {"Bool": range(2)}
     for sort, size in scope.items():

@@ -41,9 +41,9 @@ def show(n: t.Node, names: Names | None = None) -> str:
 
 
 def expanded(n: t.Node, names: Names | None = None) -> str:  # noqa: C901 - one case for each word
-    """Returns the term as text, even if the spec has a name for the term.
+    """Returns the term written out, even if the term has a name.
 
-    Its parts appear by their names.
+    Terms inside it are printed by their names, if they have names.
     """
 
     def text(x: t.Node) -> str:
@@ -110,7 +110,7 @@ def size(n: t.Node) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """The names that a text uses for its repeated terms."""
+    """Names for the terms that a text repeats; a `where` line prints each named term once."""
 
     names: Names
 
@@ -145,7 +145,10 @@ class Script:
         return show_write(w, self.names)
 
     def where(self) -> list[str]:
-        """Returns one line for each named term, smaller terms first; empty if no term is named."""
+        """Returns one line for each named term, such as `end = log[p].end_offset`.
+
+        A term comes after the named terms inside it. Empty if no term is named.
+        """
         return [f"{name} = {expanded(n, self.names)}" for n, name in self.names.items()]
 
 
@@ -158,7 +161,7 @@ def _variations(name: str) -> Iterable[str]:
 
 
 def open_locals(n: t.Node) -> frozenset[t.Local]:
-    """Returns the parameters and bound variables that occur free in the term."""
+    """Returns the parameters and variables that occur in the term but are not bound by it."""
     found = {x for x in t.walk(n) if isinstance(x, t.Local)}
     for x in t.walk(n):
         if isinstance(x, t.Forall | t.Exists | t.Count):

@@ -153,7 +153,10 @@ class Spec:
 
     @cached_property
     def variables(self) -> tuple[t.Variable, ...]:
-        """The variables of the state: one total function for each field of each state variable."""
+        """The variables of the state; a record gives one for each field, such as `log.end_offset`.
+
+        Each is a total function from its keys to a value.
+        """
         return tuple(v for n, s in self.shapes.items() for v in leaves(s, n))
 
     @cached_property
@@ -197,7 +200,10 @@ class Spec:
         return {s.__name__: s for s in found}
 
     def check_replaced(self) -> None:
-        """Raises SpecError for mistakes in methods of base classes that a subclass has replaced."""
+        """Raises SpecError for a mistake in a method that a subclass has replaced.
+
+        Nothing else runs such a method, so only this check finds the mistake.
+        """
         for cls in type(self).__mro__[1:]:  # tracing finds mistakes that the subclass hides
             for name, method in vars(cls).items() if cls is not Spec else ():
                 if getattr(type(self), name) is not method:

@@ -102,7 +102,10 @@ def leaves(shape: Shape, path: str, keys: tuple[t.SortInfo, ...] = ()) -> Iterat
 
 
 class Store(typing.Protocol):
-    """Receives the reads and the writes of an action during tracing."""
+    """Records the reads and writes of an action, which is run once, on symbols instead of values.
+
+    `read` returns the term for the value that is read.
+    """
 
     def read(self, variable: t.Variable, keys: tuple[t.Node, ...]) -> t.Node: ...
     def write(self, variable: t.Variable, keys: tuple[t.Node, ...], value: t.Node) -> None: ...

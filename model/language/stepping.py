@@ -1,16 +1,18 @@
 """Takes steps as `interpreter` defines them, in a time that does not grow with the size of a sort.
 
-The state is a tree of rows (`rows`). The terms of an action are compiled to Python functions once.
-Only two things in an action range over a whole sort, and both are made cheaper:
+The state is a tree of rows (`rows.py`): a row has all values of a variable along one key. The terms
+of an action are compiled to Python functions once. Only two things in an action range over a whole
+sort, and both are made cheaper:
 
     a quantifier, or a `for`    visits only elements that a comparison allows (*narrowing*):
                                 with `(start <= o) & (o < end)`, the offsets from `start` to `end`;
                                 with `bound < row[o]`, the offsets where `row` is above `bound`
     a row that is assigned      after `a[k] = b[k]` for all k, `a` and `b` share one row
 
-The interpreter reports an error when it reaches an undefined term, and narrowing must not hide this
-error. So in a conjunction a comparison narrows only if each earlier conjunct is always defined, or
-narrows too. The interpreter is the oracle: a test takes random steps of every spec with both.
+The interpreter reports an error when it reaches an undefined term, such as a key outside its sort.
+Narrowing must not hide this error. So in `p & (o < end)`, the comparison narrows only if `p` can
+never raise the error, or is a comparison that narrows too. The interpreter is the oracle: a test
+takes random steps of every spec with both.
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ Elements: TypeAlias = Callable[[RowState, Env], Iterable[int]]
 class _Write:
     """One assignment of an action, compiled to Python functions.
 
-    `shares` computes the row, if the assignment stores a whole row; otherwise it is None.
+    If the assignment stores a whole row (all values along one key), `shares` computes the row.
+    Otherwise `shares` is None.
     """
 
     write: t.Write
@@ -58,7 +61,7 @@ class _Action:
 
 @dataclass(slots=True)
 class Stepper:
-    """Takes steps of a spec's actions in states of rows, at one finite scope."""
+    """Takes the steps of a spec at one finite scope; the states are of type `RowState`."""
 
     ranges: Ranges
     variables: Mapping[str, t.Variable]
@@ -70,7 +73,7 @@ class Stepper:
 
     @classmethod
     def of(cls, spec: Spec, ranges: Ranges) -> Stepper:
-        """Returns a stepper for the spec; `ranges` has the elements of each sort and of `Bool`."""
+        """Returns a stepper for the spec; `ranges` has the elements of each sort (`ranges_of`)."""
         variables = {v.name: v for v in spec.variables}
         return cls(ranges, variables, {a.name: a for a in spec.actions}, Interpreter(ranges))
 
@@ -155,8 +158,9 @@ class Stepper:
             written.add(name)
 
     def _whole_row(self, write: t.Write, free: Free) -> Callable[[RowState, Env], Row] | None:
-        """Returns a function that computes the whole row that the assignment stores; None if the
-        assignment stores single values.
+        """Returns a function that computes the row that an assignment such as `a[k] = b[k]` stores.
+
+        A row has all values of `a[k]`. None if the assignment stores single values.
         """
         if not write.binders or not write.keys or write.keys[-1] is not write.binders[-1]:
             return None
@@ -181,9 +185,7 @@ class Stepper:
         return self._row(value, free)
 
     def _row(self, n: t.Get, free: Free) -> Callable[[RowState, Env], Row]:
-        """Returns a function that finds the row from which the term reads its value: `a[k]` for the
-        term `a[k][o]`.
-        """
+        """Returns a function that finds the row `a[k]` in a state, for the term `a[k][o]`."""
         name, keys = n.variable.name, self._keys(n.keys[:-1], free)
         starts = [self.ranges[key.name].start for key in n.variable.keys[:-1]]
 
@@ -202,7 +204,10 @@ class Stepper:
     def _loops_of(
         self, binders: Sequence[t.Local], formula: t.Node, free: Free
     ) -> list[tuple[int, Elements]]:
-        """Returns, for each bound variable, its uid and a function that lists elements to visit."""
+        """Returns, for each variable of a loop or quantifier, its uid and a function.
+
+        The function lists the elements to visit: at least those for which the formula can be true.
+        """
         loops = [(b.uid, self._all(b)) for b in binders[:-1]]
         if binders:
             loops.append((binders[-1].uid, self._elements(binders[-1], formula, free)))
@@ -252,9 +257,10 @@ class Stepper:
     # ---- terms as functions
 
     def function(self, n: t.Node, free: Free) -> Eval:  # noqa: C901 - one case for each word
-        """Compiles the term to a Python function of a state.
+        """Compiles the term to a Python function of a state and of the values of variables.
 
-        `free` has the uids of parameters that may be outside their sorts.
+        `free` has the uids of parameters whose values may be outside their sorts. A key or assigned
+        value that reads such a parameter is checked at run time.
         """
         match n:
             case t.Const():

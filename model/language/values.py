@@ -18,7 +18,7 @@ from model.language.state_variables import LeafShape, MapShape, RecordShape, Sha
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """A field of a record, or a state variable outside records, with its value as text."""
+    """One value of a state as text, with the variable or the record field that has it."""
 
     owner: str
     field: str
@@ -26,7 +26,7 @@ class Item:
 
     @property
     def place(self) -> str:
-        """The name of the printed part, for example `log[b1].end_offset`."""
+        """The variable or field that has the value, for example `log[b1].end_offset`."""
         return f"{self.owner}.{self.field}" if self.owner else self.field
 
 
@@ -115,8 +115,9 @@ class Writer:
                     yield from self._items(inner, f"{path}.{name}", keys, whole, name, state)
 
     def changes(self, before: State, after: State) -> list[tuple[str, list[str]]]:
-        """Returns each record or variable that the step changes, with the texts of its changes:
-        `old → new`, or `field old → new`.
+        """Returns the records and variables that the step changes, each with its changes as text.
+
+        The text is `old → new` for a variable, and `field old → new` for each field of a record.
         """
         changed: dict[str, list[str]] = {}
         for old, new in zip(self.items(before), self.items(after), strict=True):

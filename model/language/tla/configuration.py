@@ -22,8 +22,8 @@ def configuration(
 ) -> str:
     """Returns the configuration for TLC, by default for all properties at the spec's scope.
 
-    `names` limits the configuration to these properties and witnesses. For each such witness, TLC
-    must report that the invariant `Never...` is violated.
+    `names` selects properties and witnesses. For each selected witness, TLC must report a violation
+    of the invariant `Never...`: this shows that the witness is reachable.
     """
     made = Module.of(spec, scope)
     ranges = ranges_of(spec.scope() if scope is None else scope)

@@ -123,9 +123,9 @@ class Writer(Naming):
         return Part(self.path(name, n.keys, names))
 
     def path(self, variable: str, keys: Sequence[t.Node], names: Names) -> Doc:
-        """Returns the text that reads a variable at these keys.
+        """Returns the text that reads a variable at these keys, such as `log[b].end_offset`.
 
-        If the variable has more keys, the text reads a map: `log[b]` from the remaining keys.
+        If keys are missing, the text is a function of the missing keys: `isr[p]` for `isr[p][b]`.
         """
         place = self.places[variable.removesuffix(t.AFTER)]
         parts: list[Doc] = [place.base + ("'" if variable.endswith(t.AFTER) else "")]
@@ -177,7 +177,11 @@ class Writer(Naming):
         return made
 
     def _equal_fields(self, of: Sequence[t.Node]) -> int:
-        """Returns how many of the first conjuncts together compare two whole records; 0 if none."""
+        """Returns how many conjuncts at the start compare two records field by field.
+
+        They are `r.a = q.a`, `r.b = q.b` and so on for all fields, and can be written as `r = q`.
+        Otherwise returns 0.
+        """
         match of[0]:
             case t.Eq(left=t.Get() as left, right=t.Get() as right):
                 first, other = self._record_at(left), self._record_at(right)
@@ -204,10 +208,10 @@ class Writer(Naming):
         return len(names)
 
     def _record_at(self, n: t.Get) -> type[Record] | None:
-        """Returns the class of the record that has the variable as a field, else None.
+        """Returns the class of the record to which the variable belongs as a field.
 
-        Also returns None in the initial state, and if the record has a field that is a map or a
-        record.
+        None if the record cannot be compared as a whole: it has a field that is a map or a record,
+        or `Init` is being written.
         """
         if self.initially or n.variable.name not in self.places:
             return None
@@ -244,7 +248,7 @@ class Writer(Naming):
     ) -> tuple[list[str], t.Node]:
         """Returns a range `x \\in S` for each bound variable, and the rest of the body.
 
-        A condition of the body that the variable is in a set becomes the range.
+        S is a set if the body has the condition that x is in the set, otherwise the sort of x.
         """
         within: dict[int, t.Get] = {}
         if universal and isinstance(body, t.Implies):
@@ -290,9 +294,9 @@ class Writer(Naming):
                 return None
 
     def set_where(self, n: t.Node, b: t.Local, names: Names) -> Part | None:
-        """Returns the set of all elements `b` for which the term is true.
+        """Returns the set of all `b` for which the formula `n` is true, such as `S \\union {x}`.
 
-        Returns None if the set has no short form, such as `{x}` or `S \\union {x}`.
+        Returns None if such a short form does not exist.
         """
         if n in self.local:
             return None

@@ -1,8 +1,8 @@
 """Lays out TLA+ text in lines of at most 96 characters.
 
-A document is a text, or several documents in a row, or a choice. A choice is printed on one line if
-it fits, and otherwise with line breaks. A broken list of conjuncts is aligned, because TLA+ reads
-the alignment.
+A document is a text, or several documents one after another, or a choice between one line and
+several lines. The one line is chosen if it is short enough. A list of conjuncts in several lines is
+aligned, because TLA+ reads the alignment.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ WIDTH = 96
 
 @dataclass(frozen=True)
 class Row:
-    """Documents one after another."""
+    """Documents that follow one another, with nothing between them."""
 
     parts: tuple[Doc, ...]
 
@@ -51,7 +51,7 @@ class Align:
 
 @dataclass(frozen=True)
 class Choice:
-    """A document on one line, or in its broken form if the line is too long."""
+    """A document that is printed on one line if it fits, otherwise in lines (`broken`)."""
 
     flat: str
     broken: Doc
@@ -106,7 +106,7 @@ def becomes(left: Doc, sign: str, right: Doc) -> Doc:
 
 
 def filled(opening: str, words: Sequence[str], closing: str) -> Doc:
-    """Returns words between brackets, as many on a line as fit."""
+    """Returns a list of words in brackets, such as `<<a, b>>`: as many on each line as fit."""
     lines, line = [], ""
     for k, word in enumerate(words):
         more = f"{word}," if k + 1 < len(words) else word
@@ -155,7 +155,10 @@ class _Printer:
 
 
 def _head(part: Doc, follow: int) -> int:
-    """Returns how many characters come before the next possible end of a line."""
+    """Returns how many characters must follow on the same line, before a line can end.
+
+    `follow` is this number for the document after `part`.
+    """
     if isinstance(part, str):
         return len(part) + follow
     return 0 if isinstance(part, End | Choice) else min(len(flat(part)), 1)

@@ -1,9 +1,9 @@
-"""Finds where a spec uses its constants, so that the module names them instead of their values.
+"""Finds where a spec uses its constants, so that the TLA+ module has their names, not their values.
 
-Tracing replaces a constant by its value. So the spec is traced again with larger constants. A
-literal that grows with the constants is written as a sum of constants and a number. If larger
-constants change more than literals, for example because of an `if` on a constant, the literals
-stay: the constant is *fixed* in the module.
+The terms of a spec have only the values: a term made from `s.replicas` has the number 3. So the
+spec is built again with larger constants, and the terms are compared. A number that has grown is
+written as a sum, such as `Replicas + 1`. If larger constants change more than numbers, for example
+because of an `if` on a constant, the module keeps the values: the constant is *fixed*.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ BASE = 4  # so that up to three times each constant can be read from one number
 
 
 class Differs(Exception):
-    """Raised if sums of constants cannot explain how two traces of a spec differ.
+    """Raised if a spec with larger constants differs by more than sums of constants explain.
 
-    `names` has the constants on which an unexplained literal depends. It is empty if the traces
-    differ in more than literals.
+    If only numbers differ, `names` has the constants on which an unexplained number depends.
+    Otherwise `names` is empty.
     """
 
     def __init__(self, names: Collection[str] = ()) -> None:
@@ -36,10 +36,11 @@ class Differs(Exception):
 
 
 def _times(growth: int, names: Sequence[str]) -> dict[str, int]:
-    """Returns how often each constant is in a sum that grew by `growth`.
+    """Returns how often each constant occurs in a number that grew by `growth`.
 
-    The constant at position k of `names` grew by 4 to the power k, so its count is digit k of
-    `growth` in base 4. If digits are left over, the last count is -1.
+    Constant k of `names` grew by 4 to the power k, so its count is digit k of `growth` in base 4: a
+    growth of 9 for `a` and `b` gives `{"a": 1, "b": 2}`. If `growth` has more digits, the last
+    count is -1.
     """
     times: dict[str, int] = {}
     for name in names:
@@ -53,7 +54,10 @@ def camel(name: str) -> str:
 
 @dataclass
 class Lifting:
-    """A spec, the same spec with larger constants, and the constants that its terms name."""
+    """Replaces the numbers in a spec's terms by sums of constants.
+
+    It compares the spec with copies that have larger constants (`others`).
+    """
 
     spec: Spec
     others: Sequence[Spec]
@@ -66,9 +70,9 @@ class Lifting:
 
     @classmethod
     def of(cls, spec: Spec) -> Lifting:
-        """Returns the lifting of a spec.
+        """Returns a Lifting that names every constant of the spec that it can.
 
-        A constant is fixed if sums of constants cannot explain how the terms depend on it.
+        The other constants are fixed: the terms keep their values.
         """
         free = [n for n, c in spec.constants.items() if c.type is int]
         while free:
@@ -93,14 +97,17 @@ class Lifting:
         return cls(spec, others, free)
 
     def roots(self) -> None:
-        """Lifts every term of the spec; raises Differs if this is impossible."""
+        """Compares every term of the spec with the same term of the copies.
+
+        Raises Differs if sums of constants do not explain a difference.
+        """
         for specs in zip(*(_roots(s) for s in (self.spec, *self.others)), strict=True):
             self.lifted(*specs)
 
     def scope(self) -> Mapping[str, tuple[str, str]]:
-        """Returns the first and the last element of each sort, as TLA+ text.
+        """Returns the first and last element of each sort as text, such as `0` and `Batches - 1`.
 
-        The text is a sum of constants where possible, otherwise a number.
+        The text is only a number if no sum of constants explains the number.
         """
         scopes = [_named(s.scope()) for s in (self.spec, *self.others)]
         return {
@@ -122,9 +129,10 @@ class Lifting:
         return f"{name} {'+' if rest > 0 else '-'} {abs(rest)}" if rest else name
 
     def _grown(self, growth: tuple[int, ...], value: int) -> tuple[str, int]:
-        """Returns the sum of constants that grows by `growth`, as text, and `value` minus this sum.
+        """Returns a number as a sum of constants and a rest: `("Batches", 1)` for `batches + 1`.
 
-        `growth` has one number for each other trace. Raises Differs if there is no such sum.
+        `value` is the number in the spec, and `growth` is how much larger it is in each copy with
+        larger constants. Raises Differs if no sum of constants grows in this way.
         """
         times = _times(growth[0], self.free)
         others = _times(growth[1], self.free[::-1])
@@ -140,7 +148,10 @@ class Lifting:
         return {camel(n): getattr(self.spec, n) for n in self.spec.constants}
 
     def lifted(self, *ns: t.Node) -> t.Node:
-        """Returns the term with names of constants; `ns` has the same term from each trace."""
+        """Returns the term with constants in place of numbers.
+
+        `ns` has this term of the spec, and the same term of each copy with larger constants.
+        """
         if not self.others:
             return ns[0]
         key = tuple(map(id, ns))

@@ -42,7 +42,10 @@ Last(S, P(_), d) ==
 
 
 def branches(n: t.Node) -> bool:
-    """True if TLC would take the formula, as a conjunct, for a choice of next states."""
+    """True if TLC would split the guard into several next states, as it does for `\\/` and `\\E`.
+
+    The module then writes the guard as `(...) = TRUE`, which TLC only evaluates.
+    """
     match n:
         case t.Or():
             return len(n.of) > 1
@@ -65,7 +68,7 @@ class Module(Definitions):
 
     @classmethod
     def of(cls, spec: Spec, scope: Scope | None) -> Module:
-        """Returns the spec's module; the one at the spec's own scope (None) is cached."""
+        """Returns the writer of the spec's TLA+ module; for the spec's own scope, it is cached."""
         if scope is not None:
             return cls(spec, scope)
         if "_module" not in spec.__dict__:
@@ -206,9 +209,9 @@ class Module(Definitions):
         return lines
 
     def _conjuncts(self, n: t.Node) -> Iterator[t.Node]:
-        """Yields the conjuncts of a guard.
+        """Yields the conjuncts of a guard, each of which gets its own line.
 
-        A conjunction stays whole if an operator call replaces it or several of its parts.
+        A conjunction stays whole if one operator call replaces all or several of its conjuncts.
         """
         folded = self.folding.folded(n)
         if isinstance(n, t.And) and isinstance(folded, t.And) and len(folded.of) == len(n.of):

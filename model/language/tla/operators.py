@@ -1,8 +1,9 @@
 """Turns the methods of a spec into TLA+ operators, and replaces terms by calls of these operators.
 
 A method that returns a term, such as `is_following(follower, leader)`, is traced with its
-parameters left open. Wherever an action or a claim has the same term with arguments, the module
-calls the operator. Inside terms, a call is a read of a variable with the operator's name and `()`.
+parameters left open. Wherever an action or a claim has the same term for some arguments, the module
+calls the operator. A call is a term that reads a variable named `IsFollowing()`; the arguments are
+its keys.
 """
 
 from __future__ import annotations
@@ -39,7 +40,10 @@ class Operator:
 
 
 def operators_of(lifting: Lifting) -> tuple[Operator, ...]:
-    """Returns the spec's operators, the largest first; empty if no method returns a term."""
+    """Returns an operator for each method of the spec that returns a term, the longest body first.
+
+    A method with a guard or an assignment, or with a body of one or two nodes, has no operator.
+    """
     made: dict[str, Operator] = {}
     for name, method in _methods(type(lifting.spec)):
         params = _params(method)
@@ -92,7 +96,7 @@ def _body(spec: Spec, method: Any, params: tuple[t.Local, ...]) -> t.Node | None
 
 @dataclass
 class Folding:
-    """Replaces each term that is an operator's body, with arguments filled in, by a call."""
+    """Replaces each term that is the body of an operator, for some arguments, by a call of it."""
 
     operators: tuple[Operator, ...]
     used: dict[str, Operator] = field(default_factory=dict[str, Operator])
@@ -104,7 +108,7 @@ class Folding:
         return self.done[n]
 
     def body(self, operator: Operator) -> t.Node:
-        """Returns the operator's body, in which only smaller operators are called."""
+        """Returns the operator's body, with calls of other operators that have shorter bodies."""
         smaller = self.operators[self.operators.index(operator) + 1 :]
         return self._fold(operator.body, smaller)
 
@@ -123,7 +127,10 @@ class Folding:
         return rebuilt(n, self.folded)
 
     def _junction(self, n: t.And | t.Or, operators: tuple[Operator, ...]) -> t.Node:
-        """Returns the conjunction or disjunction; several of its parts may become one call."""
+        """Returns the conjunction or disjunction with operator calls in place of parts.
+
+        One call may replace several conjuncts or disjuncts.
+        """
         parts: list[t.Node] = []
         k = 0
         while k < len(n.of):
@@ -156,8 +163,8 @@ def _matches(
 ) -> bool:
     """True if the term is the pattern with other terms in place of the parameters.
 
-    Then `bound` maps each parameter to its term. No such term may use a variable of `inner`, which
-    are those bound inside the pattern.
+    Then `bound` maps each parameter to its term. False if such a term has a variable of `inner`:
+    the pattern binds it.
     """
     if isinstance(pattern, t.Local) and pattern.uid in params:
         if n.sort != pattern.sort or t.locals_of(n) & inner:

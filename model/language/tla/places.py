@@ -56,7 +56,10 @@ def record_of(spec: Spec, variable: str) -> type[Record] | None:
 
 
 def shape_type(shape: Shape, records: Mapping[type, str]) -> str:
-    """Returns the set of all values of a shape; `records` maps record classes to names of sets."""
+    """Returns, as TLA+ text, the set of all values of a shape, such as `[Replica -> Offset]`.
+
+    `records` has, for each record class, the name of the set of its values.
+    """
     match shape:
         case LeafShape():
             of = "BOOLEAN" if shape.info.flavour == "bool" else shape.info.name

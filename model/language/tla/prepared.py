@@ -1,4 +1,4 @@
-"""A spec that is ready to be written: its terms name constants, and all names are chosen."""
+"""Prepares a spec for its TLA+ module: puts constants' names into terms, and chooses all names."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ def never(witness: str) -> str:
 
 @dataclass
 class Prepared:
-    """A spec whose constants have names where possible, and the writer of its terms."""
+    """A spec whose terms have names of constants where possible, not their values.
+
+    `writer` writes these terms as TLA+.
+    """
 
     spec: Spec
     scope: Scope | None = None
@@ -141,9 +144,9 @@ class Prepared:
         return {n for n in self.spec.constants if camel(n) in sizes}
 
     def _name_bounds(self) -> dict[str, int]:
-        """Names each last element that is given as a number; returns each name with its number.
+        """Names the last element of each sort whose last element is a number, such as `LastOffset`.
 
-        For example, `LastOffset` is the last element of the sort `Offset`.
+        Returns the number for each name. A sort with named elements gets no such name.
         """
         made: dict[str, int] = {}
         ranges = dict(self.ranges)
@@ -157,7 +160,7 @@ class Prepared:
         return made
 
     def sorts(self, *flavours: t.Flavour) -> list[str]:
-        """Returns the names of the sorts that the spec uses and that have one of these flavours."""
+        """Returns the names of the spec's sorts of these flavours, such as "ordered" and "int"."""
         found: dict[str, t.Flavour] = {n: s.flavour for n, s in self.spec.sorts.items()}
         for n in (n for root in self._formulas() for n in t.walk(root)):
             inside = n.binders if isinstance(n, t.Forall | t.Exists | t.Count) else ()

@@ -19,9 +19,10 @@ Clause = tuple[Doc, Doc]  # the path and the value of one change in an EXCEPT
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """What an assignment changes in one part of a variable.
+    """An assignment to a variable or to a part of it, such as `log[b].end_offset`.
 
-    `steps` and `keys` are the path that leads from this part to the assigned value.
+    `steps` is the path from the part that is being written to the assigned value: field names, and
+    "" for each key. `keys` are the keys of this path.
     """
 
     steps: tuple[str, ...]  # fields, and "" for keys
@@ -33,13 +34,16 @@ class Change:
     tests: tuple[Doc, ...] = ()  # it applies only if all are true
 
     def into(self, names: Names | None = None) -> Change:
-        """Returns the same change for the part one field or key deeper; its path is shorter."""
+        """Returns the assignment for the part one field or key deeper: its path is shorter."""
         made = replace(self, steps=self.steps[1:], keys=self.keys[int(self.steps[0] == "") :])
         return made if names is None else replace(made, names=names)
 
     @property
     def loop(self) -> t.Local | None:
-        """The next key, if it is a loop variable that is not bound yet; otherwise None."""
+        """The first key of the path, if it is the variable of a `for` and has no TLA+ name yet.
+
+        Otherwise None.
+        """
         key = self.keys[0]
         if isinstance(key, t.Local) and key.uid in self.loops:
             return key
@@ -52,7 +56,10 @@ class Change:
 
 @dataclass(frozen=True)
 class Blank(Part):
-    """The value of a part of a variable before `init` assigns it: its least value."""
+    """The value of a variable, or of a part of it, that `init` does not assign: its least value.
+
+    The least value is false, 0, `Nothing`, or an empty set.
+    """
 
     writer: Writer | None = None
     shape: Shape | None = None
@@ -80,7 +87,10 @@ def _blank(writer: Writer, shape: Shape) -> Doc:
 
 
 def below(current: Part, shape: Shape, step: str) -> Part:
-    """Returns the part of `current` at the field or key `step`; `shape` is the part's shape."""
+    """Returns the text that reads a field or key of `current`: `log[b].size` for the step `.size`.
+
+    `shape` is the shape of the value that is read.
+    """
     if isinstance(current, Blank):
         assert current.writer is not None
         return Blank.of(current.writer, shape)
@@ -168,7 +178,7 @@ class Updates:
         )
 
     def _copied(self, shape: RecordShape, changes: Sequence[Change]) -> Doc | None:
-        """Returns the record from which the changes copy all fields; None if there is none."""
+        """Returns a record `r` as text if the assignments copy all its fields; otherwise None."""
         fields = shape.record.fields()
         simple = all(isinstance(s, LeafShape) for s in fields.values())
         if self.writer.initially or not simple or len(changes) != len(fields):
@@ -200,10 +210,10 @@ class Updates:
         return function(named, among, self.full(shape.value, cell, inner))
 
     def _at_key(self, c: Change, key: t.Local, named: str) -> Change:
-        """Returns the change for the cell at `key`, which stands for every key of the map.
+        """Returns the change of the value at `key` in a function `[key \\in S |-> ...]`.
 
-        If the change is for a loop variable, `key` takes its place. If it is for one fixed key, it
-        applies only to the cell whose key is equal.
+        A change for every key of the map applies to each value. A change at one key `k` applies
+        only if `key` equals `k`.
         """
         loop = c.loop
         names = {**c.names, key.uid: named}
