@@ -1,9 +1,9 @@
 """Variants of a spec: versions of the protocol, and bugs.
 
-A *version* is the protocol of some Kafka releases. All claims hold for it, or one claim fails. One
-version of each spec is the default. A *bug* is a class that replaces one action or guard, so that a
-claim fails. The decorator on the class records which claim fails, after how many steps, what fixes
-it and which releases have it:
+A *version* is the protocol of some Kafka releases; one version of each spec is the default. Some
+versions break a claim. A *bug* is a class that replaces one action or guard, so that a claim fails.
+The decorator on the class records which claim fails, after how many steps and at which constants
+(`at`), what fixes it, and which releases have it (`in_force`):
 
     @bug("joins-before-epoch", breaks="strong_isr", steps=11, at={"max_leader_epoch": 2},
          fixed_by="kip-320", issue="KAFKA-7128", in_force=UNKNOWN)
@@ -65,16 +65,19 @@ def kafka(since: str | None, until: str | None, note: str = "") -> InForce:
 
 
 def unreleased(note: str) -> InForce:
-    """Returns the value of `in_force` for a rule or bug that is in no Kafka release.
+    """Returns an empty range of Kafka releases, for a rule or bug that was never released.
 
-    The note states the reason.
+    `note` says why.
     """
     return InForce(released=False, note=note)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
-    """A version or a bug of a spec: its class, the claim that it breaks, and its Kafka releases."""
+    """A version or a bug of a spec: the class that defines it, and the facts recorded about it.
+
+    For example: the claim that fails, and the Kafka releases that have the version or bug.
+    """
 
     name: str
     spec: str
@@ -107,7 +110,7 @@ class Variant:
 
 
 class Record(TypedDict, total=False):
-    """The keyword arguments of the decorators; each becomes a field of `Variant`."""
+    """The keyword arguments of `@version` and `@bug`; each becomes a field of `Variant`."""
 
     in_force: Required[InForce]
     breaks: str

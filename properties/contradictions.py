@@ -1,8 +1,8 @@
-"""The anomalies that contradict a delivery semantics, whatever the applications received.
+"""The anomalies that contradict a delivery semantics: at-most-once, at-least-once or exactly-once.
 
 Delivery semantics compare what an application received with the sends that surely took effect. An
 anomaly can show a repetition or a loss that this comparison misses. So a report never prints a
-semantics beside a violation that contradicts it.
+semantics beside an anomaly that contradicts it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from properties.delivery import Delivery, Promise, Semantics, strongest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contradiction:
-    """An anomaly, the part of exactly-once that its violation contradicts, and the reason."""
+    """An anomaly, the guarantee that it contradicts (at-most-once or at-least-once), and the
+    reason.
+    """
 
     anomaly: str
     promise: Promise
@@ -60,7 +62,7 @@ _KEEPING: Final[Mapping[Promise, frozenset[Semantics]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """The delivery semantics of a history, and the anomalies that contradict a stronger one."""
+    """The delivery semantics of a history, and the anomalies that exclude a stronger one."""
 
     semantics: Semantics
     applications: Mapping[str, int]  # their number by semantics
@@ -68,8 +70,9 @@ class Judged:
 
 
 def judged(deliveries: Iterable[Delivery], violated: Iterable[str]) -> Judged | None:
-    """Returns the strongest semantics that neither deliveries nor violated anomalies contradict;
-    None if no application received a record.
+    """Returns the strongest delivery semantics that the deliveries and the anomalies found allow.
+
+    Returns None if no application received a record.
     """
     some, names = tuple(deliveries), set(violated)
     found = tuple(one for name, one in CONTRADICTIONS.items() if name in names)

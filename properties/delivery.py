@@ -47,7 +47,7 @@ _SEMANTICS: Final[Mapping[tuple[bool, bool], Semantics]] = {  # repeated, skippe
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class DeliveredAt:
-    """The place in the history where a record was delivered: one micro-operation."""
+    """The place in the history where a record was delivered: a micro-operation of an operation."""
 
     op: int
     position: int
@@ -129,8 +129,9 @@ class Skip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """The deliveries to one application, with the first repetition (by completion) and the first
-    skip (by key and offset).
+    """What was delivered to one application: counts, and an example of a repetition and of a skip.
+
+    The examples are the repetition that completed first, and the skip of the lowest key and offset.
     """
 
     application: str
@@ -149,8 +150,9 @@ class Delivery:
 def strongest(
     deliveries: Iterable[Delivery], contradicted: Collection[Promise] = ()
 ) -> Semantics | None:
-    """Returns the strongest semantics that all applications satisfy; `neither` if records were
-    repeated and skipped; None without any application.
+    """Returns the strongest semantics that all applications satisfy; None without any application.
+
+    It is `neither` if records were repeated and skipped.
     """
     some = tuple(deliveries)
     if not some:
@@ -161,9 +163,10 @@ def strongest(
 
 
 def breaking(deliveries: Iterable[Delivery]) -> tuple[Skip | Repetition, ...]:
-    """Returns one skip, of the application with the most skips, and one repetition likewise.
+    """Returns one skip and one repetition as examples, each of the application with the most of
+    them.
 
-    A kind that the history does not have is left out.
+    If the history has no skip, or no repetition, that example is left out.
     """
     some = sorted(deliveries, key=lambda it: it.application)
     skips = max(some, key=lambda it: it.skipped, default=None)

@@ -54,8 +54,9 @@ _Configuration = tuple[StateT, frozenset[Call[ActionT]]]
 def stuck(
     calls: Collection[Call[ActionT]], initial: StateT, step: Step[StateT, ActionT]
 ) -> Iterator[Stuck[StateT, ActionT]]:
-    """Yields the calls that fit no legal order, by completion; none if and only if the calls are
-    linearizable.
+    """Yields each call that fits no legal order of the calls so far, and then goes on without it.
+
+    The calls are checked when they complete. None is yielded if and only if all are linearizable.
     """
     configurations: set[_Configuration[StateT, ActionT]] = {(initial, frozenset())}
     opened: set[Call[ActionT]] = set()
@@ -88,9 +89,10 @@ def _reachable(
     step: Step[StateT, ActionT],
     until: Call[ActionT],
 ) -> set[_Configuration[StateT, ActionT]]:
-    """Returns all configurations that can follow when open calls take effect one after another.
+    """Returns the configurations, and all that follow if open calls take effect one after another.
 
-    No call takes effect after the call `until`, which completes now.
+    A configuration is a state of the object and the open calls that have taken effect. No call
+    takes effect after the call `until`, which completes now.
     """
     seen = set(configurations)
     rest = list(seen)
@@ -128,9 +130,9 @@ UNKNOWN: Final = -(2**63)  # the initial value of a register
 
 
 def register(value: int, action: RegisterAction) -> int | None:
-    """Returns the register's value after the action; None if the action reads another value.
+    """Returns the register's value after a write or a read; None if the read is illegal.
 
-    `UNKNOWN` permits any value.
+    A read is legal if it returned the register's value, or any value while that is `UNKNOWN`.
     """
     if isinstance(action, Write) or value == UNKNOWN or value == action.value:
         return action.value
@@ -182,9 +184,9 @@ class Log:
     transactional: bool = False  # otherwise both end offsets are equal
 
     def reaching(self, end: int, *, stable: bool) -> Log:
-        """Returns the log with an end offset of at least `end`.
+        """Returns this log with its end offset raised to `end`, unless it is higher already.
 
-        If `stable` is true, the last stable offset is also at least `end`.
+        If `stable` is true, the last stable offset is raised in the same way.
         """
         stable_end = max(self.stable_end, end if stable else 0)
         return replace(self, end=max(self.end, end), stable_end=stable_end)

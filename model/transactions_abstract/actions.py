@@ -25,7 +25,7 @@ from model.transactions_abstract.state import (
 
 
 class AbstractTransactionsActions(AbstractTransactionsState):
-    """The actions of abstract transactions, by the rules of version 2."""
+    """The actions of abstract transactions, by the rules of `transaction.version` 2 (KIP-890)."""
 
     # ---- rules that versions replace
 
@@ -67,8 +67,9 @@ class AbstractTransactionsActions(AbstractTransactionsState):
         """A producer begins a transaction; all of its earlier transactions are complete.
 
         Kafka: TransactionManager.beginTransaction; the coordinator answers CONCURRENT_TRANSACTIONS
-        until then. Simplified: the transaction has a number that no request carries. Without the
-        guard that the earlier transactions are complete, the claim `faithful` breaks in 7 steps.
+        while an earlier transaction is not complete. Simplified: the spec numbers the transactions;
+        Kafka's requests name no transaction. Without the guard that the earlier transactions are
+        complete, the claim `faithful` breaks in 7 steps.
         """
         when(~s.begun[x], s.has_nothing_open(producer))
         s.begun[x] = True
@@ -103,8 +104,9 @@ class AbstractTransactionsActions(AbstractTransactionsState):
     def end_abort(s, x: Transaction, marker_epoch: ProducerEpoch) -> None:
         """The coordinator decides to abort a transaction.
 
-        Kafka: TransactionCoordinator.handleEndTransaction. Simplified: as in `end_commit`. Without
-        the guard that the transaction is not decided yet, the claim `atomic` breaks in 6 steps.
+        Kafka: TransactionCoordinator.handleEndTransaction. Simplified: the decision is one step,
+        and no coordinator fails. Without the guard that the transaction is not decided yet, the
+        claim `atomic` breaks in 6 steps.
         """
         when(s.begun[x], ~s.decided(x), s.may_end_under(x, marker_epoch))
         s.aborted[x] = True
@@ -186,12 +188,13 @@ class AbstractTransactionsActions(AbstractTransactionsState):
 
     @action
     def write_marker_again(s, x: Transaction, t: TopicPartition) -> None:
-        """A partition receives a marker again, has nothing pending, and changes nothing
+        """A partition receives a marker that it has already written, and changes nothing
         (KAFKA-19999).
 
-        Kafka: WriteTxnMarkers, repeated by a new coordinator. Simplified: a repeated marker leaves
-        no trace in the state. Without the guard that the partition has written the marker before,
-        the claim `no_hanging_transaction` breaks in 6 steps.
+        The partition has no pending record of the producer. Kafka: WriteTxnMarkers, repeated by a
+        new coordinator. Simplified: a repeated marker leaves no trace in the state. Without the
+        guard that the partition has already written the marker, this marker counts as written: the
+        claim `no_hanging_transaction` breaks in 6 steps.
         """
         producer = s.producer[x]
         when(

@@ -131,8 +131,7 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @lemma
     def one_after_another(s) -> Bool:
-        """A producer's next transaction begins at or above the epoch of its earlier transactions'
-        markers.
+        """A producer's next transaction takes at least the epoch of the markers before it.
 
         True because the next transaction begins only after the earlier one is complete. The
         decision on the earlier transaction moved the producer to the epoch of its markers, and the
@@ -152,13 +151,13 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @lemma
     def pending_is_fresh(s) -> Bool:
-        """While a partition has a transaction pending, it has neither the marker of this
-        transaction nor a larger epoch of the producer.
+        """A partition with a pending record has seen neither the transaction's marker nor a larger
+        epoch.
 
-        True because the marker has a larger epoch than the records, so the partition refuses
-        records after the marker. Also, a marker leaves no record of its producer pending. In
-        version 1, records and markers carry the same epoch. Then the partition accepts a record
-        that arrives after the marker, and the transaction hangs.
+        True because a marker ends every pending record of its producer, and has a larger epoch than
+        the records. So the partition refuses records that arrive after the marker. In version 1,
+        records and markers carry the same epoch: the partition accepts such a late record, and the
+        transaction hangs.
         """
         return forall(
             all_of(

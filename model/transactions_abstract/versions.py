@@ -1,5 +1,9 @@
-"""The versions of abstract transactions: version 2, version 2 with the lax markers of Kafka 4.0 or
-the skipped markers of Kafka 4.3, and version 1.
+"""The four variants of abstract transactions: two protocol versions, and two bugs of version 2.
+
+- `v2`: `transaction.version` 2 (KIP-890), the default.
+- `lax-markers`: up to Kafka 4.1, a partition accepts a marker of an epoch that it has seen.
+- `skips-marker`: Kafka 4.3 completes a transaction although a partition has no marker.
+- `v1`: the protocol before KIP-890.
 
 Source: KIP-98; KIP-890; KIP-1228.
 """
@@ -37,8 +41,8 @@ class SkipsMarker(Transactions):
 
     Kafka 4.3.0 takes a partition without a leader for a deleted one. The transaction stays pending
     in this partition, and the marker of the producer's next transaction ends both. This bug breaks
-    the claim `no_hanging_transaction` in 5 steps at the action `append`, and the claim `faithful`
-    at the action `write_marker`.
+    the claim `no_hanging_transaction` in 5 steps, of which `append` is the last, and the claim
+    `faithful` in 9 steps, of which `write_marker` is the last.
     """
 
     def may_complete(s, x: Transaction) -> Bool:

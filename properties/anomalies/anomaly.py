@@ -37,11 +37,12 @@ RowT = TypeVar("RowT", bound=Row)
 class Anomaly:
     """What clients must never observe, and how the analysis finds it.
 
-    - `permits` maps a condition (`Declarations.conditions`) to the reason why the anomaly is no
-      fault under that condition.
+    - `permits` maps a condition that the user may declare (`ww-deps`) to the reason why the anomaly
+      is no violation then.
     - `observes` describes what `observed` counts.
-    - `only_with` names a declaration: without it the analysis does not look for this anomaly.
-    - `made_of` names other anomalies: this anomaly has their rows, and none of its own.
+    - `only_with` names an option of the user: without it, the analysis does not look for this
+      anomaly.
+    - `made_of` names other anomalies: the violations of this anomaly are all of theirs.
     """
 
     id: str

@@ -126,8 +126,8 @@ def backwards_operations(history: History) -> tuple[BackwardsOperation, ...]:
 
 
 def mixed_operations(history: History) -> tuple[MixedOperation, ...]:
-    """Returns no rows: in a `History`, the micro-operations of an operation cannot contradict each
-    other.
+    """Returns no rows: a `History` has each operation as one object, which cannot contradict
+    itself.
     """
     del history
     return ()

@@ -1,7 +1,7 @@
 """The catalogue: all anomalies that the history analysis decides.
 
-A declaration of the user may permit an anomaly or change its definition. With `jepsen` declared,
-the anomalies have the names of Jepsen's checker.
+A declaration of the user (a fact about the history) may permit an anomaly or change its definition.
+With `jepsen` declared, the anomalies have the names of Jepsen's checker.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CHECKERS: Final = (real_time, log, order, cycles, transactions, groups, empty_h
 
 @cache
 def catalogue(declared: Declarations) -> tuple[Anomaly, ...]:
-    """Returns every anomaly that the analysis looks for under these declarations."""
+    """Returns every anomaly that the analysis looks for, given what the user declared."""
     ours = tuple(one for checkers in _CHECKERS for one in checkers.anomalies(declared))
     return tuple(in_jepsen(ours)) if declared.jepsen else ours
 
@@ -43,8 +43,8 @@ def named(
 ) -> tuple[Anomaly, ...]:
     """Returns the anomalies with these names, in catalogue order; without names, returns all.
 
-    Raises NotLookedFor for a name that needs another declaration, and UnknownName for an unknown
-    name.
+    Raises NotLookedFor if an anomaly is searched for only with another option of the user, and
+    UnknownName if no anomaly has the name.
     """
     of_all = catalogue(declared)
     needs = {one.id: one.only_with for one in EVERY}

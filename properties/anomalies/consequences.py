@@ -1,9 +1,9 @@
 """Which anomalies may follow from which other anomaly, and why.
 
-A history shows what clients observed, so one fault often shows as several anomalies. If an aborted
-record is read, for example, a reader that skips this record is right. The report names the anomaly
-from which another may follow, so that the fault is looked for in the right place. A consequence is
-still violated: it may also have a cause of its own.
+A history shows what clients observed, so one fault often shows as several anomalies. Readers that
+pass the offset of a lost record, for example, also show as a skip. The report names the anomaly
+from which another may follow, so that the fault is looked for in the right place. It still reports
+the other anomaly, which may also have a cause of its own.
 
 `tools.convictions` tests this table with simulated histories, each with one fault. Every anomaly
 that the analysis reports there must be an effect of the fault, or follow from an effect by this
@@ -77,17 +77,17 @@ CONSEQUENCES: Final = tuple(
 
 
 def causes_of(anomaly: str) -> tuple[Consequence, ...]:
-    """Returns the table's entries for this anomaly, one for each possible cause."""
+    """Returns one `Consequence` for each anomaly from which this anomaly may follow."""
     return tuple(one for one in CONSEQUENCES if one.anomaly == anomaly)
 
 
 def causes(anomaly: str, violated: Collection[str]) -> Iterator[Consequence]:
-    """Yields the entries of `causes_of(anomaly)` whose cause is itself violated."""
+    """Yields one `Consequence` for each violated anomaly from which `anomaly` may follow."""
     return (one for one in causes_of(anomaly) if one.cause in violated)
 
 
 def closure(effects: Collection[str]) -> frozenset[str]:
-    """Returns these anomalies with all that may follow from them, directly or indirectly."""
+    """Returns these anomalies and all that may follow from them, directly or through others."""
     found = set(effects)
     while more := {one.anomaly for one in CONSEQUENCES if one.cause in found} - found:
         found |= more

@@ -1,8 +1,7 @@
 """Declarations of the user about a history: facts that the history itself does not record.
 
-Some declarations are *conditions* under which an anomaly may be no fault: see its field `permits`.
-Others complete the history (`applied`): polls without a recorded isolation level get the declared
-level.
+Under some declarations, an anomaly is permitted: it is reported, but counts as no violation. The
+isolation level, by contrast, completes the history: polls without a recorded level get it.
 
 Source: jepsen.tests.kafka, the test's flags :sub-via and :ww-deps.
 """
@@ -44,7 +43,10 @@ class Declarations:
     jepsen: bool = False
 
     def conditions(self) -> frozenset[str]:
-        """Returns the names of the declared conditions, as in the field `permits` of an anomaly."""
+        """Returns the names of what the user declared, such as `ww-deps`, and always `always`.
+
+        An anomaly may be permitted under such a name.
+        """
         conditions = {
             ALWAYS: True,
             SUBSCRIBE: "subscribe" in self.sub_via,

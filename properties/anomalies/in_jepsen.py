@@ -1,8 +1,9 @@
-"""The catalogue under the names of jepsen.tests.kafka, with the anomalies that Jepsen looks for.
+"""The anomalies under the names that Jepsen's Kafka checker (jepsen.tests.kafka) gives them.
 
-Jepsen's checker has no process dependencies, so Jepsen calls a -process form a -realtime form. For
-a strongly connected component, Jepsen's checker also reports a general name, `PL-..-cycle-exists`.
-An anomaly that Jepsen does not look for is still reported here, but is permitted (no fault).
+Jepsen's checker has no process dependencies, so Jepsen calls a -process form a -realtime form. If a
+strongly connected component has a cycle, it also reports a name without the form,
+`PL-..-cycle-exists`. An anomaly that Jepsen does not look for is reported, but counts as no
+violation.
 
 Source: jepsen.tests.kafka; Elle: elle.txn, for the names of its consistency models.
 """
@@ -39,7 +40,9 @@ JEPSEN_ANOMALIES: Final = frozenset({
 
 
 def in_jepsen(ours: Iterable[Anomaly]) -> Iterator[Anomaly]:
-    """Yields the anomalies under Jepsen's names; an anomaly that Jepsen lacks is permitted.
+    """Yields the anomalies under Jepsen's names; some of ours become one of Jepsen's.
+
+    An anomaly that Jepsen does not look for counts as no violation. `made_of` names our anomalies:
 
     >>> from properties.anomalies.catalogue import CATALOGUE
     >>> {one.id: one.made_of for one in in_jepsen(CATALOGUE)}["strong-PL-1-cycle-exists"]

@@ -1,17 +1,16 @@
 """Observations in a history: which value the log of a key has at which offset.
 
-A send shows its offset if its operation must have taken effect: the operation ended `ok`, or it
-ended `info` and a poll that ended `ok` returned one of its records. A poll always shows the offsets
-of its values, because a consumer must receive only committed records.
+A send proves its offset if its operation must have taken effect: the operation ended `ok`, or it
+ended `info` and a poll that ended `ok` returned one of its records. A poll at `read_committed`
+proves the offsets of its values, because a consumer must receive only committed records.
 
 A poll at `read_uncommitted` proves less, because its records may be aborted later. It does not
-prove that an operation took effect. It proves the offset of a value only if no send of this value
-failed.
+prove that an operation took effect. It does not prove an offset if a send of the value failed.
 
 Source: jepsen.tests.kafka version-orders and must-have-committed?.
 Simplified: Jepsen numbers the observed offsets and compares these numbers. Here the offsets
-themselves are compared, since their order is the same. Gaps (markers of transactions, compaction)
-are no anomaly either way. Jepsen does not model isolation levels.
+themselves are compared, since their order is the same. Gaps between offsets (markers of
+transactions, compaction) are no anomaly, as in Jepsen. Jepsen does not model isolation levels.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ def read_values(history: History) -> dict[KeyValue, tuple[int, ...]]:
 
 
 def committed_reads(history: History) -> frozenset[KeyValue]:
-    """Returns the keys and values that polls at read_committed returned.
+    """Returns each pair (key, value) that a poll at read_committed returned.
 
     Only operations that ended `ok` count.
     """
@@ -87,7 +86,7 @@ def senders(history: History) -> Mapping[KeyValue, tuple[int, ...]]:
 
 
 def aborted_values(history: History) -> frozenset[KeyValue]:
-    """Returns the keys and values of which every send failed."""
+    """Returns each pair (key, value) of which every send failed."""
     return frozenset(
         key_value
         for key_value, ops in senders(history).items()

@@ -21,10 +21,10 @@ NOWHERE: Final = 2**63 - 1  # above every offset: no record has to be there
 
 
 def kept_from(history: History, declared: Declarations) -> Callable[[str], int]:
-    """Returns a function from a key to the offset from which on all records must be in the log.
+    """Returns a function from a key to the lowest offset at which no record may be missing.
 
-    This is the log start. If no client read the log start, the offset is below all others. If the
-    key may be compacted, it is above all others.
+    This is the log start. If no client read the log start, no record may be missing: the function
+    returns `BEGINNING`. If the topic may be compacted, any record may be: it returns `NOWHERE`.
     """
     starts: dict[str, int] = {}
     for operation in history:

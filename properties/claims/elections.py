@@ -190,8 +190,8 @@ def clean_election(watched: Watched) -> Iterator[str]:
     """Always: while a member of the ISR or the ELR is up, no other broker is elected.
 
     A broker that restarts after a crash may have lost records, so it counts as down until it has
-    registered again (KIP-966). In addition, in the whole run no send ends with an error, and no
-    acknowledged record is lost.
+    registered again (KIP-966). The claim also forbids, in the whole run, that a send ends with an
+    error or that an acknowledged record is lost.
     """
     for before, after in pairwise(watched.moments):
         candidates = {*before.in_sync, *before.eligible}

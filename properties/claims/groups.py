@@ -52,11 +52,11 @@ class Grouped:
 
 
 def one_owner(run: Grouped) -> tuple[Breach, ...]:
-    """Always: each partition has one owner in each epoch, and one at the end of the run.
+    """Always: each partition has at most one owner in each epoch, and exactly one at the end.
 
-    In addition, an old owner cannot commit: after a member has begun to process a partition, no
-    other member commits a position of this partition in an older epoch. A member that missed a
-    rebalance may continue to process.
+    An old owner that missed a rebalance may go on processing, but cannot commit. Once a member has
+    begun to process a partition in a new epoch, no other member commits a position of the partition
+    in an older epoch.
     """
     return tuple(map(partial(Breach, "one_owner"), _owners(run)))
 
@@ -101,7 +101,7 @@ def _resumed(run: Grouped) -> Iterator[str]:
 
 
 def idle_members(run: Grouped) -> tuple[Breach, ...]:
-    """Always: at the end, no member has two or more partitions more than another member.
+    """Always: at the end, the partition counts of any two members differ by at most one.
 
     So a group with more members than partitions has idle members.
     """

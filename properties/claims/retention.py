@@ -1,9 +1,10 @@
-"""Executable definition of the claim about readers that are away for some time.
+"""Executable definition of the claim that a reader may be away for some time and misses no record.
 
 `KeptForReaders` has the history of the writers and readers, and the absences of each reader. An
-absence begins when the reader has read to the end of the log. When the reader returns, it lists the
-end offset. The absence ends when the reader has read up to this offset. Records may be deleted once
-the promised time is over. Values are unique.
+absence begins when the reader has read to the end of the log and stops polling. When the reader
+returns, it lists the end offset; the absence ends when it has read up to this offset. If an absence
+is shorter than the promised time, the reader must receive every record that was sent during it.
+After a longer absence, records may be gone. Values are unique.
 
 Source: D3 of docs/sources.md.
 """
@@ -22,10 +23,7 @@ NS_PER_MS: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Absence:
-    """The time between two moments at which a reader had read to the end of the log.
-
-    The reader was away in between.
-    """
+    """The time from a reader's last poll before it goes away until it has caught up again."""
 
     process: int
     left_ns: int
@@ -35,7 +33,7 @@ class Absence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptForReaders:
-    """The observations of one run on a topic partition."""
+    """One run on a topic partition: its history, the readers' absences, and the promised time."""
 
     history: History
     absences: tuple[Absence, ...]
@@ -43,9 +41,9 @@ class KeptForReaders:
 
 
 def retention_loses(run: KeptForReaders) -> tuple[Breach, ...]:
-    """Always: a reader that is away for less than the promised time misses no record.
+    """Always: a reader that is away for less than `promised_ms` misses no record.
 
-    The reader receives each acknowledged record that was sent during its absence.
+    It receives each acknowledged record that was sent during its absence.
     """
     received: defaultdict[int, set[str]] = defaultdict(set)
     for operation in run.history:

@@ -93,11 +93,11 @@ def is_void(transaction: Operation) -> bool:
 
 
 def atomic_commit(run: Transacted) -> tuple[Breach, ...]:
-    """Always: each transaction is read whole or not at all, and its group offset with it.
+    """Always: readers receive all records of a transaction or none.
 
-    At the end, readers receive all records of a committed transaction and no record of a void one.
-    If the outcome of a transaction is unknown, they receive all of its records or none. If readers
-    do not receive all records of a transaction, no fetch returns its group offset.
+    At the end, they receive all records of a committed transaction, and none of a transaction that
+    failed or whose end was never requested. If a record of a transaction is missing, no fetch
+    returns its group offset.
     """
     return tuple(Breach("atomic_commit", why) for why in _torn(run))
 
@@ -140,7 +140,7 @@ def transactional_implies_idempotent(run: Transacted) -> tuple[Breach, ...]:
 
 
 def read_committed_waits(run: Transacted) -> tuple[Breach, ...]:
-    """Always: a reader receives no record of a void or open transaction.
+    """Always: a reader receives no record of an open, failed or abandoned transaction.
 
     It also receives no record that follows a record of an open transaction in the log. The end
     offset that readers at read_committed receive never goes back.
@@ -204,11 +204,11 @@ def _forgotten(run: Transacted) -> Iterator[str]:
 
 
 def offsets_in_transaction(run: Transacted) -> tuple[Breach, ...]:
-    """Always: a fetched group offset is from the newest committed transaction, or a possibly newer
-    one.
+    """Always: a fetched group offset is from a committed transaction; at read_committed, from the
+    last.
 
-    The transaction of a fetched offset is not void, and its end was requested before the fetch
-    completed. At read_committed, no later transaction had been committed when the fetch began.
+    That is, the transaction did not fail, and its end was requested before the fetch completed. At
+    read_committed, no later transaction had been committed when the fetch began.
     """
     return tuple(Breach("offsets_in_transaction", why) for why in _misplaced(run))
 
@@ -243,10 +243,9 @@ def _before(one: Operation, other: Operation) -> bool:
 
 
 def retry_resumes(run: Transacted) -> tuple[Breach, ...]:
-    """Always: a replaced instance of a transactional id has no further effect.
+    """Always: a producer writes nothing after another with its transactional id has replaced it.
 
-    A restarted service replaces its old instance. The open transaction of the old instance ends
-    once, so no record is read twice.
+    At the end, readers read no value twice.
     """
     late = (
         f"process {run.history[row.op].process} wrote as {row.transactional_id}, "

@@ -1,8 +1,8 @@
-"""A check of the audit: what must be true of logs, and how faults are found and shown.
+"""A check of the audit: what must be true of logs, and how violations are found and shown.
 
-A module has the checks of one concern, in five parts: the rows (the fields of one fault); the
-functions that find the rows; `observed`, which counts the things that were checked; `explain`,
-which returns the text of a row; and the checks themselves, which are entries of the catalogue.
+Each module beside this one has the checks of one concern, in five parts: the rows (the fields of
+one violation); the functions that find the rows; `observed`, which counts the things that were
+checked; `explain`, which returns the text of a row; and `CHECKS`, the entries of the catalogue.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from properties.log_audit.log import Batch, Logs, ReplicaLog
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Location:
-    """The location of a fault.
+    """The location of a violation: a byte of a segment's file, and the offset there.
 
-    `offset` is the offset of the first record at the byte `position`. If no record begins there, it
-    is the offset of the next record.
+    `offset` is the base offset of the batch that begins at the byte `position`. If none begins
+    there, it is the offset of the next record.
     """
 
     partition: str
@@ -36,10 +36,10 @@ class Location:
 class Check:
     """A statement that must be true of logs, and how its violations are found.
 
-    - `observes` describes what `observed` counts.
-    - `permits` has the conditions under which a row is no fault, each with the reason.
-    - `permitted` returns the condition of `permits` that is true for a row; None if none is.
-    - `unread` is true if a row is no fault, but a part of the log that was not audited.
+    - `observes` describes what `observed` counts, such as `producers of transactions`.
+    - `permits` has the conditions under which a finding is no violation, each with the reason.
+    - `permitted` returns the condition of `permits` that is true for a finding; None if none is.
+    - `unread` is true if a finding is a part of the log that was not audited, and no violation.
     """
 
     id: str

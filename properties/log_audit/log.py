@@ -1,9 +1,9 @@
 """The logs of replicas as plain values: batches with their locations, and the files of metadata.
 
-Most checks compare neighbouring batches. This proves nothing if data is missing in between: after a
-batch with a wrong checksum, bytes without a batch, or offsets that compaction removed. So these
-checks compare only within a *contiguous run*: batches that each begin at the offset at which the
-previous batch ends.
+Most checks compare neighbouring batches. Such a check is wrong if data is missing between the two:
+after a batch with a wrong checksum, over bytes that form no batch, or where compaction removed
+offsets. So these checks compare only within a *contiguous run*: batches that each begin at the
+offset at which the previous batch ends.
 
 Source: Kafka documentation, "Log", "Message Format"; LogSegment, LeaderEpochCheckpointFile,
 TransactionIndex and OffsetCheckpointFile of Kafka.
@@ -147,7 +147,7 @@ class LogMetadata:
 
     @property
     def is_sequenced(self) -> bool:
-        """True if producers number this log's batches: in every log but `__consumer_offsets`."""
+        """True unless the log is of `__consumer_offsets`, where nobody checks sequence numbers."""
         return not self.partition.startswith(CONSUMER_OFFSETS)
 
 
@@ -210,7 +210,7 @@ class CoordinatorEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Logs:
-    """All logs that are audited together."""
+    """The logs of one audit: all replicas, and the entries of the transaction coordinators."""
 
     replicas: tuple[ReplicaLog, ...]
     coordinated: tuple[CoordinatorEntry, ...] = ()

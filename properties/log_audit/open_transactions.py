@@ -30,7 +30,7 @@ UNNAMED: Final = "?"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class OpenTransaction(Location):
-    """The first batch of a transaction without a marker, and the reason why it is open or hangs."""
+    """The first batch of a transaction without a marker, and why it may still end or never will."""
 
     producer_id: int
     producer_epoch: int
@@ -92,7 +92,7 @@ def _first_open(batches: list[Batch]) -> Batch:
 def hangs_because(
     partition: str, producer_epoch: int, idle_ms: int, known: CoordinatorEntry | None
 ) -> tuple[bool, str]:
-    """Returns whether an open transaction hangs, and why.
+    """Returns True if an open transaction will never end, and a phrase that gives the evidence.
 
     `idle_ms` counts from the producer's last batch to the newest batch of all logs.
     """

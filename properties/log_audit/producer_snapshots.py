@@ -90,9 +90,10 @@ def _in_both(log: ReplicaLog) -> Iterator[tuple[Batch, ProducerState, ProducerSt
 
 
 def _state_in_log(batches: list[Batch], *, whole: bool) -> ProducerState:
-    """Returns a producer's state, computed from its batches; UNKNOWN where they do not show it.
+    """Returns a producer's state, computed from its batches.
 
-    `whole` is true if no batch from offset 0 on is missing.
+    A field that the batches do not show is UNKNOWN. `whole` is true if the batches begin at offset
+    0, so that the producer wrote nothing before them.
     """
     last = batches[-1]
     data = [batch for batch in batches if not batch.control]

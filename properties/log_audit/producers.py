@@ -5,13 +5,13 @@ In a new producer epoch the numbers begin at 0. After the largest int32 they beg
 unexpected number is a gap if it is ahead of the expected one by less than half of the range, and a
 repeat otherwise.
 
-The group coordinator appends the offsets of transactions with the producer's id, and numbers every
-batch from 0. Brokers check no numbers there. So the checks of sequence numbers leave out the logs
-of `__consumer_offsets`.
+The checks of sequence numbers leave out the logs of `__consumer_offsets`. There, the group
+coordinator writes the offsets of a transaction under the producer's id, numbers every batch from 0,
+and brokers check no numbers.
 
 Source: KIP-98, KIP-360; ProducerAppendInfo.maybeValidateDataBatch.
-Simplified: the first batch of a producer in a contiguous run may have any number: the batches
-before it may have been deleted.
+Simplified: after missing data (deleted or compacted batches, for example), a producer's first batch
+may have any number.
 """
 
 from __future__ import annotations

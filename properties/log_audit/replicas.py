@@ -26,7 +26,7 @@ from properties.log_audit.log import Batch, Logs, Record, ReplicaLog
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Divergence(Location):
-    """The first offset at which two replicas differ below the high watermarks of both."""
+    """The first offset at which two replicas have different committed records."""
 
     other_replica: str
     other_segment: str
@@ -46,9 +46,10 @@ RecordsByOffset = dict[int, tuple[Batch, Record]]  # with their batches
 
 
 def _committed(log: ReplicaLog, below: int) -> RecordsByOffset:
-    """Maps each offset to the first record there, and the record's batch.
+    """Maps each offset of the log to the record there, and the record's batch.
 
-    Only batches that end below the offset `below` are read.
+    Only batches that end below the offset `below` are read. If the log has an offset twice, the
+    first record in the order of the files is taken.
     """
     records: RecordsByOffset = {}
     for batch in log.sound:
@@ -82,7 +83,7 @@ def _agreed(of: tuple[Batch, Record]) -> tuple[object, ...]:
 
 
 def divergences(logs: Logs) -> tuple[Divergence, ...]:
-    """Returns one row per two replicas that differ below the high watermarks of both."""
+    """Returns one row per pair of replicas with different records below both high watermarks."""
     rows: list[Divergence] = []
     for one, mine, two, theirs, shared in _pairs(logs):
         differ = [at for at in shared if _agreed(mine[at]) != _agreed(theirs[at])]

@@ -4,10 +4,10 @@ A marker is a control batch that the coordinator writes: commit or abort. It car
 coordinator's own epoch, and the producer's epoch (since KIP-890, the next producer epoch).
 
 Source: KIP-98, KIP-890; ProducerStateManager, TransactionMarkerChannelManager.
-Simplified: a transaction whose beginning or end was deleted is not checked. The outcomes of a
-transaction on several partitions are compared only if its markers have a newer producer epoch than
-its records: then only this transaction has markers of that epoch. If the epochs are equal, the
-producer's next transaction may have the same epoch.
+Simplified: a transaction whose beginning or end was deleted is not checked. The markers of a
+transaction on several partitions are compared only if they have a newer producer epoch than its
+records (KIP-890). Otherwise the producer's next transaction may have the same epoch, and its
+markers look alike.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RETRIED: Final = "marker written again"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class NotClosed(Location):
-    """A batch that a producer wrote outside its transaction while the transaction was open."""
+    """A batch that follows an open transaction of its producer, but is no part of it."""
 
     producer_id: int
     producer_epoch: int
@@ -35,9 +35,7 @@ class NotClosed(Location):
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class RepeatedMarker(Location):
-    """A marker that follows a marker of the same producer, with no record of the producer in
-    between.
-    """
+    """A second marker of a producer, with no record of the producer after the first."""
 
     producer_id: int
     producer_epoch: int
@@ -48,7 +46,7 @@ class RepeatedMarker(Location):
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class CoordinatorEpochBack(Location):
-    """A marker whose coordinator epoch is below that of the producer's marker before it."""
+    """A marker with a lower coordinator epoch than the previous marker of its producer."""
 
     producer_id: int
     coordinator_epoch: int
@@ -78,9 +76,10 @@ def _successive(log: ReplicaLog) -> Iterator[tuple[Batch, Batch]]:
 
 
 def unclosed(logs: Logs) -> tuple[NotClosed, ...]:
-    """Returns one row per batch that a producer wrote outside its open transaction.
+    """Returns one row per batch that follows an open transaction of its producer, but is no part of
+    it.
 
-    The batch is not transactional, or has a newer producer epoch than the transaction.
+    The batch is not transactional, or has a newer producer epoch.
     """
     return tuple(
         sorted(
@@ -100,10 +99,7 @@ def unclosed(logs: Logs) -> tuple[NotClosed, ...]:
 
 
 def repeated_markers(logs: Logs) -> tuple[RepeatedMarker, ...]:
-    """Returns one row per marker that follows a marker of the same producer.
-
-    There is no record of the producer in between.
-    """
+    """Returns one row per second marker of a producer with no record of it after the first."""
     return tuple(
         sorted(
             RepeatedMarker(
@@ -122,9 +118,7 @@ def repeated_markers(logs: Logs) -> tuple[RepeatedMarker, ...]:
 
 
 def coordinator_epochs_back(logs: Logs) -> tuple[CoordinatorEpochBack, ...]:
-    """Returns one row per marker with a lower coordinator epoch than the producer's marker before
-    it.
-    """
+    """Returns one row per marker with a lower coordinator epoch than the producer's last one."""
     return tuple(
         sorted(
             CoordinatorEpochBack(

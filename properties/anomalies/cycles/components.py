@@ -66,7 +66,8 @@ def components(graph: Graph) -> list[tuple[int, ...]]:
 def shortest_path(graph: Graph, start: int, end: int, within: Collection[int]) -> tuple[int, ...]:
     """Returns a shortest path from `start` to `end`, including both; () if there is no path.
 
-    All vertices between them are in `within`. Of several shortest paths, the least is returned.
+    Between its ends, the path uses only the vertices `within`. Of several shortest paths, it is the
+    first in lexicographic order.
     """
     before: dict[int, int] = {}
     frontier = [start]  # vertices at equal distance are ordered by the least path to them
@@ -93,7 +94,7 @@ def _back(before: Mapping[int, int], start: int, vertex: int) -> tuple[int, ...]
 def shortest_cycle(graph: Graph, component: tuple[int, ...]) -> tuple[int, ...]:
     """Returns the vertices of a shortest cycle in the component, from the cycle's least vertex on.
 
-    Of several shortest cycles, the least is returned.
+    Of several shortest cycles, it is the first in lexicographic order.
 
     >>> shortest_cycle({1: {2}, 2: {3}, 3: {1, 2}}, (1, 2, 3))
     (2, 3)

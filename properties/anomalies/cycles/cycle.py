@@ -8,18 +8,19 @@
     -realtime  and process, realtime  the same cycle, also using the order in real time
 
 The module `dependencies` defines ww, wr, rw, process and realtime. The *forms* of a cycle are G0,
-G1c, G-single, G2, and G0 and G1c with -process or -realtime. For each form, the search reports one
-shortest cycle of each strongly connected component, with these exceptions:
-- A cycle is hidden if its component also has a cycle of a form that uses fewer kinds, all of them
-  kinds of this cycle's form. So a G0 hides a G1c, and hides all forms with -process or -realtime. A
-  G1c hides G1c-process and G1c-realtime.
-- A G-single is never hidden.
-- A G2 is hidden by a G-single, and by a cycle of ww and wr alone.
-- The forms with rw have no -process or -realtime form: a reader that only lags would cause such a
-  cycle.
+G1c, G-single, G2, and G0 and G1c with -process or -realtime. The search reports at most one
+shortest cycle per form and strongly connected component. In one component, it leaves out:
 
-Jepsen's checker has no process dependencies, and calls a -process form -realtime. Its names
-`PL-..-cycle-exists` (`IMPRECISE`) report that a component has some cycle.
+- a G1c if there is a G0;
+- a -process or -realtime form if there is a form with only some of its kinds of dependency: a G0
+  replaces all of them, a G1c replaces G1c-process and G1c-realtime;
+- a G2 if there is a G-single, or a cycle of ww and wr alone.
+
+The forms with rw have no -process or -realtime form: a reader that only lags would cause such a
+cycle.
+
+Jepsen's checker has no process dependencies, and calls a -process form -realtime. It also reports
+that a component has some cycle, under the names `PL-..-cycle-exists` (here `IMPRECISE`).
 
 Source: Adya, "Weak Consistency"; Elle's cycle search.
 Simplified: Elle's other forms (predicates, G-nonadjacent) have no meaning or no use for logs. In a
@@ -91,7 +92,7 @@ class Cycle:
 
     @property
     def size(self) -> int:
-        """The negated length: a shorter cycle is easier to read and is listed first."""
+        """The negated number of operations, so that reports list shorter cycles first."""
         return -len(self.ops)
 
 
@@ -99,7 +100,10 @@ Between = Mapping[tuple[int, int], list[Dependency]]
 
 
 def dependencies(history: History, declared: Declarations) -> tuple[Dependency, ...]:
-    """Returns all dependencies that the cycle search uses under these declarations."""
+    """Returns all dependencies between operations that the cycle search uses.
+
+    It uses ww and rw dependencies only if the user declared them.
+    """
     records = [
         *read_dependencies(history),
         *(write_dependencies(history) if declared.ww_deps else ()),
@@ -129,7 +133,7 @@ def graph_of(found: Iterable[Dependency], kinds: Iterable[str]) -> Graph:
 def between(found: Iterable[Dependency], kinds: Iterable[str]) -> Between:
     """Maps each pair (first, second) of operations to its dependencies of the given kinds.
 
-    The strongest kind comes first.
+    They are in the order ww, wr, rw, process, realtime.
     """
     pairs: dict[tuple[int, int], list[Dependency]] = {}
     for one in sorted(found, key=lambda d: (KINDS.index(d.kind), d)):
@@ -179,11 +183,11 @@ def _with_anti_dependencies(form: str, found: tuple[Dependency, ...]) -> Iterato
 def of_anti_dependencies(
     component: tuple[int, ...], flow: Graph, missed: Iterable[tuple[int, int]]
 ) -> tuple[str, tuple[int, ...]] | None:
-    """Returns the form (G-single or G2) and the operations of a cycle with rw dependencies.
+    """Returns one G-single or G2 of a component: the form's name, and the operations of the cycle.
 
-    Returns None if the search reports no such cycle. `missed` has the rw dependencies as pairs: a
-    reader, and the sender of the record after the last one that it polled. `flow` is the graph of
-    all other dependencies. A G-single begins with the reader.
+    Returns None if the search reports neither. `missed` has the rw dependencies as pairs: a reader,
+    and the operation that sent the first record after its polls. `flow` is the graph of all other
+    dependencies. A G-single begins with its reader.
     """
     members, small = set(component), len(component) <= SEARCHED
     inside = [(reader, sender) for reader, sender in missed if {reader, sender} <= members]
@@ -220,7 +224,7 @@ def cycle_row(ops: tuple[int, ...], component: int, pairs: Between) -> Cycle:
 
 
 def steps(row: Cycle) -> Iterator[Dependency]:
-    """Yields, for each operation of the cycle, the dependency that puts it before the next."""
+    """Yields, for each operation of the cycle, why it must precede the next operation."""
     for place, kind in enumerate(row.kinds):
         yield Dependency(
             first=row.ops[place],

@@ -75,10 +75,10 @@ _REASONS: Final = {
 
 
 def anomalies(declared: Declarations) -> Iterator[Anomaly]:
-    """Yields the anomaly of each form of cycle, the strongest first.
+    """Yields one anomaly for each form of cycle (G0, G1c, ..., G2), the strongest first.
 
-    The analysis looks for G0 only if the user has declared `ww_deps`, and for G-single and G2 only
-    with `rw_deps`.
+    The analysis looks for G0 only with the option `ww-deps`, and for G-single and G2 only with
+    `rw-deps`.
     """
     for form in (*FORMS, G_SINGLE, G2):
         yield _anomaly(form, declared)

@@ -3,8 +3,8 @@
 The coordinator discards the offsets of a transaction that aborts. If a fetch returns such an
 offset, the group skips input records whose output was discarded.
 
-As in `group_offset_moved_without_commit`, a different offset must have been observed before the
-fetch. So the fetched offset cannot be from the time before the history.
+A fetch counts only if a different offset was observed before it. Otherwise the fetched offset may
+have been committed before the history began.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """A fetch returned a group offset that no client had committed.
 
-There is no fault in two cases:
-- A commit of this offset did not fail, and was invoked before the fetch completed.
-- No different offset was observed before the fetch began. Then the offset may have been committed
-  before the history. (A different offset would show that it had been overwritten.)
+The fetch is not reported in two cases:
+
+- A commit of this offset that may have succeeded was invoked before the fetch completed.
+- No other offset was observed before the fetch began. Then this offset may have been committed
+  before the history began.
 
 An offset that only aborted transactions committed is an `aborted-offset-read` instead.
 
@@ -33,7 +34,10 @@ from properties.anomalies.rendering import in_ms, render
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class GroupOffsetMovedWithoutCommit:
-    """A fetch of an offset that no client committed, and the first different offset before it."""
+    """A fetch of a group offset that no client had committed.
+
+    `known_op` is the earliest operation that committed or fetched another offset before this fetch.
+    """
 
     group: str
     key: str
@@ -52,7 +56,11 @@ class GroupOffsetMovedWithoutCommit:
 
 
 def first_different(history: History, fetch: Fetch) -> Commit | Fetch | None:
-    """Returns the first earlier commit or fetch of a different offset; None if there is none."""
+    """Returns the earliest commit or fetch, before this fetch began, of another offset of the
+    group.
+
+    Returns None if there is none.
+    """
     others = [
         fact for fact in facts(history) if known_to(fetch, fact) and fact.offset != fetch.offset
     ]
@@ -60,9 +68,9 @@ def first_different(history: History, fetch: Fetch) -> Commit | Fetch | None:
 
 
 def commits_of(history: History, fetch: Fetch) -> list[Commit]:
-    """Returns the commits of the fetched offset that were invoked before the fetch completed.
+    """Returns all commits of the fetched offset that were invoked before the fetch completed.
 
-    Commits that failed are included.
+    Failed commits are included.
     """
     return [
         commit

@@ -32,7 +32,9 @@ from properties.anomalies.rendering import in_ms, render
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class GroupOffsetWentBackwards:
-    """A fetch of a lower offset than was observed before it, and the highest offset before it."""
+    """A fetch of a lower group offset than was observed before, and the highest offset observed
+    before.
+    """
 
     group: str
     key: str
@@ -51,9 +53,9 @@ class GroupOffsetWentBackwards:
 
 
 def _unexplained(history: History, fetch: Fetch) -> Iterator[Commit | Fetch]:
-    """Yields each earlier commit or fetch of a higher offset, unless a commit may have lowered it.
+    """Yields each higher offset, observed before this fetch, that no commit can have lowered.
 
-    Only a commit of the fetched offset may have done so.
+    Only a commit of the fetched offset itself can have lowered it.
     """
     back = [
         commit
@@ -67,8 +69,9 @@ def _unexplained(history: History, fetch: Fetch) -> Iterator[Commit | Fetch]:
 
 
 def went_backwards(history: History) -> tuple[GroupOffsetWentBackwards, ...]:
-    """Returns one row per fetch of a lower offset than was observed before, unless a commit may
-    have lowered the offset.
+    """Returns one row per fetch of a lower offset than was observed before.
+
+    A fetch is left out if a commit may have lowered the offset.
     """
     rows: list[GroupOffsetWentBackwards] = []
     for fetch in fetches(history):

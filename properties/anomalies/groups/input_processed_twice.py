@@ -56,8 +56,9 @@ def _rewound(history: History, offset: int, first: Step, second: Step) -> bool:
 
 
 def inputs_processed_twice(history: History) -> tuple[InputProcessedTwice, ...]:
-    """Returns one row per input offset and two consecutive transactions that consumed it, unless
-    another commit may have set the offset back.
+    """Returns one row per input record and two successive committed transactions that consumed it.
+
+    A pair is left out if another commit may have set the group's offset back between them.
     """
     return tuple(
         sorted(

@@ -78,7 +78,8 @@ def _begin(history: History, register: Register) -> int:
 def _first_commit_above(history: History, register: Register, offset: int) -> Step | None:
     """Returns the first transaction that committed an offset above `offset`.
 
-    Returns None if there is none, or if the group may have skipped `offset` without a fault.
+    Returns None if there is none, or if the group may have passed `offset` in another way: by a
+    commit outside transactions, or in a transaction whose outcome and polls are unknown.
     """
     jumped = any(
         c.register == register and c.offset > offset
@@ -102,10 +103,10 @@ def _first_commit_above(history: History, register: Register, offset: int) -> St
 def _inputs(
     history: History, declared: Declarations
 ) -> dict[tuple[Register, int], tuple[Step, Observation]]:
-    """Maps each input that a group must have consumed to the proof.
+    """Maps each input record that its group passed to two facts that show this.
 
-    An input is a (group, key) and an offset. The proof is the first transaction that committed a
-    higher offset, and an observation of the record.
+    The record is identified by group, key and offset. The facts are the first transaction that
+    committed a higher offset, and an operation that observed the record.
     """
     kept = kept_from(history, declared)
     aborted = frozenset[KeyValue]() if declared.jepsen else aborted_values(history)

@@ -1,9 +1,10 @@
 """A transaction's committed offset took effect, but a record of its output is missing.
 
-A transaction surely committed if a fetch returned its offset, no other operation can have set this
-offset, and a different offset was observed before. When the fetch completes, the transaction's
-output is in the log. So each reader that reads beyond an output record must have received it
-(`missing`). A missing record means that the group consumed input without its output.
+A fetch of a group offset proves that a transaction committed, if only this transaction can have set
+the fetched offset. An offset from before the history is excluded: a different one must have been
+observed before. Once the transaction committed, its output is in the log, and each reader that
+reads beyond an output record must receive it. A missing record means that the group consumed input
+without its output.
 
 Source: ydb#52731, where a batch is dropped while offsets are committed.
 """
@@ -30,7 +31,9 @@ from properties.anomalies.transactions.visible import sent_by
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class OffsetWithoutOutput:
-    """A missing output record of a transaction, and a fetch of the transaction's offset."""
+    """A missing output record of a transaction, and a fetch that returned its committed group
+    offset.
+    """
 
     key: str
     value: str
@@ -55,9 +58,10 @@ class OffsetWithoutOutput:
 
 
 def _proofs(history: History) -> Iterator[tuple[Fetch, Commit]]:
-    """Yields each fetch that proves that a transaction committed, with the commit that it saw.
+    """Yields pairs of a fetch and the offset commit of a transaction that the fetch proves
+    committed.
 
-    No other operation can have set the fetched offset, and the transaction also sent records.
+    Only this commit can have set the fetched offset. Transactions that sent no record are left out.
     """
     for fetch in fetches(history):
         possible = [c for c in commits_of(history, fetch) if c.outcome != "fail"]

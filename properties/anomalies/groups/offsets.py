@@ -96,7 +96,11 @@ def facts(history: History) -> tuple[Commit | Fetch, ...]:
 
 
 def known_to(fetch: Fetch, fact: Commit | Fetch) -> bool:
-    """Returns True if the commit or fetch `fact` surely set its offset before the fetch began."""
+    """Returns True if `fact`, a commit or fetch, shows the group's offset at a time before the
+    fetch.
+
+    A fact of another group or key shows nothing. A commit shows its offset only if it ended `ok`.
+    """
     if fact.register != fetch.register or fact.completed_ns >= fetch.invoked_ns:
         return False
     if isinstance(fact, Fetch):
@@ -105,13 +109,11 @@ def known_to(fetch: Fetch, fact: Commit | Fetch) -> bool:
 
 
 def may_follow(commit: Commit, fact: Commit | Fetch) -> bool:
-    """Returns True if the commit may have taken effect after `fact`, a commit or fetch of an
-    offset.
+    """Returns True if the commit may have taken effect after `fact`, a commit or fetch.
 
-    Both must be of the same group and key, and the commit must not have failed. Then it may follow
-    if it completed after `fact` was invoked. There is one exception: a fetch at read_uncommitted
-    may miss the offset of a transaction that has already ended. So a commit inside a transaction
-    may always follow such a fetch.
+    Both must be of the same group and key. A commit that did not fail may follow if it completed
+    after `fact` was invoked. A commit inside a transaction may follow any fetch at
+    read_uncommitted, because such a fetch may miss the offset of an ended transaction.
     """
     if commit.outcome == "fail" or commit.register != fact.register:
         return False

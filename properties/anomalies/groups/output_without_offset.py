@@ -24,7 +24,9 @@ from properties.anomalies.transactions.visible import first_readers, sent_by
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class OutputWithoutOffset:
-    """A fetch that did not return a transaction's offset, and output read before the fetch."""
+    """A fetch of a lower group offset than a transaction committed, though its output was already
+    read.
+    """
 
     group: str
     key: str
@@ -73,14 +75,18 @@ def _before(history: History, fetch: Fetch, shown: _Shown) -> bool:
 
 
 def _after(fetch: Fetch, commit: Commit) -> bool:
-    """Returns True if the fetch is required to return the commit's offset or a later one."""
+    """Returns True if the fetch cannot miss the commit, once output of its transaction was read.
+
+    Such a fetch is at read_committed, of the same group and key, and began after the commit.
+    """
     same = commit.register == fetch.register
     return same and fetch.stable and commit.invoked_ns < fetch.invoked_ns
 
 
 def outputs_without_offset(history: History) -> tuple[OutputWithoutOffset, ...]:
-    """Returns one row per fetch below the committed offset of a transaction whose output was read,
-    unless another commit may have lowered the offset.
+    """Returns one row per fetch that missed the offset of a transaction whose output had been read.
+
+    A fetch is left out if a commit of the lower offset may have followed the transaction.
     """
     rows: list[OutputWithoutOffset] = []
     everything, visible = commits(history), tuple(_shown(history))

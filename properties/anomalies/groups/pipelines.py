@@ -19,7 +19,10 @@ from properties.anomalies.groups.offsets import Commit, Register, commits
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A committed transaction of a pipeline, limited to one input key."""
+    """The part of one committed transaction that concerns one input key (topic partition).
+
+    A transaction that consumed from two keys has two steps.
+    """
 
     register: Register
     op: int

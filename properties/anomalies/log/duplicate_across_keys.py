@@ -1,9 +1,10 @@
 """A value that was sent to only one partition of a topic is in another partition too.
 
-The outcomes of the sends do not matter. A value that was sent to several keys is not checked,
-because Jepsen's values are unique per key only.
+The outcomes of the sends do not matter. A value that was sent to several partitions is not checked:
+in Jepsen's tests, only the values sent to one partition are unique.
 
-Simplified: keys that name no topic partition count as keys of one nameless topic.
+Simplified: a key stands for a topic partition. Keys that name none count as partitions of one
+nameless topic.
 """
 
 from __future__ import annotations

@@ -1,17 +1,18 @@
 """A write that must have taken effect was never read, although a later record was read.
 
-The *bound* of a key is an offset that readers surely reached: the highest offset of a value that a
-poll returned. Only polls that ended `ok` count. A value is lost if three things are true:
+The *bound* of a key is the highest offset of a value that a poll returned. Only polls that ended
+`ok` count. A value is lost if three things are true:
+
 - Its send must have taken effect.
 - Its offset is not above the bound.
 - No poll that ended `ok` returned the value.
 
-If a value was observed at several offsets, the bound is computed from its lowest offset, and its
-highest offset is compared with the bound. Values without an observed offset, and values that may
-legally be gone (`retention`), are not checked.
+If a value was observed at several offsets, both sides are chosen so that fewer values count as
+lost: the bound uses its lowest offset, the value itself is looked for at its highest. Values
+without an observed offset, and values that may legally be gone (`retention`), are not checked.
 
 Source: jepsen.tests.kafka lost-write-cases.
-Simplified: Jepsen gives up on a value without a known sender; here such a value is no lost write.
+Simplified: a value without a known sender stops Jepsen's check; here it is not reported.
 """
 
 from __future__ import annotations
@@ -54,10 +55,9 @@ class LostWrite:
 
 
 def highest_reads(history: History) -> dict[str, tuple[int, str, int]]:
-    """Maps each key to the highest offset that readers surely reached.
+    """Maps each key to its highest polled offset, the value there, and its first reader.
 
-    The result has this offset, the value there, and the first operation that read the value. Keys
-    without such an offset are left out.
+    A key without a polled offset is left out. A value at several offsets counts at the lowest.
     """
     located, readers = locations(history), read_values(history)
     highest: dict[str, tuple[int, int, str]] = {}

@@ -1,12 +1,13 @@
 """An acknowledged write that no poll ever returned, although the readers read every log to its end.
 
-This check finds more than `lost-write`: also values above the highest offset that was read, and
-values without an observed offset. A row is a fault only if the readers read every log to its end.
+This check also finds values that `lost-write` does not check: values above the highest offset that
+was read, and values without an observed offset. If the user declares that the readers did not read
+every log to its end, such a value is no violation.
 
 Source: jepsen.tests.kafka unseen.
 Simplified: Jepsen counts the unseen writes after every operation; here only the end of the history
-counts. Jepsen also counts values that the last operation polled, if their key had no acknowledged
-send and no earlier poll; such a value is no unseen write.
+counts. Jepsen also counts some values that only the last operation polled; here a value that was
+polled is never unseen.
 """
 
 from __future__ import annotations

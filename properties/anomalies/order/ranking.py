@@ -26,7 +26,7 @@ _BITS: Final = 5  # bits of a hash that choose the branch at each level of the s
 
 
 def ranked(values: Collection[str]) -> str:
-    """Chooses one of the values observed at one offset, as Jepsen does."""
+    """Returns one of the values observed at one offset: the one that Jepsen's checker uses."""
     # integers: the one that a Clojure hash set has first; else the least text
     if all(map(_INTEGER.fullmatch, values)):
         return min(values, key=lambda value: _branches(int(value)))
@@ -57,8 +57,9 @@ def _rotated_left(word: int, bits: int) -> int:
 
 
 def ranks(history: History) -> Mapping[KeyValue, int]:
-    """Maps each key and value to the last offset at which `ranked` chose the value; never chosen
-    values are left out.
+    """Maps each (key, value) to its last offset, by Jepsen's rule of one value for each offset.
+
+    Values that this rule chooses at no offset are left out.
     """
     seen: defaultdict[tuple[str, int], set[str]] = defaultdict(set)
     for it in observations(history):

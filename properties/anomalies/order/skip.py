@@ -37,7 +37,7 @@ from properties.anomalies.retention import kept_from
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Skip(Step):
-    """Two consecutive values of a process, and the number and the first of the skipped records."""
+    """Two values that a process polled or sent consecutively, and the records that it skipped."""
 
     skipped: int
     skipped_offset: int
@@ -56,7 +56,10 @@ class Skip(Step):
 def skips(
     history: History, found: Steps, declared: Declarations = NOTHING_DECLARED
 ) -> tuple[Skip, ...]:
-    """Returns one row per pair of consecutive values if the log has a record between them."""
+    """Returns one row per two consecutive values of a process with a skipped record between them.
+
+    The process polled both, or sent both. The history shows a record between their offsets.
+    """
     kept, log = kept_from(history, declared), _by_key(history)
     aborted = frozenset[KeyValue]() if declared.jepsen else aborted_values(history)
     rows: list[Skip] = []

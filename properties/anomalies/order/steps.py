@@ -1,19 +1,22 @@
 """Steps: two values of a key that one process polled, or sent, one after the other.
 
-Within an operation, every two consecutive records that it polled from a key, or sent to a key, are
-a step. If a rebalance affected the key during the operation, its polls of the key are no steps.
+The checks for skipped and reordered records look at steps. Inside an operation, every two
+consecutive records that it polled from a key, or sent to a key, are a step. If the key was
+rebalanced during the operation, its polls of the key are no steps inside the operation.
 
 Between two operations of a process, a step goes from the last record of a key in the first
 operation to the first record of this key in the second operation:
+
 - A step of polls begins in an operation that ended `ok`. It ends in the next operation that polls
-  the key. A poll that did not end `ok` ends a step, but does not begin one.
+  the key, whatever its outcome.
 - A step of sends begins and ends in operations that did not fail.
-- No step of a key passes an `assign` or `subscribe` that does not name the key. A rebalance does
-  not end a step between operations.
+- An `assign` or `subscribe` between them removes the step, unless it names the key. A rebalance
+  does not remove it.
 
 The length of a step is the distance between the offsets of its two values. These are the offsets at
-which the process received or appended the values (`own_offsets`). With `jepsen` declared, a value
-has one offset in the whole history (`ranking`). A step with an unknown offset proves nothing.
+which the process received or appended the values (`own_offsets`). By Jepsen's rules (the
+declaration `jepsen`), a value has one offset in the whole history (`ranking`). A step with an
+unknown offset proves nothing.
 
 Source: jepsen.tests.kafka, the six passes that look for skips and nonmonotonic cases.
 Simplified: in Jepsen, a poll that ended `ok` and lists a key without records makes the consumer
@@ -51,7 +54,7 @@ class Step:
 
     @property
     def size(self) -> int:
-        """How many offsets the step goes back; 0 if both values are at one offset."""
+        """How far the second value's offset is below the first's: 7 then 5 gives 2."""
         return self.first_offset - self.second_offset
 
     @property
@@ -60,7 +63,10 @@ class Step:
 
 
 class Steps(Protocol):
-    """A function that yields the steps of one kind."""
+    """A function from a history to pairs of consecutive values, such as `polls_within`.
+
+    One function yields polls, another sends; one looks inside operations, another between them.
+    """
 
     def __call__(
         self, history: History, declared: Declarations = NOTHING_DECLARED

@@ -1,8 +1,8 @@
 """A record was polled by an operation that completed before any client began to send the record.
 
-No declaration permits this anomaly. It is the simplest G1c-realtime cycle (`cycles`). A value that
-was never sent is another anomaly (`value-nobody-sent`). If the only send of a value failed, its
-poll is an aborted read, and also a future read if the send began after the poll had completed.
+This is always a violation. It is the simplest G1c-realtime cycle (`cycles`). A value that was never
+sent is another anomaly (`value-nobody-sent`). The outcome of the send does not matter: if it
+failed, the poll is an aborted read too.
 """
 
 from __future__ import annotations

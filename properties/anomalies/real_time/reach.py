@@ -1,7 +1,7 @@
 """Lower bounds of the end of a log at a time, each with the observation that proves it.
 
-The log of a key reaches e if every record appended from now on gets offset e or higher. An
-operation that ended ok proves such a bound (a *fact*) from its completion on:
+A log reaches e if every record appended from now on gets offset e or higher. A key stands for a
+topic partition. An operation that ended ok proves such a bound (a *fact*) from its completion on:
 
     a send acknowledged at o    the log reaches o + 1
     a record polled at o        the log reaches o + 1
@@ -53,7 +53,10 @@ def committed(operation: Operation) -> bool:
 
 
 def reached(history: History) -> Iterator[Reached]:
-    """Yields every lower bound of a log's end that the history proves."""
+    """Yields one proof for each successful send, poll and read of an end: how far the log reached.
+
+    A record at offset 7, for example, proves that its log reached 8.
+    """
     held_back = transactional_keys(history)
     for number, operation in enumerate(history):
         if operation.outcome != "ok" or operation.completed_ns is None:
@@ -93,5 +96,7 @@ def transactional_keys(history: History) -> frozenset[str]:
 
 
 def furthest(facts: Collection[Reached]) -> Reached:
-    """Returns the bound with the highest end; among equal ends, the one that completed first."""
+    """Returns the proof of the highest log end; among equal ends, the one from the earliest
+    operation.
+    """
     return min(facts, key=lambda fact: (-fact.end, fact.completed_ns, fact.op, fact.position))

@@ -47,7 +47,9 @@ from properties.linearizability import (
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class StaleGroupOffset:
-    """A fetch that fits no order of calls, and the offsets that it could have returned."""
+    """A fetch that fits no order of commits and fetches, and the offsets that it could have
+    returned.
+    """
 
     group: str
     key: str
@@ -78,13 +80,15 @@ def calls(some: Collection[Commit | Fetch]) -> list[Call[RegisterAction]]:
 
 
 def registers(history: History) -> dict[Register, list[Commit | Fetch]]:
-    """Maps each register (a group and a key) to its commits and fetches that the search must order.
+    """Maps each group and key to the commits and fetches that the search for a legal order needs.
 
     These are left out:
-    - registers without a fetch;
+
+    - groups and keys without a fetch;
     - commits that failed;
     - commits of unknown outcome whose offset no fetch returned;
-    - fetches at `read_uncommitted`, if a transaction commits an offset of the register.
+    - fetches at `read_uncommitted`, if a transaction commits an offset of the group and key: they
+      do not wait for transactions.
     """
     found: dict[Register, list[Commit | Fetch]] = {}
     in_transactions = {one.register for one in commits(history) if one.in_transaction}
@@ -106,7 +110,10 @@ def _relevant(some: Collection[Commit | Fetch]) -> list[Commit | Fetch]:
 def row_of(
     where: Register, some: Collection[Call[RegisterAction]], found: Stuck[int, RegisterAction]
 ) -> StaleGroupOffset:
-    """Returns the row of a fetch that fits no order of the commits and fetches."""
+    """Returns the violation for a fetch that the search found to fit no order.
+
+    It lists the offsets that the fetch could have returned, and the last operation before it.
+    """
     before = [
         (call.completed_ns, call.op)
         for call in some
@@ -125,7 +132,7 @@ def row_of(
 
 
 def stale_group_offsets(history: History) -> tuple[StaleGroupOffset, ...]:
-    """Returns one row per fetch whose offset no order of the register's calls explains."""
+    """Returns one row per fetch whose offset fits no order of the commits and fetches."""
     return tuple(sorted(_stale(history)))
 
 

@@ -44,10 +44,11 @@ class Missing:
 
 
 def missing_of(history: History, declared: Declarations) -> Callable[[int, int], Iterator[Missing]]:
-    """Returns a function `(op, in_log_ns)` that yields the missing records of operation number
-    `op`.
+    """Returns a function that yields the unread records of a transaction, though readers read
+    further.
 
-    `in_log_ns` is a time at which these records were in the log.
+    Call it with the transaction's operation number, and a time at which the transaction's records
+    were in the log.
     """
     readers, furthest = first_readers(history), furthest_readers(history)
     kept = kept_from(history, declared)

@@ -2,10 +2,10 @@
 
 A client ends its transaction by a request to commit or to abort. Until this request, the records of
 the transaction are above the last stable offset. So a poll that completed before this request
-received the records too early, whatever the outcome of the transaction. If the time of the request
-(`end_asked_ns`) is unknown, the time of the transaction's invocation is used.
+received the records too early, even if the transaction committed. If the time of the request
+(`end_asked_ns`) is unknown, only polls that completed before the transaction began are reported.
 
-If several operations sent the same record, the first one that did not fail counts as its sender.
+If several operations sent the same value, the first one that did not fail counts as its sender.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class OpenTransactionRead:
 
 
 def _read(history: History) -> Iterator[OpenTransactionRead]:
-    """Yields a row for each transactional record that a reader received, too early or not."""
+    """Yields a row for each transactional record that was read, even if it was read in time."""
     wrote = writers(history)
     for (key, value), reader in first_readers(history).items():
         writer, read_ns = wrote.get((key, value)), history[reader].completed_ns

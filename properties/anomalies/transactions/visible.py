@@ -44,7 +44,9 @@ def first_readers(history: History) -> dict[KeyValue, int]:
 
 
 def furthest_readers(history: History) -> dict[str, tuple[int, int]]:
-    """Maps each key to the highest offset received, and the first reader of this offset."""
+    """Maps each key to the highest offset that a poll returned, and the first operation that polled
+    it.
+    """
     furthest: dict[str, tuple[int, int]] = {}
     for number, poll in received(history):
         if poll.offset is not None:

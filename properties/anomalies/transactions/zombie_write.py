@@ -1,14 +1,14 @@
 """A producer wrote successfully after a newer producer had replaced it.
 
 The operation `init_producer` makes its process an instance of a transactional id, and fences every
-earlier instance. An operation must not take effect if a newer instance was made before the
-operation's end was requested:
+earlier instance. A write of an earlier instance must fail if its end was requested afterwards:
 
     older instance made | newer instance made | end requested        -->  a zombie's write
 
-An operation took effect if it ended `ok` with a send or an offset commit, or if a reader at
-read_committed received one of its records. The end of a plain send is requested at its invocation.
-A process whose last `init_producer` is missing or did not end `ok` is not checked.
+The end of a transaction is requested by a commit or abort; the end of a plain send, when it is
+invoked. An operation took effect if it ended `ok` with a send or an offset commit, or if a reader
+at read_committed received one of its records. A process whose last `init_producer` is missing or
+did not end `ok` is not checked.
 
 Source: KIP-98, zombie fencing; KIP-360.
 Simplified: a record that only polls at read_uncommitted returned did not take effect.
@@ -78,9 +78,9 @@ def _instances(history: History) -> Iterator[tuple[int, str, int]]:
 
 
 def _replaced_by(history: History, name: str, made: int, asked: int) -> int | None:
-    """Returns the first `init_producer` that replaced a producer before the time `asked`, or None.
+    """Returns the first `init_producer` that fenced a producer before a request, or None.
 
-    `made` is the operation that made the replaced producer.
+    `made` is the `init_producer` of the fenced producer; `asked` is the time of the request.
     """
     made_ns = history[made].completed_ns
     newer = [
