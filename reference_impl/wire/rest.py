@@ -14,7 +14,8 @@ start.
 
 A node accepts a timer at any time after the timer is due. So the host may deliver it later: when
 the leader or the follower has changed. Both are immutable values, so the host compares only their
-identity.
+identity. The replicas of a node are such a value too. So the host looks only at the topic
+partitions that `ReplicaChanges` finds, and at none if nothing has happened.
 
 If these timers fired, the followers of 500 partitions would send 2,000 fetches a second. In Kafka
 one fetch of a fetch session has all partitions of a leader.
@@ -25,6 +26,7 @@ Source: KIP-227.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from model.vocabulary import BrokerId, TopicPartition
@@ -79,6 +81,33 @@ def is_unchanged(nodes: Nodes, node_id: NodeId, timer: Timer, reason: Reason) ->
     return len(now) == len(reason) and all(
         one is other for one, other in zip(now, reason, strict=True)
     )
+
+
+@dataclass(slots=True)
+class ReplicaChanges:
+    """Finds the topic partitions with changed replicas."""
+
+    _seen: dict[NodeId, Mapping[TopicPartition, Replica]] = field(default_factory=dict)
+
+    def since_last_call(self, nodes: Nodes) -> frozenset[TopicPartition]:
+        """Returns the topic partitions of which a replica has changed since the last call.
+
+        A replica has also changed if it is new or gone. The first call returns all partitions.
+        """
+        now = {
+            node_id: node.replicas for node_id, node in nodes.items() if isinstance(node, Broker)
+        }
+        before, self._seen = self._seen, now
+        changed: set[TopicPartition] = set()
+        for node_id in now.keys() | before.keys():
+            new, old = now.get(node_id, {}), before.get(node_id, {})
+            if new is not old:
+                changed.update(
+                    place
+                    for place in new.keys() | old.keys()
+                    if new.get(place) is not old.get(place)
+                )
+        return frozenset(changed)
 
 
 def is_at_rest(leader: Leader, up: Iterable[BrokerId]) -> bool:

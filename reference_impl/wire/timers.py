@@ -43,6 +43,7 @@ class Timers:
     _ahead_s: float = 0.0  # wall clock minus the loop's clock
     _set: dict[tuple[NodeId, Timer], asyncio.TimerHandle] = field(default_factory=dict)
     _resting: dict[tuple[NodeId, Timer], rest.Reason] = field(default_factory=dict)
+    _changes: rest.ReplicaChanges = field(default_factory=rest.ReplicaChanges)
 
     def start(self) -> None:
         self._ahead_s = time.time() - asyncio.get_running_loop().time()
@@ -96,10 +97,12 @@ class Timers:
 
         Is called again every 500 ms, by default.
         """
+        places = self._changes.since_last_call(self.nodes)
         changed = [
             (node_id, timer)
-            for (node_id, timer), reason in self._resting.items()
-            if not rest.is_unchanged(self.nodes, node_id, timer, reason)
+            for (node_id, timer), reason in (self._resting.items() if places else ())
+            if timer.topic_partition in places
+            and not rest.is_unchanged(self.nodes, node_id, timer, reason)
         ]
         for node_id, timer in changed:
             lags = timer.kind is TimerKind.REPLICA_LAG

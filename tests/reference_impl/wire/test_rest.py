@@ -209,6 +209,52 @@ def test_each_timer_at_rest_would_change_nothing(monkeypatch: pytest.MonkeyPatch
     assert all(held[kind] > PARTITIONS for kind in ALL_AT_REST)
 
 
+def test_the_timers_of_unchanged_partitions_would_rest_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every resting timer is looked at, and none but those of changed partitions is woken."""
+    looked: Counter[bool] = Counter()
+    since_last_call = rest.ReplicaChanges.since_last_call
+
+    async def scenario(host: Host) -> None:
+        def compared(self: rest.ReplicaChanges, nodes: rest.Nodes) -> frozenset[TopicPartition]:
+            places = since_last_call(self, nodes)
+            for (node_id, timer), reason in host.timers._resting.items():
+                if timer.topic_partition not in places:
+                    assert rest.is_unchanged(nodes, node_id, timer, reason)
+                    looked[bool(places)] += 1
+            return places
+
+        monkeypatch.setattr(rest.ReplicaChanges, "since_last_call", compared)
+        for number in range(40):
+            await produce(host, TopicPartition("t", number % 3))
+            await asyncio.sleep(0.01)
+        host.kill_broker(BrokerId(2))
+        await until(lambda: len(leaders(host)) == PARTITIONS)
+        await asyncio.sleep(0.1)
+        host.start_broker(BrokerId(2))
+        await until(lambda: is_at_rest(host))
+
+    run(scenario)
+    assert looked[True] > PARTITIONS
+
+
+def test_a_changed_new_or_lost_replica_is_found() -> None:
+    async def scenario(host: Host) -> None:
+        changes = rest.ReplicaChanges()
+        every = frozenset(leaders(host))
+        assert changes.since_last_call(host._nodes) == every
+        await until(lambda: is_at_rest(host))
+        changes.since_last_call(host._nodes)
+        assert changes.since_last_call(host._nodes) == frozenset()
+        await produce(host)
+        assert changes.since_last_call(host._nodes) == {PLACE}
+        host.kill_broker(BrokerId(3))
+        assert changes.since_last_call(host._nodes) == every
+        host.start_broker(BrokerId(3))
+        await until(lambda: changes.since_last_call(host._nodes) == every)
+
+    run(scenario)
+
+
 def is_empty(effect: Effect, reason: rest.Reason) -> bool:
     """Returns True if an output of a node has nothing new for its receiver.
 
