@@ -41,7 +41,10 @@ After = Mapping[int, Code]  # cell -> its value after an action
 
 
 def literal(value: Code) -> Any:
-    """Returns a constant as a NumPy integer as wide as the columns; an `Op` is unchanged."""
+    """Returns a constant as the smallest NumPy integer type that holds it: `uint8` or `int16`.
+
+    The smallest type keeps arrays of states small. An operation is returned unchanged.
+    """
     if isinstance(value, Op):
         return value
     return np.uint8(value) if 0 <= value < 256 else np.int16(value)
@@ -159,9 +162,10 @@ class Columns(FiniteTerms):
         return a if a is b or a == b else self.op("if", test, a, b)
 
     def conjunction(self, values: Iterable[Value]) -> Value:
-        """Returns the conjunction of the values, and a mask of undefined rows.
+        """Computes the conjunction of formulas in every state, and where it is undefined.
 
-        Undefined values after the first false one do not count.
+        The formulas are evaluated in order. In a state where one is false, the later ones are not
+        evaluated, so they cannot be undefined there.
         """
         value: Code = 1
         bad: Code = 0
@@ -173,9 +177,10 @@ class Columns(FiniteTerms):
         return value, bad
 
     def disjunction(self, values: Iterable[Value]) -> Value:
-        """Returns the disjunction of the values, and a mask of undefined rows.
+        """Computes the disjunction of formulas in every state, and where it is undefined.
 
-        Undefined values after the first true one do not count.
+        The formulas are evaluated in order. In a state where one is true, the later ones are not
+        evaluated, so they cannot be undefined there.
         """
         value: Code = 0
         bad: Code = 0
@@ -196,11 +201,10 @@ class Columns(FiniteTerms):
     # ---- terms
 
     def value(self, n: t.Node, env: Env, after: After | None = None) -> Value:
-        """Returns the value of the term as a column, and a mask of the rows where it is undefined.
+        """Computes an expression of the spec in every state of a batch, and where it is undefined.
 
-        A term about a step reads the state before and the state after the step. For each cell (a
-        variable at given keys) that the step changes, `after` has the operation that computes its
-        new value. Every other cell keeps its value.
+        An expression about a step reads the states before and after the step. `after` has the new
+        values that the step writes. Every other value stays as before.
         """
         if n not in self._locals:
             self._locals[n] = t.locals_of(n)
@@ -302,10 +306,9 @@ class Columns(FiniteTerms):
     # ---- cells
 
     def in_sort(self, n: t.Node, env: Env, after: After | None = None) -> Value:
-        """Returns a column with a term's value in each row, and a mask.
+        """Computes an expression in every state, and where it is undefined or outside its type.
 
-        The term is a key or is assigned. The mask has the rows where its value is undefined or
-        outside its sort.
+        It is used for values that must be in their type: keys of maps, and assigned values.
         """
         value, bad = self.value(n, env, after)
         size = self.at.size(n.sort)
@@ -318,9 +321,9 @@ class Columns(FiniteTerms):
     def cells(
         self, variable: t.Variable, keys: tuple[t.Node, ...], env: Env, after: After | None = None
     ) -> tuple[list[tuple[Code, int]], Code]:
-        """Returns the columns that `variable[keys]` may read, and a mask of undefined rows.
+        """Finds the bytes that `variable[keys]` can mean, and the states with undefined keys.
 
-        Each column comes with a condition: it is true in the rows that read this column.
+        Each byte comes with a condition: it is true in the states where the keys select this byte.
         """
         block = self.at.blocks[variable.name]
         found: list[tuple[Code, int]] = [(1, block.start)]

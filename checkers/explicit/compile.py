@@ -1,8 +1,9 @@
-"""Compiles terms to Python source, at a finite scope.
+"""Compiles the expressions of a spec to Python source, at a finite scope.
 
 Parameters and bound variables become constants, variables become bytes of a state (`s[17]`), and
-quantifiers are unrolled. The code evaluates terms in the order of `model.language.interpreter`. A
-test with a constant result may be removed, but never a test that could be undefined.
+quantifiers are unrolled. The code evaluates expressions in the order of
+`model.language.interpreter`. A condition that is always true or always false is removed, except if
+its evaluation may find an undefined value.
 """
 
 from __future__ import annotations
@@ -66,9 +67,10 @@ class Compiler(FiniteTerms):
         return " + ".join([*dynamic, *([str(start)] if start else [])])
 
     def in_sort(self, value: t.Node, env: Env) -> Code:
-        """Returns code for the value of a key, or for an assigned value.
+        """Returns Python code for the key of a map, or for an assigned value.
 
-        The code tests the value if it may be outside its sort.
+        If the value may be outside its type, such as 5 in 0..4, the code checks it and raises
+        Undefined.
         """
         code = self.code(value, env)
         size = self.at.size(value.sort)
@@ -166,7 +168,10 @@ class Compiler(FiniteTerms):
 
     @staticmethod
     def compared(operator: str, a: Code, b: Code) -> Code:
-        """Returns code for a comparison; only its result if both sides are constants or equal."""
+        """Returns Python code for a comparison such as `a <= b`.
+
+        If both operands are constants or the same code, the result is already known: it is 0 or 1.
+        """
         if isinstance(a, int) and isinstance(b, int):
             return int({"==": a == b, "<=": a <= b, "<": a < b}[operator])
         if a == b and not can_fail(a):
@@ -175,10 +180,10 @@ class Compiler(FiniteTerms):
 
     @staticmethod
     def joined(codes: Iterable[Code], word: str, absorbing: int) -> Code:
-        """Returns the expressions joined by `and` or `or`, without those that cannot matter.
+        """Joins conditions by `and` or `or`, and leaves out those that cannot change the result.
 
-        The constant `absorbing` (0 for `and`, 1 for `or`) decides the result, so the expressions
-        after it are left out.
+        `absorbing` is the constant that decides the result: 0 for `and`, 1 for `or`. Conditions
+        after it are left out; so are the other constants, and repeated conditions.
         """
         parts: dict[str, None] = {}
         for code in codes:

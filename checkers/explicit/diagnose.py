@@ -35,8 +35,10 @@ def diagnose_action(at: Instance, state: Packed) -> Undefined | None:
 def diagnose_claim(
     at: Instance, claims: Sequence[Claim], state: Packed, after: Packed | None = None
 ) -> Undefined | None:
-    """Returns the first claim about the state (or about the step to `after`) with an undefined
-    term; None if there is none.
+    """Returns the first claim with an undefined term in this state, or None if there is none.
+
+    With `after`, the claims about the step from `state` to `after` are checked instead. A term is
+    undefined if its value is outside its type.
     """
     interpreter = Interpreter(at.ranges)
     about = "states" if after is None else "steps"

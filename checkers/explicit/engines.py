@@ -1,7 +1,8 @@
-"""The table of engines, the fastest first; all engines find the same result for a task.
+"""The table of search engines, the fastest first; all engines find the same result for a spec.
 
-An engine may decline a task and give a reason. Then the next engine of the table runs, and the
-reason is kept in the notes of the result. The last engine declines nothing.
+An engine may decline a search that it does not support, and give a reason. Then the next engine of
+the table runs, and the reason is kept in the notes of the result. The last engine, plain Python,
+declines nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ Engine = Callable[[Task], Exploration]
 
 
 class Declined(Exception):
-    """An engine cannot run this task; the message is the reason."""
+    """Raised by an engine that does not support this search; the message is the reason."""
 
 
 # each engine is imported when it runs: NumPy and the compiler take longer than a small search
@@ -48,11 +49,12 @@ FEW = 20_000  # states that plain Python explores in less time than a compiler n
 
 
 def run(task: Task, engine: str | None = None) -> Exploration:
-    """Explores the task with the named engine; if the engine declines, tries the next in the table.
+    """Explores the states of a spec with the named engine, and returns the result.
 
-    Without a name, a small task starts with the last engine, which needs no start-up time; any
-    other task starts with the first engine. A task with coverage, fingerprints or a memory limit
-    never counts as small. Raises UnknownName for an unknown engine.
+    If the engine does not support the search, the next one of the table runs; the last one, plain
+    Python, supports every search. Without a name, a small search uses plain Python, which needs no
+    start-up time; any other search begins with the fastest engine. A search with coverage,
+    fingerprints or a memory limit never counts as small. Raises UnknownName for an unknown engine.
     """
     if engine is not None and engine not in ENGINES:
         raise UnknownName("engine", engine, ENGINES)
@@ -70,7 +72,10 @@ def run(task: Task, engine: str | None = None) -> Exploration:
 
 
 def most_states(task: Task) -> int:
-    """Returns an upper bound on the explored states: all combinations of values, or the budget."""
+    """Returns an upper bound on the number of states to explore.
+
+    It is the number of all combinations of values, or the budget if that is lower.
+    """
     at = Instance.of(task.spec, task.scope)
     possible = prod(at.size(sort) for _, sort in at.cells)
     return possible if task.budget.states is None else min(possible, task.budget.states)

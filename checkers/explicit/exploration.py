@@ -1,4 +1,4 @@
-"""The task and the result of an exploration: counts, verdicts and shortest traces.
+"""The input and the result of an exploration: counts, verdicts and shortest traces.
 
 Counts are defined as in TLC. *distinct* counts states. *generated* counts transitions and initial
 states. *depth* counts levels: the initial states are level 1, so the last state of a counterexample

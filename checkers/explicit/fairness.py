@@ -43,7 +43,7 @@ class Instance:
 
 @dataclass(frozen=True)
 class Fairness:
-    """A state graph with fair actions, and its fair sets of nodes."""
+    """A state graph; finds the sets of states in which a fair behaviour can stay forever."""
 
     graph: Transitions
 
@@ -70,11 +70,10 @@ class Fairness:
         return resting
 
     def path(self, begun: Mask, within: Mask, ends: Mask) -> list[int] | None:
-        """Returns the edges of a shortest path to a node of `ends`; None if there is no path.
+        """Returns the edges of a shortest path from an initial state to a state of `ends`, or None.
 
-        All parameters are masks of nodes. The path starts in an initial node, visits a node of
-        `begun`, and stays in `within` from there on. If initial nodes are in all three masks, the
-        path is empty: it starts and ends in the least of these nodes.
+        The path visits a state of `begun`, and stays in `within` from this state on. The three
+        parameters are masks of states. The path is empty if an initial state is in all three.
         """
         graph = self.graph
         kept = np.flatnonzero(within[graph.source] & within[graph.target])
@@ -103,9 +102,10 @@ class Fairness:
         return [*self.graph.path_to(node), *way[::-1]]
 
     def sets(self, within: Mask, through: Mask) -> Iterator[Nodes]:
-        """Yields the maximal fair sets inside `within` that contain a node of `through`.
+        """Yields the largest sets of states in `within` where a fair behaviour can stay forever.
 
-        The sets are disjoint. The nodes of a set are in ascending order.
+        Each set contains a state of `through`. The sets are disjoint; each has its states in
+        ascending order.
         """
         left = within
         while left.any():
@@ -144,9 +144,10 @@ class Fairness:
     # ---- a fair cycle
 
     def cycle(self, nodes: Nodes, start: int, through: Mask) -> list[int]:
-        """Returns the edges of a fair cycle that starts in `start` and visits a node of `through`.
+        """Returns the edges of a fair cycle through `start` and a state of `through`.
 
-        The cycle stays in `nodes`, a fair set that contains `start`.
+        The cycle stays in `nodes`. These must contain `start`, and a fair behaviour must be able to
+        visit all of them forever.
         """
         inside = np.zeros(len(self.graph.states), dtype=bool)
         inside[nodes] = True
@@ -166,9 +167,10 @@ class Fairness:
     def _needed(
         self, instance: Instance, inside: Mask
     ) -> tuple[frozenset[int], frozenset[int]] | None:
-        """Returns the nodes and the edges that make a cycle inside `inside` fair to the instance.
+        """Returns the states and edges of which a cycle needs one to be fair to an action.
 
-        A cycle is fair if it contains at least one of them. None: every cycle is fair.
+        The edges take the action. In the states, the action is disabled, which is enough for weak
+        fairness. None means that every cycle in `inside` is fair to the action.
         """
         source, target = self.graph.source, self.graph.target
         edges = instance.edges

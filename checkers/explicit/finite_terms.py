@@ -17,16 +17,16 @@ class FiniteTerms:
     _may_leave: dict[t.Node, bool] = field(default_factory=dict)
 
     def packed(self, n: t.Const) -> int:
-        """Returns the stored value of a literal.
+        """Returns the byte that stores a constant of the spec.
 
-        In an integer sort, the least value is stored as 0 and the others follow. A literal of
-        `Number` is stored unchanged.
+        In a range of integers, the least value is stored as 0: in -1..3, the constant 2 becomes 3.
+        A number without a range, such as a count, is unchanged.
         """
         shifted = n.sort.flavour == "int" and n.sort.name in self.at.ranges
         return n.value - self.at.elements(n.sort).start if shifted else n.value
 
     def may_leave(self, value: t.Node) -> bool:
-        """Returns True if the value may be outside its sort.
+        """Returns True if a value may be outside its finite type, such as 5 in 0..4.
 
         This is possible only for an integer term that contains a literal or an addition.
         """

@@ -3,10 +3,11 @@
 This engine exists for three reasons. It is an independent oracle for the compiled engine: it
 translates terms in another way and shares no code with the generated C. It also runs where no
 compiler works. And only this engine has symmetry reduction, which needs the keys of permuted states
-(`keys.py`). It declines every other option, so it stays small.
+(`keys.py`). To stay small, it supports neither coverage nor a memory limit.
 
-Each action with its parameters is evaluated on up to 131,072 states at once. The key of a successor
-is the key of the state plus the change of the written values, so only new states are built.
+Each action with its parameters is evaluated on up to 131,072 states at once. The key of a state is
+a weighted sum of its values (`keys.py`). So the key of a successor follows from the few values that
+a step writes, and the successor itself is built only if its key is new.
 """
 
 from __future__ import annotations
@@ -47,7 +48,10 @@ CACHED = 1 << 28  # bytes at most of cached results for one batch
 
 
 def search(task: Task) -> Exploration:
-    """Explores the task; raises Declined if the task has a memory limit or needs coverage."""
+    """Explores the states of a spec in NumPy, and returns the result.
+
+    Raises Declined if the search has a memory limit or counts coverage.
+    """
     if task.memory is not None:
         raise Declined("it cannot move states to disk")
     if task.coverage:
@@ -71,7 +75,7 @@ class Found:
 
 @dataclass
 class Search(RunningSearch):
-    """A running search in NumPy."""
+    """A breadth-first search in NumPy, with its counts and violations so far."""
 
     generated: int = 0
     open: dict[str, Value] = field(default_factory=dict)  # claim -> violated, undefined

@@ -55,9 +55,10 @@ class Instance:
 
     @cached_property
     def blocks(self) -> dict[str, Block]:
-        """Returns the position of each variable in a step: the state before, then the state after.
+        """Returns the position of each variable in the bytes of a step: two states in a row.
 
-        Before the step, a variable has its name; after the step, its `after` name.
+        The state before the step comes first. The result maps a variable's name to its position
+        there, and the variable's `after` name to its position in the state after the step.
         """
         out: dict[str, Block] = {}
         start = 0
@@ -74,9 +75,10 @@ class Instance:
 
     @cached_property
     def cells(self) -> tuple[tuple[Cell, SortInfo], ...]:
-        """Returns each variable at each of its keys, with the sort of its values.
+        """Returns each variable at each of its keys, with the type of its values.
 
-        The order is that of the bytes of a packed state.
+        The order is that of the bytes of a packed state: `end_offset[b1]` is one byte,
+        `end_offset[b2]` the next.
         """
         return tuple(
             ((variable.name, keys), variable.value)

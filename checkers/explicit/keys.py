@@ -1,9 +1,11 @@
-"""The key of a state in the NumPy engine: 64 bits, a linear function of its packed bytes.
+"""The key of a state in the NumPy engine: 64 bits, a weighted sum of its bytes.
 
-If a spec has fewer than 2^64 packed states, the key is the number of the state and identifies it.
-Otherwise the key is a fingerprint with random weights. Two states have the same fingerprint with a
-probability of 2^k / 2^64. Here 2^k is the largest power of two that divides all differences between
-their bytes.
+If a spec has fewer than 2^64 states, the key is the state's index in a list of all combinations of
+values. Then different states have different keys.
+
+Otherwise the key is a fingerprint with random weights, and two states may have the same one. If the
+differences between their bytes are all divisible by 2^k, but not by 2^(k+1), this has the
+probability 2^k / 2^64. For k = 0, which is the usual case, this is 2^-64.
 
 Under symmetry a state has one key for each permutation of elements: the key of the permuted state.
 The least of these keys is *canonical*: all states of a symmetry class have the same canonical key.
@@ -34,7 +36,8 @@ SEED = 2026
 class Numbering:
     """Computes the 64-bit keys of states; 0 is never a key.
 
-    A batch has one row per state, one column per permutation of symmetry reduction.
+    The result is a table with a row for each state, and a column for each permutation of symmetry
+    reduction.
     """
 
     at: Instance
@@ -51,7 +54,11 @@ class Numbering:
 
     @cached_property
     def weights(self) -> Keys:
-        """Returns each byte's weight in the key of a state; random for fingerprints."""
+        """Returns the weight of each byte of a state in the state's key.
+
+        If keys are exact, the weights are those of the digits of a number. If keys are
+        fingerprints, they are random odd numbers.
+        """
         if self.exact:
             places = [prod(self.sizes[k + 1 :]) for k in range(len(self.sizes))]
             return np.array(places, dtype=np.uint64)
@@ -77,7 +84,11 @@ class Numbering:
         return made
 
     def change(self, cell: int, old: Any, new: Any) -> Keys:
-        """Returns how much each key changes, modulo 2^64, if a byte changes from `old` to `new`."""
+        """Returns what must be added to a state's key, modulo 2^64, if one byte changes.
+
+        A key is a weighted sum of the bytes, so the other bytes do not matter. Under symmetry there
+        is one number for each permutation.
+        """
         if len(self.permutations) == 1:
             difference = np.subtract(new, old, dtype=np.int64).view(np.uint64)
             alone: Keys = (difference * self.weights[cell])[:, None]

@@ -1,10 +1,14 @@
 """Decides liveness properties: a violation is a fair behaviour, shown as a lasso.
 
-`leads_to(p, q)` is violated if a path without q leads from a state with p to a fair set without q.
-`eventually(q)` is violated if such a path starts in an initial state. `eventually_always(q)` is
-violated if a reachable fair set has a state without q. The check needs the whole graph: if the
-budget is too small for the graph, the properties stay undecided. Fault actions are not fair, and
-the spec bounds their number.
+A fair set is a set of states in which a fair behaviour can stay forever (`fairness`).
+
+- `leads_to(p, q)` is violated if, from a state with p, a fair set can be reached without ever
+  satisfying q, and no state of the set satisfies q.
+- `eventually(q)` is violated if the same is possible from an initial state.
+- `eventually_always(q)` is violated if a reachable fair set has a state without q.
+
+The check needs the whole graph: if the budget is too small for the graph, the properties stay
+undecided. Fault actions are not fair, and the spec bounds their number.
 """
 
 from __future__ import annotations
@@ -132,10 +136,11 @@ class _Judge:
         return self._found(missed, begun, missed)
 
     def _found(self, within: Mask, begun: Mask, through: Mask) -> _Lasso | None:
-        """Returns a lasso whose loop is fair, or None if there is none.
+        """Returns a lasso, which is a path into a loop, whose loop is fair; None if there is none.
 
-        All parameters are masks of nodes. The loop stays in `within` and visits a node of
-        `through`. The path to the loop visits a node of `begun`, and stays in `within` after it.
+        The path may be anywhere until it visits a state of `begun`. From there on, the lasso stays
+        in `within`, and its loop visits a state of `through`. The three parameters are masks of
+        states.
 
         There are two candidates, and the one with fewer steps is returned. The first has a shortest
         path to a state in which the behaviour can stutter forever. The second has a shortest path

@@ -33,7 +33,7 @@ Link = tuple[int, Packed] | None  # the transition that first reached a state, a
 
 
 def search(task: Task) -> Exploration:
-    """Explores the task in plain Python; this engine accepts every task."""
+    """Explores the states of a spec in plain Python, with every option; returns the result."""
     return Search(task).run()
 
 
@@ -115,7 +115,7 @@ class Search(RunningSearch):
                     fresh.append(after)
 
     def _count_disabled(self, state: Packed) -> None:
-        """Finds the first false conjunct of each disabled action, and adds 1 to its count."""
+        """Finds, for each disabled action, the first false conjunct of its guard, and counts it."""
         interpreter, read = Interpreter(self.at.ranges), self.at.unpack(state)
         for action in self.task.spec.actions:
             counts = self.disabled[action.name]

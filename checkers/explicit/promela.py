@@ -59,8 +59,9 @@ class PromelaCompiler(Compiler):
         ]
 
     def options(self, action: Action) -> Iterator[str]:
-        """Yields an option of the loop for each choice of the action's parameters, except where the
-        guard is constantly false.
+        """Yields an action's code: a branch of the `do` loop for each choice of its parameters.
+
+        Branches with a guard that is always false are left out.
         """
         for values in product(*(range(self.at.size(p.sort)) for p in action.params)):
             env = {p.uid: v for p, v in zip(action.params, values, strict=True)}
@@ -94,9 +95,9 @@ class PromelaCompiler(Compiler):
     def cells(
         self, variable: t.Variable, keys: tuple[t.Node, ...], env: Env
     ) -> list[tuple[int, Code]]:
-        """Returns the bytes that `variable[keys]` may read.
+        """Returns each byte of a state that `variable[keys]` can mean, with a condition in Promela.
 
-        With each byte comes a condition, as code: it is true if the keys select this byte.
+        The condition is true if the keys select this byte.
         """
         sizes = [self.at.size(key) for key in variable.keys]
         codes = [self.in_sort(key, env) for key in keys]

@@ -12,7 +12,7 @@ from model.language.interpreter import Undefined
 
 @dataclass
 class RunningSearch:
-    """The state of a running search: its task, clock and results so far."""
+    """The state of a running search: what to explore, the clock, and the depth reached so far."""
 
     task: Task
     depth: int = 0
@@ -39,7 +39,10 @@ class RunningSearch:
         )
 
     def undefined(self, fault: Undefined | None, trace: Trace) -> Stop:
-        """Stores the undefined term, and returns the exception that ends the search."""
+        """Notes that the search met an undefined term; returns the exception to raise.
+
+        The exception ends the search. A term is undefined if it leaves its type, such as 5 in 0..4.
+        """
         if fault is None:
             raise AssertionError("the interpreter finds no undefined term where the engine did")
         self.ill_defined = IllDefined(where=fault.where, what=fault.what, trace=trace)

@@ -137,7 +137,7 @@ class _Simulation:
     ) -> tuple[int, Packed]:
         """Returns a random enabled transition.
 
-        Actions that this walk has taken often have less weight.
+        The more often this walk has taken an action, the less weight the action has.
         """
         by_action: dict[str, list[tuple[int, Packed]]] = {}
         for move in moves:

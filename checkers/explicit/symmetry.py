@@ -44,9 +44,11 @@ def permutations_of(at: Instance, sorts: Sequence[str]) -> list[Permutation]:
 
 
 def permuted(at: Instance, permutation: Permutation) -> list[tuple[int, list[int]]]:
-    """Returns, for each byte of a packed state, what the permutation does to it.
+    """Returns, for each byte of a packed state, its new position and its new values.
 
-    This is the byte's new position, and a list of new values: for an old value x, entry x.
+    A byte holds a variable at a key, such as `leader[b1]`. Its position changes if the permutation
+    moves the key. Its value changes if it is itself an element, such as a broker; entry x of the
+    list is the new value for x.
     """
     place = {cell: k for k, (cell, _) in enumerate(at.cells)}
     keys = {v.name: v.keys for v in at.spec.variables}

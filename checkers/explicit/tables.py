@@ -32,9 +32,9 @@ class Transition:
 
     @classmethod
     def of(cls, columns: Columns, action: Action, raw: tuple[int, ...]) -> Transition | None:
-        """Returns the transition of an action; None if its guard is constantly false.
+        """Compiles an action with fixed parameters; returns None if its guard is always false.
 
-        `raw` has the value of each parameter, as the number of an element of its sort.
+        `raw` has the parameters, each as an index: 2 is the third element of the parameter's type.
         """
         env = {p.uid: v for p, v in zip(action.params, raw, strict=True)}
         enabled: Code = 1
@@ -90,7 +90,7 @@ class Table:
         return known
 
     def known(self, op: Op) -> Array | None:
-        """Returns the value of the operation for each state, or None if it is not yet computed."""
+        """Returns the computed results of an operation for all states; None if not yet computed."""
         return self.value(op) if op.compute is None else self._known[op.number]
 
     def where(self, code: Code) -> Rows:

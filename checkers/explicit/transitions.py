@@ -43,7 +43,10 @@ class Transitions:
 
     @classmethod
     def of(cls, program: Program, budget: Budget) -> Transitions:
-        """Returns every state and transition; raises TooLarge if the budget does not suffice."""
+        """Explores all states of a program; returns the graph of its states and transitions.
+
+        Raises TooLarge if the budget of states or of seconds is spent first.
+        """
         started = time.monotonic()
         states = program.initial()
         initial = len(states)

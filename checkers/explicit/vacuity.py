@@ -2,10 +2,12 @@
 
 A claim of the form `premise => conclusion` is vacuous if the premise is never true. A claim about
 the members of a set is vacuous if the set is always empty. If an action is never taken, one
-conjunct of its guard is reported: the first that is never true where the conjuncts before it are.
+conjunct of its guard is reported: the first one that makes the guard false in every state. For
+example, `a and b` may be true in some state, but `a and b and c` in none; then c is reported.
 
-Each of these conditions is a formula. A second exploration of the spec tests every formula on its
-own: is there a reachable state that satisfies it? A formula without such a state is reported.
+Each premise, and each beginning of a guard, is a formula. A second exploration of the spec tests
+every formula on its own: is there a reachable state that satisfies it? A formula without such a
+state is reported.
 """
 
 from __future__ import annotations
@@ -35,8 +37,9 @@ class Empty:
 
 
 def vacuous(spec: Spec, found: Exploration, engine: str | None = "numpy") -> list[Empty]:
-    """Returns the parts of the spec that no reachable state uses; empty if the spec was not
-    explored completely or is too large.
+    """Returns the vacuous parts of a spec, such as actions never taken and premises never true.
+
+    The result is empty if the states were not explored completely, or are too many.
     """
     if not found.exhausted or found.distinct > LARGEST:
         return []
@@ -63,10 +66,10 @@ Candidate = tuple[str, str, t.Node]  # name, message if no state satisfies the f
 
 
 def _conjuncts(spec: Spec, names: Sequence[str]) -> Iterator[Candidate]:
-    """Yields parts of each action's guard: the first conjunct, the first two, and so on.
+    """Yields each beginning of an action's guard: its first conjunct, its first two, and so on.
 
-    Each part is a conjunction. Of the first part that no state satisfies, the last conjunct is
-    reported.
+    If no state satisfies a beginning, its last conjunct is why the action is never taken. The
+    message of the candidate names this conjunct.
     """
     for action in spec.actions:
         if action.name in names:

@@ -1,8 +1,11 @@
 """Runs the search in generated C: this module controls levels, budget and time.
 
 Each call of C handles a limited number of states. Between two calls, this module reports progress,
-checks the budget and reacts to an interruption. The reference interpreter repeats the steps of each
-trace and finds undefined terms.
+checks the budget and reacts to an interruption.
+
+C stores only a key of each state, and notes only that some term is undefined. So the Python
+interpreter repeats the steps to a violation, to get its trace, and finds out which term is
+undefined.
 """
 
 from __future__ import annotations
@@ -191,9 +194,9 @@ class Search(RunningSearch):
         return WitnessResult(claim=witness, states=states, trace=trace)
 
     def _first_trace(self, numbers: Iterable[int]) -> Trace:
-        """Returns the trace to the found state with the lowest number; () if there is none.
+        """Returns the trace to the state with the lowest number, or () if all numbers are 0.
 
-        Numbers begin with 1; 0 means none.
+        C numbers the states from 1; a thread that found no state gives 0.
         """
         first = min(filter(None, numbers), default=0)
         return self._trace(first - 1) if first else ()

@@ -45,9 +45,10 @@ class Expressions(FiniteTerms):
         return " + ".join([*parts, str(block.start)] if block.start or not parts else parts)
 
     def in_sort(self, value: t.Node, env: Env) -> str:
-        """Returns C code for the value of a key, or for an assigned value.
+        """Returns C code for the key of a map, or for an assigned value.
 
-        The code tests the value if it may be outside its sort.
+        If the value may be outside its type, such as 5 in 0..4, the code checks it and marks the
+        state as undefined.
         """
         code = self.code(value, env)
         return f"inside(w, {code}, {self.at.size(value.sort)})" if self.may_leave(value) else code
@@ -115,9 +116,9 @@ class Expressions(FiniteTerms):
         return f"({{ int {found} = {start}; {heads}{body}; {found}; }})"
 
     def extreme(self, n: t.Extreme, env: Env) -> str:
-        """Returns C code for the first (or last) element for which a formula is true.
+        """Returns C code for the first (or last) element of a type for which a formula is true.
 
-        If there is none, the code has the value of the term's default.
+        If there is no such element, the code yields the default value, which the spec names.
         """
         found, x = self.fresh("r"), self.fresh("x")
         size = self.at.size(n.binder.sort)
@@ -142,11 +143,11 @@ class Expressions(FiniteTerms):
         return True
 
     def shareable(self, write: t.Write, bound: frozenset[int]) -> dict[int, t.Node]:
-        """Returns, by id, the costly terms of a write that can be computed once, before its loops.
+        """Returns the costly expressions of an assignment that can be computed before its loops.
 
-        Such a term does not depend on a loop variable. Early evaluation must not find a new
-        undefined value. So the term must be defined in every state, or the interpreter must always
-        evaluate it too.
+        The result maps the `id()` of the expression to the expression. It must not read a loop
+        variable. It must be defined in every state, or be evaluated in any case: otherwise its
+        early evaluation could report an undefined value that the interpreter never meets.
         """
         found: dict[int, t.Node] = {}
         always = isinstance(write.condition, t.Const)
@@ -167,7 +168,10 @@ def _roots(write: t.Write) -> tuple[t.Node, ...]:
 
 
 def certain(root: t.Node) -> set[int]:
-    """Returns the ids of the parts of a term that every evaluation of the term evaluates too."""
+    """Returns the `id()` of each part of an expression that is evaluated in any case.
+
+    For example, `a` is always evaluated in `a and b`, but `b` is not.
+    """
     found: set[int] = set()
     todo = [root]
     while todo:

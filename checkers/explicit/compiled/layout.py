@@ -49,7 +49,10 @@ class Layout:
         return max(1, (max(bits, default=0) + 7) // 8)
 
     def stored(self, state: Packed) -> bytes:
-        """Returns the stored form of a state; the given state has one byte for each value."""
+        """Packs a state into few bits: each value takes only the bits that its type needs.
+
+        The given state has one byte for each value.
+        """
         number = 0
         for raw, (word, shift, _) in zip(state, self.places, strict=True):
             number |= raw << (WORD * word + shift)

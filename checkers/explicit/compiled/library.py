@@ -108,7 +108,7 @@ class Library:
         return states
 
     def judge(self, quota: int) -> int:
-        """Checks the claims in at most `quota` states of each thread.
+        """Checks the claims in the next states of the level, at most `quota` states of each thread.
 
         Returns how many states of the level are still unchecked.
         """
@@ -149,7 +149,7 @@ class Library:
         return self.source.layout.stored(state)
 
     def key_of(self, state: Packed) -> bytes:
-        """Returns the key of a state: its stored form, or its fingerprint."""
+        """Returns the key of a state: the packed state, or its hash with `--fingerprints`."""
         return self.key_of_stored(self.stored(state))
 
     def key_of_stored(self, stored: bytes) -> bytes:
@@ -160,7 +160,7 @@ class Library:
         return fingerprint.to_bytes(8, "little")
 
     def key(self, number: int) -> bytes:
-        """Returns the key of the state with this number: its stored form, or its fingerprint."""
+        """Returns a state's stored key: the packed state, or its hash with `--fingerprints`."""
         return ctypes.string_at(self.c.search_key(self.search, number), self.key_bytes)
 
     @property

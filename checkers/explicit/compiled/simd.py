@@ -1,12 +1,16 @@
 """Compiles formulas to SIMD code in C, which evaluates many states at once.
 
-A term becomes an expression over vectors of bytes, the C type `Many`. A vector has one byte for
-each state: a lane. True is a lane of all ones, false is a lane of all zeros.
+A vector, the C type `Many`, has one byte for each state: a lane. For example, one vector has
+`end_offset[b1]` of many states. True is a lane of all ones, false is a lane of all zeros.
 
-SIMD code always evaluates both sides of `and`, `or` and `if`, and all elements of a quantifier. So
-the formula must be defined in every state. A vector has the same variable at the same keys of many
-states. So the keys in the formula must not depend on the state. `expressions.py` compiles all other
-formulas, for one state at a time.
+SIMD code can compile only formulas with these two properties:
+
+- They are defined in every state, because the code always evaluates both sides of `and`, `or` and
+  `if`, and all elements of a quantifier.
+- The keys of their maps do not depend on the state, because all lanes of a vector have the same
+  key: `end_offset[b1]`, but not `end_offset[leader]`.
+
+`expressions.py` compiles all other formulas, for one state at a time.
 """
 
 from __future__ import annotations

@@ -38,10 +38,11 @@ class Run:
     firsts: Hashes  # the first hash of every chunk
 
     def row_ranges(self, wanted: Hashes, width: int) -> Iterator[tuple[slice, Hashes, Rows | None]]:
-        """Yields the chunks of the run that may contain some of the hashes in `wanted`.
+        """Yields the parts of this sorted file that may contain some of the hashes in `wanted`.
 
-        `wanted` is sorted. Each chunk comes with the slice of `wanted` to look for, its hashes, and
-        its states. If the run has no file of states, the states are None.
+        `wanted` is sorted too. Each part comes with three values: the slice of `wanted` that may be
+        in it, the hashes in the part, and their states. The states are None if the file has no
+        states.
         """
         bounds = np.searchsorted(wanted, self.firsts[1:])
         starts, ends = [0, *bounds.tolist()], [*bounds.tolist(), len(wanted)]
@@ -145,9 +146,9 @@ class Spilled:
     # ---- batches
 
     def _give(self, first: int, quota: int) -> int:
-        """Passes the next states of the level to the C library, from number `first` on.
+        """Reads the next states of the level from disk, at most `quota`, and passes them to C.
 
-        Returns how many: at most `quota`.
+        The first of them has the number `first`. Returns how many states were passed.
         """
         count = min(quota, self.level[1] - first)
         offset = (first - self.level[0]) * self.width
