@@ -68,15 +68,18 @@ def verdict_on(found: int, observations: int) -> Verdict:
 
 
 def is_expected(verdict: Verdict, expected: Verdict | None) -> bool:
-    """Returns True if the verdict is the expected one, or `not exercised` instead of `holds`."""
+    """Returns True if the verdict is the expected one.
+
+    If `holds` is expected, `not exercised` is accepted too.
+    """
     return verdict == expected or (expected == "holds" and verdict == "not exercised")
 
 
 def exit_code(verdicts: Iterable[Verdict], *, require_exercised: bool = False) -> int:
     """Returns the exit code of the worst verdict of a run.
 
-    Returns UNDECIDED if the run has no verdict other than `not exercised`. With
-    `require_exercised`, each `not exercised` counts as `undecided`.
+    `not exercised` means that no observation could have shown a violation. It is ignored; a run
+    without any other verdict returns UNDECIDED. With `require_exercised` it counts as `undecided`.
     """
     found = set(verdicts)
     if require_exercised and "not exercised" in found:

@@ -37,8 +37,8 @@ class Decision:
 
     With one row or more, the verdict is `violated`, even if the row is permitted, such as an
     incomplete last batch after a crash of the broker. The verdict on the whole audit ignores
-    permitted rows. One check is different: its rows are segments whose records could not be read,
-    and its verdict is then `undecided`.
+    permitted rows. One check is different: its rows are messages of an old format, which are not
+    audited, and its verdict is then `undecided`.
     """
 
     check: Check

@@ -52,7 +52,7 @@ class CounterexampleToInduction:
 
     @property
     def label(self) -> str:
-        """Says whether the state is an initial state, or a state that may be unreachable."""
+        """Returns `an initial state`, or a text that the state is not known to be reachable."""
         return INITIAL if self.action == INIT else NOT_KNOWN_REACHABLE
 
     def by_variable(self) -> dict[str, str]:
@@ -158,9 +158,10 @@ def _with_least_values(at: SmallScope, solver: Solver) -> Model:
 def _confirmed(
     at: SmallScope, model: Model, action: Action, claim: Claim
 ) -> CounterexampleToInduction:
-    """Returns the counterexample that Z3 found, with the step as the interpreter computes it.
+    """Returns the counterexample that Z3 found, after the interpreter has confirmed it.
 
-    Raises EnginesDisagree if the interpreter does not confirm the step.
+    The interpreter takes the same action from the same state. Raises EnginesDisagree if it finds
+    the action disabled, or no claim that becomes false.
     """
     interpreter, values = at.interpreter, at.arguments(model, action)
     quiet = {cell: interpreter.least(info) for cell, info, _ in at.cells()}

@@ -54,16 +54,21 @@ class Goal:
 
 
 class Induction:
-    """The conditions of an inductive proof of a spec, under one translation of its sorts to Z3."""
+    """Builds the Z3 formulas that prove each claim of a spec by induction.
+
+    The sorts of the spec are either unbounded or finite, as `step` translates them.
+    """
 
     def __init__(self, spec: Spec, step: Step, using: Using | None = None) -> None:
         self.spec, self.step = spec, step
         self.using = checked(spec, declared(spec) if using is None else using)
 
     def goal(self, action: Action, claim: Claim) -> Goal:
-        """Returns the condition that the claim is true after the action.
+        """Returns the proof obligation that the claim is true after the action.
 
-        Raises Declined if Z3 cannot express it.
+        It assumes that all claims are true before the action. For the action `init` it assumes
+        nothing about the state before. Raises Declined if Z3 cannot express the claim or the
+        action.
         """
         return self._initially(claim) if action.name == INIT else self._preserved(action, claim)
 

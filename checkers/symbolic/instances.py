@@ -30,11 +30,11 @@ Terms = dict[str, list[Expr]]  # sort -> its distinct terms
 
 
 def failing(step: Step, action: Action, claim: Claim) -> tuple[Expr, list[tuple[str, Expr]]]:
-    """Returns a formula that is false if the step breaks the claim, and its fresh constants.
+    """Returns the claim after the step, as a formula about arbitrary but fixed elements.
 
-    The formula is the claim in the state after the step, without its outer `forall`. Each variable
-    of this quantifier is replaced by a fresh constant, which stands for any element of its sort.
-    The constants are returned with the names of their sorts.
+    Fresh constants replace the variables of the claim's outer `forall`: `forall x: p(x)` gives
+    `p(c)`. Z3 can make the formula false exactly if the step can break the claim. Also returns each
+    constant with the name of its sort; none if the claim has no outer `forall`.
     """
     formula, env, terms = claim.formula, dict[int, Expr](), list[tuple[str, Expr]]()
     if isinstance(formula, t.Forall):
@@ -48,9 +48,11 @@ def failing(step: Step, action: Action, claim: Claim) -> tuple[Expr, list[tuple[
 def instances(
     step: Step, action: Action, about: Sequence[tuple[str, Expr]], claims: Sequence[Claim]
 ) -> list[Expr]:
-    """Returns ground instances of the claims, about the state before the step.
+    """Returns ground instances of the claims in the state before the step.
 
-    In each instance, terms of the step or of `about` replace the quantified variables.
+    A ground instance replaces the quantified variables of a claim by terms: `forall x: p(x)` gives
+    `p(c)`. The terms are the parameters of the action, the terms in `about`, and the values of the
+    state variables at these.
     """
     terms = _terms(step, action, about)
     return [

@@ -55,9 +55,10 @@ class Solver:
         self._solver.add(*facts)
 
     def check(self, *assumptions: Expr) -> Answer:
-        """Decides whether the formulas and the assumptions can be true together.
+        """Returns whether formulas and `assumptions` can be true together: sat, unsat or unknown.
 
-        Raises KeyboardInterrupt if the user interrupts Z3.
+        The answer is `unknown` at the time limit. Raises KeyboardInterrupt if the user interrupts
+        Z3.
         """
         started = time.perf_counter()
         verdict = str(self._solver.check(*assumptions))

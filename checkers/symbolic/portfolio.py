@@ -54,7 +54,8 @@ AT_LENGTH: Final = (
 class Attempt:
     """A Z3 query: can the goal be false although all assumptions are true?
 
-    `settles` has the answers of Z3 that decide the condition.
+    `settles` has the answers of Z3 that decide the goal: `unsat` proves it, `sat` refutes it. At a
+    finite scope only `sat` decides. If the assumptions lack some claims, only `unsat` decides.
     """
 
     strategy: Strategy
@@ -65,7 +66,10 @@ class Attempt:
 
     @property
     def name(self) -> str:
-        """The name of the strategy; `of a slice` is added if only some claims are assumed."""
+        """The name of the Z3 configuration, such as `e-matching`.
+
+        If the query assumes only some of the claims, ` of a slice` follows.
+        """
         return f"{self.strategy.name} of a slice" if self.facts.named else self.strategy.name
 
     def run(self, *, limit_ms: int, seed: int) -> Answer:
@@ -98,7 +102,10 @@ AtScopes = Callable[[], Iterator[tuple[Goal, Sorts]]]  # the same condition at f
 
 
 def attempts(goal: Goal, sorts: Sorts, at_scopes: AtScopes) -> Iterator[Attempt]:
-    """Yields the attempts at a condition, in order; builds a finite scope only when needed."""
+    """Yields the Z3 queries that may prove or refute a condition, in the order to try them.
+
+    A finite scope is built only when its query is requested.
+    """
     for facts in goal.facts:
         yield unbounded(goal, facts, sorts, AT_FIRST_SIGHT)
     for finite, finite_sorts in at_scopes():
@@ -131,8 +138,9 @@ def unbounded(goal: Goal, facts: Facts, sorts: Sorts, strategy: Strategy) -> Att
 
 
 def decide(goal: Goal, sorts: Sorts, at_scopes: AtScopes, *, limit_ms: int, seed: int) -> Outcome:
-    """Returns the outcome of the first attempt that decides whether the goal follows; unknown after
-    `limit_ms`.
+    """Runs Z3 queries in a fixed order until one proves or refutes the goal.
+
+    Returns the verdict with the query that decided it; `unknown` if none does within `limit_ms`.
     """
     spent, remarks = 0.0, list[str]()
     for attempt in attempts(goal, sorts, at_scopes):

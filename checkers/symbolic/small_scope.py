@@ -39,7 +39,11 @@ class SmallScope:
         return Solver(self.sorts.context, limit_ms=limit_ms, seed=seed)
 
     def cells(self) -> list[tuple[Cell, t.SortInfo, Expr]]:
-        """Returns each variable at each key, with its sort and its Z3 term before the step."""
+        """Returns each value that a state has: `isr[r0]`, `isr[r1]` and so on, for all variables.
+
+        For each it gives the variable with the keys, the sort of the value, and the Z3 term for the
+        value before the step.
+        """
         out: list[tuple[Cell, t.SortInfo, Expr]] = []
         for v in self.spec.variables:
             domains = [range(len(self.sorts.elements(key))) for key in v.keys]

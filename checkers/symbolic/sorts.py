@@ -75,9 +75,10 @@ class Sorts(ABC):
         return self._plain[info.name]
 
     def least(self, info: t.SortInfo) -> Expr:
-        """Returns the least value of the sort: nothing, false, or the first element of an order.
+        """Returns the least value of a sort.
 
-        Raises Declined if the sort has no least value.
+        This is `nothing` for an optional sort, false for Booleans, and the first element of an
+        order. Raises Declined if the sort has no least value.
         """
         sort = self.of(info)
         if info.optional:

@@ -20,7 +20,10 @@ from model.language.spec import Action, Spec
 
 
 class Step:
-    """The states before and after an action, under one translation of the spec's sorts."""
+    """The states before and after an action as Z3 terms.
+
+    The translation decides whether the sorts are unbounded or finite.
+    """
 
     def __init__(self, spec: Spec, translation: Translation) -> None:
         self.spec, self.translation, self.sorts = spec, translation, translation.sorts
@@ -44,7 +47,7 @@ class Step:
         return [self.formula(g.formula, self.before, env) for g in action.guards]
 
     def after(self, action: Action) -> Valuation:
-        """Returns the state after the action, as a function of the state before it."""
+        """Returns the state after the action: for each variable, a term over the state before."""
         if action.name not in self._after:
             env = self.arguments(action)
             self._after[action.name] = env, self._written(action, env, self.before)

@@ -1,7 +1,7 @@
 """Translates the terms of a spec to Z3 formulas.
 
-A term that cannot be translated raises Declined. A term that several terms share is translated once
-for each state and each choice of values for its free variables.
+A term that cannot be translated raises Declined. A term that occurs several times is translated
+only once for the same state and the same values of its free variables.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ Env = Mapping[int, Expr]  # uid of a parameter or bound variable -> its value
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Valuation:
-    """A state as Z3 sees it: for each variable, a function from keys to the variable's value."""
+    """A state in Z3: `cells` maps each state variable to a function from its keys to its value.
+
+    A key is an index of the variable: `r` in `isr[r]`. A variable without an index has no keys.
+    """
 
     cells: Mapping[str, Callable[..., Expr]]
 
@@ -31,7 +34,7 @@ class Valuation:
 
 
 class Translation:
-    """Translates the terms of a spec, under one translation of its sorts."""
+    """Translates the terms of a spec, with either unbounded or finite sorts."""
 
     def __init__(self, sorts: Sorts) -> None:
         self.sorts = sorts

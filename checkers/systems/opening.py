@@ -49,7 +49,7 @@ class KafkaSystem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeerSystem:
-    """Another implementation of the protocol, not yet started."""
+    """An implementation of the protocol other than Apache Kafka, such as kfake, not yet started."""
 
     name: str
 

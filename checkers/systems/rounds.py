@@ -52,7 +52,10 @@ Round = tuple[Planned, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draw:
-    """The inputs of random rounds: random numbers, the brokers, and their session timeout."""
+    """The inputs of random rounds of faults: random numbers, brokers, and their session timeout.
+
+    A pause takes longer than the session timeout.
+    """
 
     rng: random.Random
     brokers: Sequence[int]
@@ -144,9 +147,9 @@ NEEDS: Final[Mapping[str, frozenset[Ability]]] = {  # the abilities that a kind 
 def rounds(
     seed: int, kinds: Sequence[str], brokers: Sequence[int], session_s: float
 ) -> Iterator[Round]:
-    """Yields rounds of faults without end, the kinds in turn.
+    """Yields rounds of faults without end; each round has one kind of fault.
 
-    Equal arguments give equal rounds.
+    The kinds take turns: two kinds give `kill, pause, kill, …`. Equal arguments give equal rounds.
     """
     draw = Draw(rng=random.Random(f"faults {seed}"), brokers=brokers, session_s=session_s)
     while True:

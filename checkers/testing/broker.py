@@ -63,7 +63,7 @@ class Refused(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class InjectedFault:
-    """A fault that was added to the broker."""
+    """A fault that acts on requests to the broker, from its injection until `end`."""
 
     id: int
     _broker: Broker
@@ -222,7 +222,7 @@ class Broker:
         return answer
 
     def fault(self, do: str, *, when: Mapping[str, Any], **fields: Any) -> InjectedFault:
-        """Adds a fault of requests, which acts on the requests that `when` selects.
+        """Injects a fault into the requests that `when` selects, such as a closed connection.
 
         An empty `when` selects all requests.
         """
@@ -233,7 +233,7 @@ class Broker:
     def during(
         self, do: str, *, when: Mapping[str, Any], **fields: Any
     ) -> Generator[InjectedFault]:
-        """Adds a fault of requests, and ends it when the `with` block ends."""
+        """Injects a fault into the requests that `when` selects, until the `with` block ends."""
         injected = self.fault(do, when=when, **fields)
         try:
             yield injected

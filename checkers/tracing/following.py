@@ -76,8 +76,7 @@ class Following:
     def run(self, progress: Callable[[int], None] | None = None) -> Refused | None:
         """Takes events until the trace ends or the spec refuses an event.
 
-        Returns None at the end of the trace. Otherwise returns the refusal; `start` is then the
-        number of the refused event.
+        Returns None at the end of the trace, otherwise the refusal.
         """
         while self.start < len(self.events):
             refused = self.next()
@@ -104,7 +103,8 @@ class Following:
     def _look_ahead(self) -> bool:
         """Takes the shortest sequence of late events that makes the next event possible.
 
-        If there is none within the bounds, takes nothing and returns False.
+        Then takes this event. A late event is one whose log line came after its effect. Returns
+        False, and takes nothing, if the bounded search finds no such sequence.
         """
         event, tried = self.events[self.start], 0
         here = self.mapping.position
@@ -133,9 +133,9 @@ class Following:
     def _heads(self, taken: Sequence[int]) -> list[int]:
         """Returns the numbers of the late events that may be taken next, before the refused event.
 
-        A thread logs its events in order. So from each thread, only the first event that is not yet
-        taken may be next. In the thread of the refused event, this is the refused event itself. The
-        argument has the late events that the search has already taken.
+        A thread logs its events in order. So each thread has at most one such event: the first that
+        is not yet taken, neither before nor in this search (`taken`). The refused event's own
+        thread has none.
         """
         first = self.events[self.start].line
         threads, found = {(first.node, first.thread)}, list[int]()
@@ -167,9 +167,9 @@ def follow(
 ) -> Followed:
     """Checks a trace against the spec, event by event, up to the first that the spec forbids.
 
-    The trace must have at least one event. `begun` maps events to actions of the spec. It is a
-    refusal if no such mapping exists for this trace. Then no event is taken, and the result has the
-    reason of the refusal.
+    `begun` is the mapping from events to actions of the spec. If there is none for this trace,
+    `begun` is a refusal; then the first event counts as forbidden, with this reason. The trace must
+    have at least one event.
     """
     subject = events[0].subject
     if isinstance(begun, Refused):

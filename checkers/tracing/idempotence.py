@@ -65,7 +65,7 @@ class Position(NamedTuple):
 
 @dataclass(slots=True)
 class PartitionIdempotence:
-    """One partition of a real cluster, at the point that its trace has reached."""
+    """One partition of a real cluster, as far as its trace has been followed."""
 
     behaviour: Behaviour
     producers: Mapping[int, int]  # producer id -> producer of the spec
@@ -77,8 +77,9 @@ class PartitionIdempotence:
 
     @classmethod
     def of(cls, events: Sequence[Event]) -> Self | Refused:
-        """Returns the partition before the first batch of its trace, or a refusal if no line names
-        a batch's producer.
+        """Returns the state of the partition before the first batch of the trace.
+
+        Returns a refusal if no event names the producer of a batch.
         """
         named = [*filter(names_producer, events)]
         if not named:

@@ -1,9 +1,9 @@
 """The steps of a leader: it records fetches, advances the high watermark, and extends the ISR.
 
 Source: Partition.updateFollowerFetchState, maybeIncrementLeaderHW and maybeExpandIsr.
-Simplified: a leader that is elected again keeps its state of its followers
-(Replica.resetReplicaState). The leader of the spec forgets this state, so the rest of the trace is
-undecided.
+Simplified: a Kafka leader that is elected again still knows how far its followers have fetched
+(Replica.resetReplicaState). The leader of the spec forgets this. So the trace is undecided from
+such an election on.
 """
 
 from __future__ import annotations
@@ -74,9 +74,9 @@ def record(partition: Partition, event: Event) -> Outcome:
 
 
 def _take_late_fetches(partition: Partition, epoch: int) -> None:
-    """Makes the spec take the late fetches of the epoch.
+    """Takes the action `fetch_request` for fetches that were sent before the leader began to lead.
 
-    Followers sent them before the epoch's leader began to lead.
+    Each fetch is of the leader's epoch. A fetch that the spec does not allow is left out.
     """
     for broker, f in partition.replicas.items():
         offset = partition.facts.sent.get(broker, {}).get(epoch)

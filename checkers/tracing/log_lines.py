@@ -45,9 +45,10 @@ class LogLine:
 
 
 def log_lines(files: Iterable[Path]) -> Iterator[LogLine]:
-    """Yields the lines of each file that have the layout.
+    """Yields the lines of each file that have the layout `%nano %p %c{1} [%t] %m%n`.
 
-    Raises InputFault if a file is unreadable, or has text without a node or layout.
+    Raises InputFault if a file is unreadable, if none of its lines has the layout, or if none names
+    the node. An empty file yields nothing.
     """
     for file in files:
         # Files with names in `.gz` are unpacked. An empty file has no lines, and is no fault.

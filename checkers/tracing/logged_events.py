@@ -83,7 +83,7 @@ def row(
 
 
 def nothing(logger: str, *begins: str) -> Iterator[Row]:
-    """Yields table rows for lines that report no event, so that these lines are ignored.
+    """Yields table rows for log lines that are known and report no event.
 
     Each of `begins` is the beginning of the message of such a line.
     """

@@ -62,7 +62,10 @@ class Loss:
     steps: tuple[LossyStep, ...]
 
     def is_allowed(self, allowed: Collection[Kind]) -> bool:
-        """Returns whether `allowed` has the kinds of all steps that led to the loss."""
+        """Returns whether the user allowed the loss.
+
+        `allowed` must have the kind of every step that led to it, such as an unclean election.
+        """
         return {step.kind for step in self.steps} <= {*allowed}
 
     def __str__(self) -> str:

@@ -94,9 +94,10 @@ def judged(
     begin: Begin,
     ahead_ms: int = AHEAD_MS,
 ) -> Iterator[Judged]:
-    """Follows each mutant of a trace through the spec, and yields the results.
+    """Follows each mutant of a trace through the spec, and yields the verdict on it.
 
-    Mutants must be ordered by the mutated event.
+    The verdict says whether the spec rejected the mutant, and why. The mutants must be ordered by
+    the position of the mutated event.
     """
     begun = begin(events)
     assert not isinstance(begun, Refused)

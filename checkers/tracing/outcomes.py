@@ -1,6 +1,7 @@
-"""The interface of a mapping from events to actions of a spec, and the refusal of an event.
+"""The interface of a mapping from events of a trace to actions of a spec.
 
-A mapping takes events one by one, and can return to an earlier position.
+The mapping takes the events one by one. It refuses an event that is no step of the spec, with the
+reason. It can go back to an earlier position of the trace, so a search can try other orders.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ Outcome = Refused | None
 
 
 def compared(what: str, found: object, expected: object) -> Outcome:
-    """Compares a value in a log line with the expected value, that of the spec's state.
+    """Returns None if a value in a log line equals the value in the spec's state.
 
-    Returns a refusal if the two differ, else None.
+    Otherwise returns a refusal, with both values in its text.
     """
     if found == expected:
         return None
@@ -33,7 +34,10 @@ def compared(what: str, found: object, expected: object) -> Outcome:
 
 
 def at_least(what: str, found: int, least: int) -> Outcome:
-    """Returns a refusal if the spec's value is less than the value in the line, else None."""
+    """Returns None if the spec's value (`found`) is at least the log line's value (`least`).
+
+    Otherwise returns a refusal, with both values in its text.
+    """
     if found >= least:
         return None
     return Refused(f"{what}: the line has {least}, the spec at most {found}")
@@ -50,7 +54,7 @@ class Mapping(Protocol):
         ...
 
     def back_to(self, position: Any) -> None:
-        """Returns to a position that `position` returned earlier."""
+        """Restores an earlier position of the trace, with the state that the spec had there."""
         ...
 
     def take(self, event: Event) -> Outcome:
@@ -61,8 +65,8 @@ class Mapping(Protocol):
         ...
 
     def shown(self, event: Event) -> Iterator[str]:
-        """Yields the spec's current state as lines of text, for the report of an event.
+        """Yields the spec's current state as lines of text, for the report on a forbidden event.
 
-        Irrelevant parts may be missing.
+        Parts that do not concern this event may be left out.
         """
         ...

@@ -31,7 +31,11 @@ _OFFSETS: Final = frozenset({"offset", "last", "mark"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """Facts from the trace that the state of the spec does not contain."""
+    """Facts that the trace shows and the spec's state does not contain.
+
+    Examples are the controller's registrations, the last fetch of each follower, and the steps that
+    may lose records.
+    """
 
     registrations: Registrations
     loaded: frozenset[int] = frozenset()  # brokers that have loaded the log at least once
@@ -100,7 +104,7 @@ class Partition:
         return Position(self.behaviour.state, self.facts, self.behaviour.taken)
 
     def back_to(self, position: Position) -> None:
-        """Returns to a position that `position` returned earlier."""
+        """Restores an earlier position of the trace, with the state that the spec had there."""
         self.behaviour.state, self.facts, self.behaviour.taken = position
 
     @property

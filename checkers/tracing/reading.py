@@ -33,7 +33,7 @@ class Reading:
 
     @property
     def with_producers(self) -> Mapping[str, list[Event]]:
-        """Returns the events of the partitions whose lines name the producer of a batch.
+        """The events of those partitions where some log line names the producer of a batch.
 
         The partitions of `__consumer_offsets` are left out.
         """
@@ -49,9 +49,8 @@ class Reading:
 def read(lines: Iterable[LogLine]) -> Reading:
     """Returns the events of each partition and transactional id, in the order of the clock.
 
-    A partition is left out if no line shows its creation. The result also has lines that could not
-    be read: their logger is known, but no row of the tables matches them. Only those that name a
-    partition of the result are kept.
+    A partition is left out if no line shows its creation. The result also has the lines of unknown
+    form that name one of its partitions: their logger is known, but their message is not.
     """
     found, unknown = Reading(), list[LogLine]()
     for line in lines:

@@ -74,7 +74,10 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class Registrations:
-    """All registrations of the partition so far, by partition epoch; an instance never changes."""
+    """The controller's state of one partition (leader, ISR and ELR) at each partition epoch so far.
+
+    An object of this class never changes.
+    """
 
     current: Registration
     of_epoch: Mapping[int, Registration]

@@ -4,17 +4,19 @@ Each event becomes one or more actions with all their arguments, or a comparison
 both. The spec decides whether the actions are allowed. The mapping itself only compares offsets,
 epochs and high watermarks in a log line with those in the state of the spec.
 
-    isr[e]           stands for the ISR and the ELR of the registration
-    fetch_request    is taken when the follower sends the fetch. If the leader did not yet lead at
-                     that time, the action is taken later, when the leader needs the fetch
-    drop_member      the leader stops waiting for a replica that left the ISR. No line shows this,
-                     so it is taken, if allowed, when an advance of the high watermark needs it
-    message          the messages are numbered in the order of the appends, because the trace does
-                     not show the contents of records
+    fetch_request    an action, taken when the follower sends the fetch. If the leader does not lead
+                     yet, the action is taken when a later event of the leader needs the fetch
+    drop_member      an action: the leader stops waiting for a replica that left the ISR. No line
+                     shows this, so it is taken, if allowed, when an advance of the high watermark
+                     needs it
+    isr[e]           a variable, which stands for the ISR and the ELR of the registration
+    message          a field of a record: a number in the order of the appends, because the trace
+                     does not show the contents of records
 
-The trace is followed in the version `with-losses` of the spec. Until a step may lose records, this
-version has the same steps as the proved version. The spec has no reassignments, and no follower
-that deletes its log and starts at an offset. Their events are reported as *outside* of the spec.
+The trace is followed in the version `with-losses` of the spec. Before the first step that may lose
+records, it has the same steps as the version that is proved. The spec has no reassignments, and no
+follower that deletes its log and starts at an offset. Their events are reported as *outside* of the
+spec.
 
 Source: `model.replication_abstract.actions` and `losses`; KIP-101; KIP-497; KIP-966.
 """
@@ -73,7 +75,10 @@ class PartitionReplication(Partition):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Returns the committed records that were lost so far, by leader epoch."""
+        """The losses of committed records so far, each with its offsets and its cause.
+
+        They are ordered by the leader epoch in which the records were lost.
+        """
         return tuple(self.now.losses(self.facts.lossy))
 
     def _unknown_broker(self, event: Event) -> Outcome:

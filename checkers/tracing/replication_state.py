@@ -73,11 +73,15 @@ class ReplicationState(NamedTuple):
         return next(has, end)
 
     def may_lack(self, epoch: int) -> bool:
-        """Returns whether the leader of the epoch, when it begins, may lack committed records."""
+        """Returns whether the leader of an epoch may begin without some committed records.
+
+        This is so after a step that may lose records, such as an unclean election, unless a newer
+        leader has replaced this one.
+        """
         return bool(self.state["lossy", (epoch,)]) and not self.is_replaced(epoch)
 
     def is_replaced(self, epoch: int) -> bool:
-        """Returns whether a newer leader has begun to lead and may lack committed records."""
+        """Returns whether a newer leader, which may lack committed records, has begun to lead."""
         return self._replacing(epoch) is not None
 
     def _replacing(self, epoch: int) -> int | None:
@@ -151,7 +155,7 @@ class ReplicationState(NamedTuple):
         )
 
     def shown(self, registered: Registration, node: int) -> Iterator[str]:
-        """Yields the registration and each replica as text; an arrow marks the event's node."""
+        """Yields the registration and each replica as text; an arrow marks the broker `node`."""
         yield (
             f"controller: partition epoch {registered.partition_epoch}, leader epoch"
             f" {registered.leader_epoch}, leader {registered.leader}, ISR"

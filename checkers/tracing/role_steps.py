@@ -58,7 +58,10 @@ def follow(partition: Partition, event: Event) -> Outcome:
 
 
 def _lose_end(partition: Partition, event: Event, r: int) -> Outcome:
-    """Takes an action that shortens the replica's log, if the log is shorter after a restart."""
+    """Makes the spec's replica lose its disk or the end of its log, if the broker lost them.
+
+    This is so if the broker has restarted and its log now ends before the end in the spec.
+    """
     node, end, now = event.line.node, event.number("offset"), partition.now
     if node not in partition.facts.restarted:
         return None
@@ -89,9 +92,9 @@ def learn_more(partition: Partition, event: Event) -> Outcome:
 
 
 def learn(partition: Partition, event: Event, **shown: object) -> Outcome:
-    """Compares a broker's new partition state with the controller's registration.
+    """Compares the partition state that a broker has learned with the controller's registration.
 
-    Returns a refusal if they differ, or if the broker's partition epoch decreases.
+    Returns a refusal if they differ, or if the broker's partition epoch decreases; otherwise None.
     """
     node, epoch = event.line.node, event.number("partition_epoch")
     if "leader_epoch" in event.fields:

@@ -76,7 +76,7 @@ class Position(NamedTuple):
 
 @dataclass(slots=True)
 class TransactionalId:
-    """One transactional id of a real cluster, at the point that its trace has reached."""
+    """One transactional id of a real cluster, as far as its trace has been followed."""
 
     behaviour: Behaviour
     partitions: Mapping[str, int]  # name -> topic partition of the spec

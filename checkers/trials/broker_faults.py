@@ -84,7 +84,10 @@ class BrokerFaults:
                 self.lives.append(Life(at_ns=time.monotonic_ns(), broker=broker, is_up=False))
 
     def stop(self, broker: BrokerId) -> None:
-        """Stops the broker cleanly unless it is down or paused; waits until its process ends."""
+        """Stops a running broker cleanly, and waits until its process ends.
+
+        Does nothing if the broker is down or paused.
+        """
         with self._lock:
             if broker not in self._down | self._paused:
                 self._note(broker, "is stopped")

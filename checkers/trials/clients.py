@@ -165,7 +165,7 @@ class RealTimeClients:
     def _ask(self, question: Callable[[BrokerClient], Steps[Result]], what: str) -> Result:
         """Runs a client that queries the brokers, and returns the result.
 
-        Raises NoProgress after 4,000 virtual ms without one.
+        Raises NoProgress if there is no result after 4,000 virtual ms.
         """
         found: list[Result] = []
 

@@ -106,7 +106,7 @@ class RealTimeCluster(WatchedTopics):
 
     @property
     def powers(self) -> frozenset[Power]:
-        """The faults that the system can suffer."""
+        """What the system offers to trials: faults, settings and views of its replicas."""
         return powers_of(self._system)
 
     def apply(self, fault: faults.Fault) -> None:
@@ -203,7 +203,10 @@ class RealTimeCluster(WatchedTopics):
         self._administer(lambda admin: admin.reassign(dict.fromkeys(self._places(), replicas)))
 
     def _places(self) -> Iterator[Place]:
-        """Yields the trial's partitions, with their topic names in the system under test."""
+        """Yields each topic partition of this trial, except those of internal topics.
+
+        The topic has its name on the brokers, which begins with the prefix of the trial.
+        """
         for place in self.topic_partitions():
             if place.topic not in INTERNAL_TOPICS:
                 yield f"{self._trial}{place.topic}", place.index

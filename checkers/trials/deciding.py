@@ -1,19 +1,21 @@
-"""Decides claims inside and outside their conditions, by trials on a running system.
+"""Decides claims by trials on a running system, in settings inside and outside their conditions.
 
-A program is the list of calls of a trial. Some trials run programs that the simulation has found;
-then other trials run random calls. What they try depends on the claim:
+A setting is a configuration of the cluster, such as acks=1. It is *inside* a claim's condition if
+the claim must hold there. A trial is a list of calls that inject faults and use clients. First come
+trials whose calls the simulation has found, called programs; then trials with random calls. What
+they try depends on the claim:
 
-    inside      the claim must hold. Trials try to break it, first by programs that find seeded bugs
-                in the simulation. If none breaks it, the verdict is `holds`; this is no proof.
-    outside     the claim should break, first by programs that break it in the simulation
-    goals       some claims have goals: a trial inside the condition should reach each goal, first
-                by programs that reach it in the simulation
+    inside      the claim must hold, and trials try to break it. If none breaks it, the verdict is
+                `holds`; this is no proof. The programs are those that find seeded bugs in the
+                simulation
+    outside     a trial should break the claim. The programs break it in the simulation
+    goals       some claims have goals: situations that trials inside the condition should reach.
+                The programs reach them in the simulation
 
-A trial that breaks a claim or reaches a goal is repeated, and the repetitions with the same result
-are counted. Before this, a trial with random calls is shortened: the other trials at the same time
-are left out, then single calls. Each shorter trial is run at most twice. It replaces the longer one
-if one of these runs has the same result. The programs of the simulation are short already. Claims
-in the same setting share trials and repetitions (`shared`).
+A random trial that breaks a claim or reaches a goal is shortened. Other trials that ran at the same
+time are left out, then single calls. A shorter trial replaces the longer one if one of two runs has
+the same result. Programs are short already. Then the trial is repeated, and the repetitions with
+the same result are counted. Claims in the same setting share trials and repetitions (`shared`).
 """
 
 from __future__ import annotations
@@ -55,7 +57,10 @@ class Effort:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Again:
-    """How many repetitions of the shortened program showed the same violation or goal."""
+    """How many repetitions of a trial had the same result: `shown` of `runs`.
+
+    The result is that a claim is broken or a goal is reached.
+    """
 
     shown: int
     runs: int
@@ -66,7 +71,10 @@ class Again:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """The verdict on a claim, inside or outside its condition."""
+    """The verdict on a claim in one setting, and the trials that led to it.
+
+    The setting is inside the claim's condition, where the claim must hold, or outside.
+    """
 
     side: Side
     verdict: Verdict
@@ -81,7 +89,10 @@ class Judged:
 
     @property
     def reason(self) -> str:
-        """The reason for the verdict, with the number of trials, untried faults and repetitions."""
+        """The reason for the verdict as text, with the faults that were not tried.
+
+        It also has the number of trials, or how often a result came again: `again in 2 of 3 runs`.
+        """
         parts = [self.why]
         if self.trials and self.evidence is None:
             parts.append(f"{self.trials} trials")
@@ -156,9 +167,10 @@ class Trying:
     shared: SharedTrials
 
     def inside(self, sides: list[Side]) -> list[Judged]:
-        """Returns a verdict on each claim inside its condition.
+        """Returns one verdict for each claim, from the same trials.
 
-        The claims have one setting, so the same trials decide all of them.
+        All claims have the same setting, a configuration of the cluster in which each of them must
+        hold.
         """
         setting = sides[0].setting
         tally = _Tally(self.progress)
@@ -175,7 +187,10 @@ class Trying:
         return [self._inside(side, tally, broken) for side in sides]
 
     def _plans(self, setting: str) -> list[Program | str]:
-        """Returns the trials to run in a setting: programs (lists of calls), and random seeds."""
+        """Returns the trials to run in a setting, in order.
+
+        First come lists of calls that detect seeded bugs, then seeds for random calls.
+        """
         fragile = [
             program
             for program in known.fragile(self.suite.name, setting)
@@ -185,11 +200,11 @@ class Trying:
         return [*fragile[: self.effort.fragile], *seeds]
 
     def _batches(self, setting: str) -> Iterator[Sequence[Program | str]]:
-        """Yields what to try in a setting, in batches; the trials of a batch run together.
+        """Yields the trials to run in a setting, in batches that run at the same time.
 
-        A trial is given by a program (a list of calls), or by a seed for random calls. Some faults
-        are possible only in a trial that runs alone. If the suite can inject such a fault here, the
-        last batch is one more random trial, which runs alone.
+        A trial is given as a list of calls, or as a seed for random calls. Some faults are possible
+        only in a trial that runs alone. If the suite can inject such a fault, a last batch has one
+        random trial.
         """
         plans, size = self._plans(setting), self.effort.together
         yield from (plans[at : at + size] for at in range(0, len(plans), size))
@@ -227,8 +242,10 @@ class Trying:
         return replace(judged, verdict="holds", why=why)
 
     def show(self, side: Side) -> Judged:
-        """Tries to break a claim outside its condition, or to reach each goal of a claim; returns
-        the verdict.
+        """Runs trials that should break the claim or reach its goals, and returns the verdict.
+
+        A claim that something always holds should break in this setting. A claim that something can
+        happen has goals; it holds if some trial reaches each of them.
         """
         if side.bugs:
             return _undecided(side, "only the reference broker has seeded bugs")
@@ -288,7 +305,7 @@ class Trying:
                     yield self.shared.ran(side.setting, program, number)
 
     def with_faults(self, judged: Judged) -> Judged:
-        """Returns the verdict, with the kinds of faults that were possible in its trials."""
+        """Adds to a verdict which faults its trials could inject, and which they could not."""
         if not judged.trials:
             return judged
         powers = self.trials.powers
@@ -302,11 +319,11 @@ class Trying:
     # ------------------------------------------------------------ the same once more
 
     def _reduced(self, side: Side, name: str, found: Ran) -> tuple[Ran, Again]:
-        """Shortens a trial that broke a claim or reached a goal, and then repeats it.
+        """Shortens a trial that broke a claim or reached a goal; then repeats the shortened trial.
 
-        First the other trials at the same time are left out, then the calls of this trial, one at a
-        time. A shorter trial is kept if it breaks the same claim or reaches the same goal. Returns
-        the shortest trial, and in how many of its repetitions this happened again.
+        First the trials that ran at the same time are left out, then the calls of this trial, one
+        by one. A shorter trial is kept if it breaks the same claim or reaches the same goal. Also
+        returns how many repetitions did so.
         """
         programs = known.recorded(self.suite.name, side.claim, side.setting)
         smallest, left = found, 0 if found.calls in programs else self.effort.reductions
@@ -354,8 +371,10 @@ def _each_once(*trials: Iterator[Ran]) -> Iterator[Ran]:
 
 
 def _smaller(ran: Ran) -> Iterator[Trial]:
-    """Yields shorter variants of a trial: without the other trials, without one of them, without
-    one call.
+    """Yields shorter variants of a trial, each of them to be run.
+
+    The first variant is without all the trials that ran at the same time. In the next ones, one of
+    those trials is left out; in the last ones, one call of this trial.
     """
     others = len(ran.beside)
     if others:

@@ -20,9 +20,9 @@ from properties.claims.elections import Moment
 
 @dataclass(slots=True)
 class Inside:
-    """The traces and the log folders of one partition.
+    """Reads the states of one topic partition from the brokers' traces and log folders.
 
-    Create this object before the partition: earlier lines are not read.
+    Create this object before the topic is created: it does not read earlier lines of the traces.
     """
 
     cluster: Cluster

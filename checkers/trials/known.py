@@ -1,9 +1,10 @@
-"""The programs that the simulation has found, by suite, claim and setting.
+"""The lists of calls that the simulation has found, called programs, for trials on real systems.
 
-A program is the list of calls of a run. Some programs break a claim outside its condition in the
-simulation: on a real system, they are tried first outside the condition. Other programs break a
-claim by a seeded bug of the simulated broker: they are tried inside the condition, where a real
-broker must not break the claim. They lead to situations in which such a bug does harm.
+A program belongs to a suite, a claim and a setting, which is a configuration of the cluster. There
+are two kinds. Where a claim need not hold, a program breaks it in the simulation; a trial first
+tries to break it in the same way. Where a claim must hold, a program breaks it only by a seeded bug
+of the simulated broker. A real broker must not break it, but the program leads to a situation in
+which such a bug would show.
 """
 
 from __future__ import annotations
@@ -143,9 +144,10 @@ DIRECTED: Final = {
 
 
 def recorded(suite: str, claim: str, setting: str) -> tuple[Program, ...]:
-    """Returns the recorded programs for the claim in the setting; a program is a list of calls.
+    """Returns the recorded lists of calls for a claim in a setting; empty if there are none.
 
-    Each program breaks the claim, or reaches one of its goals.
+    Each list breaks the claim. If the claim states that something can happen, the list makes it
+    happen.
     """
     rows = (row for row in _rows(suite) if row.claim == claim and row.where == setting)
     # None of these programs needs a seeded bug.

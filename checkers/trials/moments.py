@@ -70,7 +70,11 @@ class Contents:
         return Entry(offset, epoch, self._of.get((broker, offset, epoch), anywhere))
 
     def epoch(self, broker: int, offset: int) -> int | None:
-        """Returns the leader epoch of the record last found at an offset of the broker's log."""
+        """Returns the leader epoch of the record at an offset of a broker's log.
+
+        This is the record last found there when the log folder was read; None if none was ever
+        found.
+        """
         return self._epochs.get((broker, offset))
 
 

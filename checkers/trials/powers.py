@@ -69,8 +69,9 @@ def impossible(system: str, suite: str, setting: str) -> str:
 
 
 def how_to_get(power: Power) -> str:
-    """Returns the command-line options that give a system this power, such as a fault; empty if
-    there are none.
+    """Returns the command-line options that enable a fault or a setting, such as `--proxied`.
+
+    The result is empty if no option is needed or none exists.
     """
     if settings := WEAKENING.get(power):
         return " ".join(f"--broker-config {name}={value}" for name, value in settings.items())

@@ -22,12 +22,13 @@ Place = Literal["inside", "outside"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decided:
-    """The verdict of trials on one claim, on one system.
+    """The verdict of trials on one claim, on one system and in one setting.
 
-    `side` says whether the trials satisfied the claim's condition (inside) or not (outside).
-    `again` says how many repetitions of the trial had the same result, such as `2 of 3 runs`; it is
-    empty without a repetition. `tried` has the kinds of faults that were possible in the trials.
-    `untried` has the other kinds that the suite can inject.
+    - `side` is `inside` if the claim must hold in this setting, otherwise `outside`.
+    - `again` says how many repetitions had the same result, such as `2 of 3 runs`; it is empty
+      without a repetition.
+    - `tried` has the kinds of faults that the trials could inject.
+    - `untried` has the other kinds that the suite can inject.
     """
 
     system: str
@@ -52,7 +53,7 @@ class Decided:
     def key(self) -> tuple[str, str, str, Place, str]:
         """System, suite, claim, side and setting; `record.json` has one row for each key.
 
-        The side is inside or outside the claim's condition.
+        The side is `inside` if the claim must hold in the setting, otherwise `outside`.
         """
         return self.system, self.suite, self.claim, self.side, self.setting
 

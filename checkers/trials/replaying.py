@@ -1,8 +1,8 @@
-"""Trials that a run kept, read from its folder and run again.
+"""Reads the trials that a run has saved in its folder, and runs them again.
 
-The folder of a trial has `trial.json`: suite, claim, setting, system, the calls of the trial, and
-the calls of the trials at the same time. The same calls do not always have the same result, so a
-trial is repeated.
+The folder of a trial has `trial.json`: the suite, the claim, the setting, the system, and the calls
+of the trial. It also has the calls of other trials that ran on the system at the same time. The
+same calls do not always have the same result, so a trial is repeated.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from properties.suites.suite import Suite
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptTrial:
-    """A trial that a run kept: its claim, its system, and its programs (lists of calls)."""
+    """A trial that a run has saved: its claim, its system, and its calls."""
 
     folder: Path
     suite: Suite
@@ -56,15 +56,19 @@ class KeptTrial:
 
 
 def is_of_trial(path: Path) -> bool:
-    """Returns True if the path may name kept trials: a folder, `trial.json` or `program.txt`."""
+    """Returns True for a folder and for the file names `trial.json` and `program.txt`.
+
+    A run saves a trial under these names.
+    """
     # Any other file is a trace of a model. A folder is not read here, so it may have no trial.
     return path.is_dir() or path.name in (PROGRAM, TRIAL)
 
 
 def kept_trials(path: Path) -> tuple[KeptTrial, ...]:
-    """Returns the kept trial at the path, or all kept trials of a run folder.
+    """Returns the trial saved in a folder, or all trials in the folder of a run.
 
-    Raises InputFault for missing or unreadable trials.
+    The path may also be a file in the folder. Raises InputFault if there is no trial, or one is
+    unreadable.
     """
     folder = path if path.is_dir() else path.parent
     files = [folder / TRIAL] if (folder / TRIAL).exists() else sorted(folder.glob(f"*/{TRIAL}"))

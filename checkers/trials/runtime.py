@@ -2,8 +2,8 @@
 
 As in `reference_impl.simulation.world`, a client is an object with a method `step`. The runtime
 calls `step` with each response and timer, and carries out the effects that `step` returns: requests
-and timers. All clients run in one event loop. The loop runs only while the state machine waits for
-a duration or a condition.
+and timers. All clients run in one event loop. A Hypothesis state machine controls them: the loop
+runs only while the machine waits for some time or for a condition.
 
 Links of clients have the faults of the simulation: a request or a response is lost, or comes late.
 A late request has a connection of its own, so that later requests overtake it.

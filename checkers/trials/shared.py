@@ -1,4 +1,4 @@
-"""Trials that several claims share: a trial is run once, and every claim in its setting uses it.
+"""Runs each trial once, for all claims of a suite that are tested on the same configuration.
 
 A trial takes half a minute on a real cluster, and one trial often breaks several claims.
 """
@@ -18,7 +18,7 @@ Plan = Program | str  # calls to replay, or a seed to draw them from
 
 @dataclass(slots=True)
 class SharedTrials:
-    """The trials of one suite, by setting, and their repetitions; several claims use each trial."""
+    """The results of a suite's trials, and of their repetitions, for use by several claims."""
 
     trials: Trials
     suite: Suite
@@ -45,11 +45,11 @@ class SharedTrials:
         return self._ran[key]
 
     def earlier(self, setting: str) -> Iterator[Ran]:
-        """Yields the trials that have run in the setting, without repetitions."""
+        """Yields the results of all trials run so far in a setting, except repetitions."""
         yield from [ran for (where, _, _), ran in self._ran.items() if where == setting]
 
     def repeated(self, setting: str, trial: Trial, times: int) -> list[Ran]:
-        """Returns the results of some repetitions of a trial; runs only those that are missing."""
+        """Returns the results of several repetitions of a trial; runs only the missing ones."""
         for number in range(times):
             if (setting, trial, number) not in self._repeated:
                 (ran, *_) = self.trials.together(self.suite, setting, trial)

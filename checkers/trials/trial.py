@@ -78,7 +78,7 @@ class Trials:
 
     @property
     def powers(self) -> frozenset[Power]:
-        """The kinds of faults that the system can suffer and that the user allows."""
+        """The kinds of faults that the system supports and that the user allows."""
         return powers_of(self.system) & self.allowed
 
     def draw(self, suite: Suite, setting: str, seed: str, rules: int = RULES) -> Ran:
@@ -100,11 +100,11 @@ class Trials:
     def together(
         self, suite: Suite, setting: str, plans: Sequence[Program | str], rules: int = RULES
     ) -> list[Ran]:
-        """Runs trials in one setting at the same time.
+        """Runs trials in one setting at the same time; returns one result for each, in order.
 
-        A plan is a program (a list of calls) to replay, or a seed to draw the calls from. A trial
-        that runs alone may inject every fault. Trials at the same time cannot inject those in
-        `ONE_AT_A_TIME`, such as a power loss. The running time is divided equally among the trials.
+        Each item of `plans` is a list of calls to replay, or a seed for random calls. Some faults,
+        such as a power loss, are possible only if there is one trial. The result of a trial has an
+        equal part of the running time.
         """
         if not plans:
             return []
@@ -131,12 +131,12 @@ class Trials:
         ]
 
     def can_run(self, suite: Suite, calls: Sequence[Call]) -> bool:
-        """True if the system can suffer the faults that the calls need."""
+        """True if the system supports the faults that these calls inject."""
         needed = (suite.machine.NEEDS.get(call.rule) for call in calls)
         return all(power is None or power in self.powers for power in needed)
 
     def _with(self, allowed: frozenset[Power]) -> Trials:
-        """Returns a copy of this object with only these kinds of faults, on the same brokers."""
+        """Returns a copy that injects only the faults in `allowed`, on the same brokers."""
         fewer = copy(self)
         fewer.allowed = allowed
         return fewer

@@ -1,7 +1,7 @@
-"""The claims that no trial has broken outside their conditions, with the reason for each.
+"""The claims that Kafka keeps even where they need not hold, with the reason for each.
 
-A trial outside a claim's condition should break the claim. The table has exactly the claims for
-which no such trial on Apache Kafka 4.3.0 did so.
+Where a claim's condition is not satisfied, a trial should break the claim. The table has exactly
+the claims for which no trial on Apache Kafka 4.3.0 did.
 """
 
 from __future__ import annotations

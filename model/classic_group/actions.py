@@ -88,9 +88,7 @@ class ClassicGroupActions(ClassicGroupState):
         s.is_rebalancing = true
 
     def persists_replacement(s) -> Bool:
-        """Always true: when a process replaces a static member, the coordinator writes this to its
-        log.
-        """
+        """Always true: the coordinator writes the replacement of a static member to its log."""
         return true
 
     @action(fair="weak")
@@ -158,8 +156,7 @@ class ClassicGroupActions(ClassicGroupState):
 
     @action
     def assign(s, chosen: Member) -> None:
-        """The leader assigns the partition: to the member that may keep it, otherwise to any
-        member.
+        """The leader assigns the partition to the member that had it last, or else to any member.
 
         Kafka: AbstractStickyAssignor, GroupMetadataManager.classicGroupSyncToClassicGroup.
         Simplified: the assignment and its append to the log are one step. Without the guard that
@@ -180,7 +177,7 @@ class ClassicGroupActions(ClassicGroupState):
             s.persisted.owners[x] = owns
 
     def waits_no_longer(s) -> Bool:
-        """Always true: the coordinator may stop waiting for the leader's assignment."""
+        """Always true: a timeout may end the wait for the leader's assignment."""
         return true
 
     @action(fair="weak")

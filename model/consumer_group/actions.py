@@ -127,11 +127,11 @@ class ConsumerGroupActions(ConsumerGroupState):
     # ---- heartbeats
 
     def may_rejoin(s, m: Member) -> Bool:
-        """True if the member has epoch 0, because it was fenced or did not receive the answer to
-        its join.
+        """True if the member sends epoch 0: it was fenced, or the answer to its join was lost.
 
-        The coordinator must accept its heartbeat. Without this rule, the variant `refuses-return`
-        breaks the claims `converges` and `who_is_fenced_comes_back` (KAFKA-19233).
+        The coordinator must accept such a heartbeat. If it refuses the heartbeat, as the variant
+        `refuses-return` does, the claims `converges` and `who_is_fenced_comes_back` break
+        (KAFKA-19233).
         """
         return s.consumer[m].epoch == 0
 
@@ -170,9 +170,10 @@ class ConsumerGroupActions(ConsumerGroupState):
 
         Kafka: CurrentAssignmentBuilder. Simplified: one partition.
 
-        The coordinator first removes the old partition epoch, then records the new one. In the
-        other order, the variant `erases-what-comes-back` breaks the claim `no_double_assignment` in
-        15 steps (KAFKA-16147).
+        The coordinator first removes the partition epoch that the member's old state gave, then
+        records the one of its new state. In the other order, a member that gets the partition back
+        would lose it: the variant `erases-what-comes-back` breaks the claim `no_double_assignment`
+        in 15 steps (KAFKA-16147).
         """
         x = s.member[m]
         when(s.accepts_heartbeat(m), s.assignment_epoch != 0)
@@ -211,8 +212,7 @@ class ConsumerGroupActions(ConsumerGroupState):
 
     @action(fair="weak")
     def hear(s, m: Member) -> None:
-        """The answer to a heartbeat arrives: the consumer takes over its epoch and its
-        assignment.
+        """The consumer receives the answer to a heartbeat, and takes over its epoch and assignment.
 
         Kafka: ConsumerMembershipManager.onHeartbeatSuccess. Simplified: the answer has the
         coordinator's present state. Every claim also holds without the guard of this action.
@@ -228,8 +228,9 @@ class ConsumerGroupActions(ConsumerGroupState):
     def revoke(s, m: Member) -> None:
         """The consumer has committed its offset, and gives up the partition.
 
-        Kafka: ConsumerMembershipManager.invokeOnPartitionsRevokedCallback. Simplified: the next
-        heartbeat reports this. Every claim also holds without the guard of this action.
+        Kafka: ConsumerMembershipManager.invokeOnPartitionsRevokedCallback. Simplified: the
+        coordinator learns this from the next heartbeat. Every claim also holds without the guard of
+        this action.
         """
         when(s.consumer[m].owns, ~s.consumer[m].assigned)
         s.consumer[m].owns = false

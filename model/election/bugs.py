@@ -384,7 +384,7 @@ class WaitsAfterRefusal(Election):
 
     @action(fair="weak")
     def refuse_isr(s, leader: Replica) -> None:
-        """The controller refuses, and the leader ignores the answer."""
+        """The controller refuses AlterPartition, but the leader keeps waiting for an answer."""
         refused = s.broker[leader].is_current & ~s.may_be_members(leader)
         when(s.broker[leader].is_pending, refused)
 

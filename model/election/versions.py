@@ -70,7 +70,7 @@ class BeforeElr(Election):
         return ite(alone, s.partition_registration.isr, s.partition_registration.isr - {r})
 
     def ends_eligibility(s, isr: Set[Replica]) -> Bool:
-        """Always true: this version has no ELR."""
+        """Always true: this version has no ELR, so the ELR stays empty."""
         return true
 
     def is_kept_as_last_known(
@@ -124,7 +124,7 @@ class Kip966(Election):
         return s.losses < min(s.min_isr, s.replicas)
 
     def is_last_known_leader(s, r: Replica, alive: Set[Replica], none_eligible: Bool) -> Bool:
-        """Always false: the action `recover_balanced` elects instead."""
+        """Always false: only the action `recover_balanced` elects a last known leader."""
         return false
 
     def is_kept_as_last_known(
@@ -165,8 +165,9 @@ class Kip966(Election):
         empty.
 
         All last known eligible leaders must answer first. KIP-966, section on unclean recovery: not
-        released. Simplified: asking and electing are one step. It is not enough to ask the last
-        leader: the variant `remembers-one` breaks the claim `enough_are_asked` in 6 steps.
+        released. Simplified: asking and electing are one step. It is not enough to ask only the
+        replica that led last: the variant `remembers-one` breaks the claim `enough_are_asked` in 6
+        steps.
         """
         asked = s.partition_registration.last_known
         when(
@@ -183,8 +184,8 @@ class Kip966(Election):
         """If ISR and ELR are empty, the controller remembers at least min.insync.replicas last
         known eligible leaders.
 
-        So at least one of them lost nothing, if fewer than min.insync.replicas brokers lost
-        records.
+        It asks all of them for the ends of their logs. If fewer than min.insync.replicas brokers
+        lost records, at least one of those asked lost none.
         """
         return implies(
             s.is_empty(s.partition_registration.isr) & s.is_empty(s.partition_registration.elr),

@@ -91,10 +91,11 @@ class GroupOffsetsActions(GroupOffsetsState):
         return marker.commits
 
     def outranks(s, waiting: Commit, committed: Commit) -> Bool:
-        """True if the pending commit is later in the log than the committed offset's record.
+        """True if the pending commit is later in the log than the commit that is in effect.
 
-        Then a marker COMMIT makes the pending commit count. Without this rule, the variant
-        `ranks-by-marker` breaks the claim `committed_is_the_last_that_counts` in 11 steps.
+        Then a marker COMMIT makes the pending commit the committed offset. Without this comparison,
+        the variant `ranks-by-marker` breaks the claim `committed_is_the_last_that_counts` in 11
+        steps.
         """
         later = (committed.offset == nothing) | (committed.at < waiting.at)
         return (waiting.offset != nothing) & later

@@ -115,7 +115,7 @@ class DropsDeletedGroups(GroupOffsets):
 
 @bug("ranks-by-marker", breaks="committed_is_the_last_that_counts", steps=11, in_force=UNRELEASED)
 class RanksByMarker(GroupOffsets):
-    """A marker COMMIT makes its commit count, even if a later record of the log counts already.
+    """A marker COMMIT replaces the committed offset, even by a commit that is earlier in the log.
 
     This bug breaks the claim `committed_is_the_last_that_counts`.
     """

@@ -51,9 +51,10 @@ class GroupOffsetsClaims(GroupOffsetsActions):
         return s.log[x].is_marker() & (s.log[x].producer == s.log[at].producer)
 
     def counts(s, at: LogOffset) -> Bool:
-        """True if the commit at the offset `at` is in effect, and no tombstone follows it.
+        """True if the commit at the offset `at` took effect, and no later tombstone has dropped it.
 
-        The commit is outside transactions, or its producer's next marker in the log is a COMMIT.
+        A commit outside transactions takes effect at once. A commit in a transaction takes effect
+        if the next marker of its producer in the log is a COMMIT.
         """
         decided = exists(
             all_of(
@@ -143,7 +144,7 @@ class GroupOffsetsClaims(GroupOffsetsActions):
 
     @action_property
     def committed_offsets_last(s, after: Self) -> Bool:
-        """A group that is not empty keeps its committed offset."""
+        """A group that is not empty never loses its committed offset."""
         forgets = (s.cache.committed.offset != nothing) & (after.cache.committed.offset == nothing)
         return implies(all_of(s.serves(), after.serves(), forgets), s.is_empty())
 

@@ -54,7 +54,11 @@ def copy_to(formatted: Path, others: Iterable[tuple[int, Path]]) -> None:
 
 
 def add_disk(formatted: Path, folder: Path) -> None:
-    """Creates one more formatted folder, without data, for the node that owns `formatted`."""
+    """Creates `folder` as another empty log directory of a node.
+
+    `formatted` is a log directory of the same node: its `meta.properties` is copied, with a new
+    directory id.
+    """
     folder.mkdir()
     text = (formatted / META).read_text()
     (folder / META).write_text(_DIRECTORY.sub(f"directory.id={_directory_id()}", text))

@@ -96,7 +96,7 @@ class Proxies:
         return self.rules.add(rule)
 
     def lift(self, *active: ActiveRule) -> None:
-        """Ends rules, and delivers the bytes that they hold, in order."""
+        """Ends the rules, and delivers the bytes that each of them holds back, in order."""
         for each in active:
             self.rules.lift(each)
 

@@ -72,7 +72,8 @@ class Match:
     def selects(self, sender: int, receiver: int, header: Header) -> bool:
         """Returns whether a request matches by its nodes, its API and its client id.
 
-        Partitions and producers are not compared, and the match is not counted.
+        `selects_contents` compares partitions and producers, and `selects_occurrence` the number of
+        the match.
         """
         client_id = header.client_id or ""
         return (

@@ -139,10 +139,7 @@ class Brokers(ElectedPartition):
     def propose(
         s, leader: Replica, isr: Set[Replica], test: Bool, proposed_broker_epoch: BrokerEpoch
     ) -> None:
-        """The leader proposes another ISR (AlterPartition), and waits for the controller's answer.
-
-        If `test` is false, nothing changes.
-        """
+        """If `test` is true, the leader proposes an ISR (AlterPartition) and awaits an answer."""
         log = s.broker[leader]
         s.broker[leader].is_pending = log.is_pending | test
         s.broker[leader].proposed_broker_epoch = ite(
@@ -173,8 +170,9 @@ class Brokers(ElectedPartition):
         """True if a log that ends at `end` has every record that this leader or an earlier one
         committed.
 
-        Without the comparison with the high watermark, the variant `joins-below-mark` breaks the
-        claim `candidate_completeness` in 9 steps.
+        It must not end below the leader's high watermark, nor below the offset where the leader's
+        epoch began. Without the comparison with the high watermark, the variant `joins-below-mark`
+        breaks the claim `candidate_completeness` in 9 steps.
         """
         return (s.broker[leader].high_watermark <= end) & (s.start_offset(leader) <= end)
 
@@ -247,7 +245,10 @@ class Brokers(ElectedPartition):
         return s.registration[r].broker_epoch == broker_epoch
 
     def has_last_record_of(s, fetch: LateFetch, leader: Replica) -> Bool:
-        """True if the leader's log has the last record of the follower that sent the late fetch."""
+        """True if the leader's log has the record that was the follower's last at its late fetch.
+
+        A late fetch is one whose sender has stopped since.
+        """
         end = fetch.end_offset
         return all_of(
             end <= s.broker[leader].end_offset,

@@ -95,7 +95,7 @@ class Controller(Brokers):
     def begins_epoch(s, moves: Bool) -> Bool:
         """True if the leader changes, or the partition loses its leader: a new leader epoch begins.
 
-        Without this rule, the variant `keeps-epoch` breaks the claim `one_leader_per_epoch` in 2
+        The variant `keeps-epoch` lacks this rule, and breaks the claim `one_leader_per_epoch` in 2
         steps.
         """
         return moves
@@ -286,9 +286,9 @@ class Controller(Brokers):
         elected now.
 
         Kafka: ReplicationControlManager.handleBrokerUnfenced. Simplified: the broker may be
-        unfenced before it has caught up with the metadata. If the controller elects members of the
-        ISR only, no leader ever exists again: the variant `elects-from-isr-only` breaks the claim
-        `somebody_leads`.
+        unfenced before it has caught up with the metadata. If the ISR is empty, a controller that
+        elects members of the ISR only never elects a leader again: the variant
+        `elects-from-isr-only` breaks the claim `somebody_leads`.
         """
         when(s.broker[r].is_up, ~s.is_alive(r))
         s.change_partition(s.partition_registration.isr, s.alive() | {r})
