@@ -1,4 +1,4 @@
-"""The analysis of a history in this process (`analyze`), and the verdict types of every engine.
+"""Analyzes a history without Spark (`analyze`), and defines the verdicts that every engine returns.
 
 The assumptions about the history are checked first. If the history breaks an assumption, no anomaly
 is decided: a mistake of the recorder must never be reported as a mistake of the broker. A history
@@ -119,9 +119,10 @@ class Analysis:
 
     @property
     def delivery(self) -> Judged | None:
-        """Returns the strongest delivery semantics that nothing contradicts; None if not decided.
+        """Returns the strongest delivery semantics that the history allows (`at-least-once`).
 
-        A violated anomaly may contradict a semantics, unless an option or an assumption permits it.
+        Some anomalies exclude a semantics too, unless the settings permit them. Returns None if no
+        application received a record, or if only some anomalies were checked.
         """
         violated = [d for d in self.decisions if d.verdict == "violated" and not d.permitted]
         return judged(self.delivered, (d.anomaly.id for d in violated))
@@ -157,7 +158,10 @@ def analyze(
 def partitioned(
     history: Path, folder: Path, rows_per_partition: int | None = None
 ) -> tuple[HistoryPartition, ...]:
-    """Returns the partitions of a history on disk. Raises UnreadableHistory."""
+    """Divides a history on disk into parts that can be analyzed in parallel.
+
+    Each part has all rows of its operations. Raises UnreadableHistory.
+    """
     # A history that is not Parquet is first written as Parquet into `folder`.
     parts = parquet_parts(history, folder / "read")
     row_ranges = [group for part in parts for group in row_groups(part)]
@@ -223,9 +227,9 @@ def _decisions(
 def _to_show(worst: Iterable[tuple[Row, ...]]) -> set[int]:
     """Returns the numbers of the operations that a report shows.
 
-    The rows of an anomaly are sorted by their size, the largest first. A report shows the
-    operations in the first 32 rows. For the first 8 rows it draws a timeline, so it also shows the
-    10 operations before and the 10 operations after each operation of these rows.
+    `worst` has the occurrences of each anomaly, the worst first. A report shows their operations.
+    For the first 8 occurrences it draws a timeline, so it also shows the 10 operations before and
+    the 10 operations after each of their operations.
     """
     ops: set[int] = set()
     for rows in worst:
@@ -261,7 +265,10 @@ def _decision(anomaly: Anomaly, finding: Finding, declared: Declarations) -> Dec
 
 
 def _with_causes(decisions: list[Decision]) -> list[Decision]:
-    """Adds to each violated anomaly the violated anomalies of the same keys that may cause it."""
+    """Adds to each anomaly that occurs the other anomalies that may have caused it.
+
+    A cause must occur too, on a common key. The table `causes` says which anomaly may cause which.
+    """
     keys = {d.anomaly.id: _keys(d.rows) for d in decisions if d.verdict == "violated"}
     return [
         replace(
@@ -279,7 +286,10 @@ def _with_causes(decisions: list[Decision]) -> list[Decision]:
 
 
 def _keys(rows: pa.Table) -> frozenset[str] | None:
-    """Returns the keys of the rows; None if rows have several keys, as those of cycles do."""
+    """Returns all keys in these rows; None if the table has no column for the key.
+
+    For example, a cycle may use many keys, so the table of cycles has no such column.
+    """
     return frozenset(rows["key"].unique().to_pylist()) if "key" in rows.column_names else None
 
 

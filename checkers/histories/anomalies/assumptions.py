@@ -53,9 +53,10 @@ _ONE_OPEN: Final = "checking that each process has one open operation"
 
 
 def whole() -> Plan[Finding]:
-    """Finds the operations whose rows disagree.
+    """Finds the operations whose rows contradict each other.
 
-    The rows must have the same fields of the operation, and ascending positions.
+    An operation has one row for each record. All rows must agree on its process, times and outcome,
+    and be in the order of their positions.
     """
     # This is the assumption `whole-operations`.
     schema = schema_of(MixedOperation)

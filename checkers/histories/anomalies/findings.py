@@ -30,7 +30,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """The declared settings of a history, such as isolation levels, and data for all checkers."""
+    """The settings of a history, such as isolation levels, and facts that several checkers need."""
 
     declared: Declarations
     unconfirmed: UnconfirmedValues
@@ -38,18 +38,20 @@ class Context:
 
     @property
     def aborted(self) -> Pairs:
-        """Keys and values whose sends all failed: a reader may pass their offsets without them.
+        """Returns the values whose sends all failed, each with its key.
 
-        Empty under `--jepsen`, whose rules do not permit this.
+        A reader may skip the offsets of these values. The result is empty under `--jepsen`, whose
+        rules do not allow a reader to skip them.
         """
         return NO_PAIRS if self.declared.jepsen else self.unconfirmed.aborted()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnomalyChecker:
-    """A query plan that decides some anomalies.
+    """A query plan that finds all occurrences of some anomalies.
 
-    The verdict is valid only if the assumptions hold, and if the columns are valid.
+    The result is valid only if the history satisfies the assumptions that `assumes` names, and if
+    its table has the columns that `columns` names, with valid values.
     """
 
     ids: tuple[str, ...]

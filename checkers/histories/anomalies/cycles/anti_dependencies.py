@@ -90,7 +90,10 @@ _NO_OPS: Final = np.zeros(0, dtype=np.int64)
 
 
 def _last_polled(dependencies: DependencyContext, batch: Batch) -> pa.Table:
-    """Returns, for each operation and key, the confirmed record with the highest polled offset."""
+    """Returns, for each operation and key, the record with the highest offset that it polled.
+
+    A record counts only if each offset where it was polled is that of an acknowledged send.
+    """
     key, offset, value = (batch.ints(name) for name in ("key", "offset", "value"))
     # A record is confirmed if it was polled only at offsets where a send of it was acknowledged.
     is_unconfirmed = member(hash_of_pair(key, value), dependencies.senders.pairs)
@@ -118,11 +121,12 @@ def _next_in_block(
 
 
 def _next(log: LogRecords, keys: Ints, offsets: Ints, *, in_later_block: bool) -> pa.Table:
-    """Returns, for each given key and offset, the values at the next offset that holds a record.
+    """Finds, for each given key and offset, the values at the next offset that has a record.
 
     Each value has one row, with the operation that sent it. A block is a range of 65,536 offsets of
-    a key. Without `in_later_block`, the search ends at the end of the block. If it finds no record
-    there, the given key and offset have one row with NEXT_BLOCK as the sender.
+    a key. The search stops at the end of the block, unless `in_later_block` is true. If it finds
+    nothing before, there is one row with NEXT_BLOCK as the sender, so that a later search
+    continues.
     """
     starts, sizes = log.groups()
     key, offset = log.key[starts], log.offset[starts]

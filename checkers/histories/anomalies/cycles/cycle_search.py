@@ -227,10 +227,10 @@ def _precede(of: Operations, kinds: tuple[str, ...], frontier: Ints, end: int) -
 def _first_predecessors(
     of: Operations, kinds: tuple[str, ...], frontier: Ints, rest: Ints, first: Ints, second: Ints
 ) -> Ints:
-    """Returns, for each operation in `rest`, the lowest index in `frontier` of a predecessor.
+    """Finds, for each operation in `rest`, the first operation in `frontier` that must precede it.
 
-    A predecessor must come before the operation. Without one, the index is the length of
-    `frontier`.
+    The order comes from records, and from processes and real time if `kinds` has them. The result
+    is an index in `frontier`; its length means that there is no such operation.
     """
     # `frontier` has the operations that the breadth-first search reached last.
     none = len(frontier)

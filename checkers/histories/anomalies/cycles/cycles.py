@@ -1,14 +1,14 @@
 """The query plan that finds cycles of dependencies: operations that must come before each other.
 
-Most dependencies through records lead forward in time: to an operation that ended later. Every
-cycle has at least one dependency that leads back. A dependency that leads back spans a range of
-time, and every cycle is inside the union of these ranges.
+Most dependencies lead forward in time: from an operation to one that ended later. Some lead back.
+For example, a reader that ended at 3 depends on a send that ended at 8: this dependency leads back,
+over the range 3 to 8. Every cycle must return to its start, so it has such dependencies, and their
+ranges together cover all its operations. The plan looks for cycles only inside these ranges.
 
-1. The first stage collects only the dependencies that lead back.
-2. The second stage collects all dependencies inside the union of their time ranges.
-3. The third stage collects the process and the times of each operation in these dependencies. Then
-   the driver searches for cycles.
-4. The fourth stage collects the records of the cycles.
+1. The first stage collects only the dependencies that lead back. 2. The second stage collects all
+dependencies inside the union of their time ranges. 3. The third stage collects the process and the
+times of each operation in these dependencies. Then the driver searches for cycles. 4. The fourth
+stage collects the records of the cycles.
 
 Source: `properties.anomalies.cycles`.
 """
@@ -84,11 +84,11 @@ _NO_OPS: Final = np.zeros(0, dtype=np.int64)
 def find_info_senders(
     unconfirmed: UnconfirmedValues, senders: UnconfirmedSenders
 ) -> Plan[InfoSenders]:
-    """Returns the operations that sent an unconfirmed value and did not end ok, with logical times.
+    """Finds the operations that sent a polled value but did not end ok; gives each a logical time.
 
-    In logical time, such an operation comes directly after the last operation that had ended ok
-    when it was invoked. A value is unconfirmed if it was polled at an offset where none of its
-    sends was acknowledged.
+    Such an operation has no certain end. Its logical time is just after the last operation that had
+    ended ok before it began. A value counts if it was polled at an offset where no send of it was
+    acknowledged.
     """
     sends = unconfirmed.sends
     ops = distinct(sends.ints("op")[sends.ints("role") != SEND_OK])
@@ -112,11 +112,11 @@ def find_info_senders(
 
 
 def _last_ended_by(invoked_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns, for each invocation time, the last operation in the batch that had ended ok by then.
+    """Returns, for each time, the operation of this batch that had most recently ended ok.
 
-    Times before the first completion in the batch, and from the last one on, have no row. The last
-    row, with the index WHOLE, has the operation that ended ok last in the batch: the result for all
-    later times.
+    A batch is a part of the history. Times before its first completion have no row. All times after
+    its last completion share one row, the last one, whose index is WHOLE. A batch in which no
+    operation ended ok gives no row.
     """
     firsts = batch.where(run_starts(batch.ints("op")), _OF_ENDED)
     ok = np.flatnonzero(firsts.is_in("outcome", "ok") & firsts.is_valid("completed_ns"))
@@ -225,7 +225,7 @@ def cycle_of(ops: tuple[int, ...], component: int, observed: list[Step]) -> Cycl
 
 
 def dependency_cycles(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns one finding for each form of cycles, such as `G1c`: the cycles of this form."""
+    """Returns one finding for each form of cycles, such as `G1c`, even if it has no cycles."""
     unconfirmed, ww_deps = context.unconfirmed, context.declared.ww_deps
     senders = UnconfirmedSenders.of(unconfirmed)
     info_senders = yield from find_info_senders(unconfirmed, senders)

@@ -26,9 +26,10 @@ UNKNOWN_SENDER: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class UnconfirmedSenders:
-    """The sender and the last offset of each unconfirmed value.
+    """The sender and the highest offset of each unconfirmed value.
 
-    Such a value was polled where none of its sends was acknowledged.
+    A value is unconfirmed if it was polled at an offset where no send of it was acknowledged. If it
+    has several sends, its sender is the last one that did not fail.
     """
 
     pairs: Ints  # key and value in one number, ascending
@@ -64,7 +65,5 @@ class DependencyContext:
 
 
 def locations_stage(title: str, schema: pa.Schema, run: partial[pa.Table]) -> Stage[pa.Table]:
-    """Returns a stage that runs a function on the log's records, which are ordered by key and
-    offset.
-    """
+    """Returns a step of a query plan that runs a function on all records, by key and offset."""
     return Stage(Source.RECORD_LOCATIONS, Kernel(title, RECORD_COLUMNS, schema, run))

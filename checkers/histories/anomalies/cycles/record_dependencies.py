@@ -55,7 +55,7 @@ COUNT: Final = int64_schema("ww", "wr")
 
 @dataclass(frozen=True, slots=True)
 class Dependents:
-    """The dependencies between operations through the records of one batch.
+    """The dependencies between operations that one part of the history shows.
 
     The wr dependencies come first, then the ww dependencies.
     """
@@ -69,9 +69,9 @@ class Dependents:
     after: Ints
 
     def edges(self, some: Ints) -> pa.Table:
-        """Returns the pairs of operations of some dependencies, each pair once for each kind.
+        """Returns the chosen dependencies as rows: two operations and a kind (wr or ww).
 
-        `some` has the indexes of these dependencies.
+        `some` has the indexes of the dependencies. Equal rows are returned only once.
         """
         first, second = self.first.take(some), self.second.take(some)
         kind = np.where(some < len(self.polls), WR, WW)
@@ -137,11 +137,11 @@ def count_dependencies(dependencies: DependencyContext, batch: Batch) -> pa.Tabl
 
 
 def leading_back(dependencies: DependencyContext, batch: Batch) -> pa.Table:
-    """Returns the dependencies that lead back: the second operation did not end after the first.
+    """Returns the dependencies that lead back in time: the later operation does not end later.
 
-    Each pair of operations has one row for every kind of dependency. An operation that did not end
-    ok has no end; its time is instead directly after the last operation that had ended ok when it
-    was invoked.
+    For example, an operation that ended at 3 polled a record that an operation sent which ended at
+    8. An operation that did not end ok counts as ending just after the last operation that had
+    ended ok before it began. There is one row for each pair of operations and each kind (wr or ww).
     """
     made, info_senders = dependents_of(dependencies, batch), dependencies.info_senders
     some = np.flatnonzero(made.counts)
@@ -152,9 +152,9 @@ def leading_back(dependencies: DependencyContext, batch: Batch) -> pa.Table:
 def inside_time_ranges(
     dependencies: DependencyContext, time_ranges: TimeRanges, batch: Batch
 ) -> pa.Table:
-    """Returns the dependencies whose two operations are both inside one range of `time_ranges`.
+    """Returns the dependencies whose two operations are both inside one of the time ranges.
 
-    Each pair of operations has one row for every kind of dependency.
+    The result has one row for each pair of operations and each kind of dependency (wr or ww).
     """
     made, info_senders = dependents_of(dependencies, batch), dependencies.info_senders
     some = np.flatnonzero(made.counts)
@@ -163,9 +163,10 @@ def inside_time_ranges(
 
 
 def with_records(dependencies: DependencyContext, pairs: Pairs, batch: Batch) -> pa.Table:
-    """Returns the dependencies between the pairs of operations in `pairs`.
+    """Returns the dependencies between the two operations of each pair in `pairs`.
 
-    Each dependency has one row, with its key and its values.
+    Each dependency has one row, with the key and the values of the records that cause it: one value
+    for wr, two for ww.
     """
     if not dependencies.ww_deps:
         batch = _locations_polled_by(pairs.values, batch)
@@ -183,10 +184,11 @@ def _locations_polled_by(ops: NumberSet, batch: Batch) -> Batch:
 def unconfirmed_wr(
     dependencies: DependencyContext, unconfirmed: UnconfirmedValues
 ) -> tuple[pa.Table, Mask]:
-    """Returns the wr dependencies through unconfirmed values, and a mask of those that count.
+    """Returns the dependencies of readers on the senders of unconfirmed values.
 
-    A value is unconfirmed if it was polled at an offset where none of its sends was acknowledged. A
-    dependency counts if it may be in a cycle: its reader ended ok, or sent an unconfirmed value.
+    A value is unconfirmed if it was polled at an offset where no send of it was acknowledged. The
+    mask marks the dependencies that can be in a cycle. In the others, the reader neither ended ok
+    nor sent an unconfirmed value, so no operation depends on it.
     """
     senders, polls = (
         dependencies.senders,

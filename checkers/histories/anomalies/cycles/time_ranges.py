@@ -39,9 +39,10 @@ class InfoSenders:
     times: Ints  # odd: one more than that of the last operation that ended ok before
 
     def time(self, ops: Ints) -> Ints:
-        """Returns the logical time of each operation in `ops`.
+        """Returns the logical time of each operation: twice its number, or an odd time.
 
-        An operation that did not end ok must be one of the senders in this object.
+        Odd times are for operations that did not end ok. They must be in this object, which has
+        those that sent a polled value.
         """
         times = 2 * ops
         some = np.flatnonzero(self.ops.has(ops))
@@ -51,7 +52,10 @@ class InfoSenders:
 
 @dataclass(frozen=True, slots=True)
 class TimeRanges:
-    """Disjoint ranges of logical time that together contain every dependency cycle."""
+    """Disjoint ranges of logical time; every dependency cycle is inside one of them.
+
+    The logical time of an operation that ended ok is twice its number.
+    """
 
     begin: Ints
     end: Ints
@@ -59,7 +63,11 @@ class TimeRanges:
 
     @classmethod
     def of(cls, back: Batch, info_senders: InfoSenders) -> TimeRanges:
-        """Returns the union of the time ranges of `back`: dependencies that lead back in time."""
+        """Returns the time ranges of dependencies that lead back, with overlapping ranges joined.
+
+        `back` has these dependencies: the second operation ended before the first. The range is
+        from the end of the second one to the end of the first.
+        """
         begin, end = info_senders.time(back.ints("second")), info_senders.time(back.ints("first"))
         order = np.argsort(begin)
         begin, end = begin[order], np.maximum.accumulate(end[order])

@@ -64,9 +64,10 @@ class Application:
 
 
 def applications_of(reach: Batch, polls: Batch) -> dict[int, Application]:
-    """Returns the applications that polled successfully, as a mapping by application number.
+    """Returns the application of each owner: a consumer group, or a process without a group.
 
-    An application is a consumer group, or a process without a group.
+    The result maps the owner's number to its statistics. Owners without a successful poll are left
+    out.
     """
     applications: dict[int, Application] = {}
     for of, ended_ok in (

@@ -10,8 +10,9 @@
 
 Delivered and acknowledged offsets are kept as one bit each. Offsets of unconfirmed values, and
 offsets with several values, have no bit: all their polls are collected. A value is unconfirmed if
-it was polled at an offset where none of its sends was acknowledged. Two examples are looked up for
-each application: its first repetition, and its lowest skipped offset in each key.
+it was polled at an offset where no send of it was acknowledged. The report shows two sorts of
+examples for each application: its first repetition, and, in each key (a topic partition), the
+lowest offset that it skipped.
 
 Source: `properties.delivery`.
 """

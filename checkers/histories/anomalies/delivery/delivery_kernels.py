@@ -1,4 +1,8 @@
-"""Kernels that find the offsets delivered to each application, as bits of 64-bit words."""
+"""Functions that find which offsets each application polled, with one bit for each offset.
+
+An application is a consumer group, or a process without a group. Its bits for a key are in 64-bit
+words: offset 70 is bit 6 of word 1.
+"""
 
 from __future__ import annotations
 
@@ -186,11 +190,10 @@ def _delivered(batch: Batch, offsets: Mask) -> Batch:
 
 
 def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
-    """Returns the polls in this batch of records that one application got more than once.
+    """Returns the polls, in this batch, of records that an application got more than once.
 
-    An application is a consumer group, or a process without a group. It has rows only in the batch
-    in which it got a record again for the first time. If the first poll of the record is in this
-    batch too, it also has a row.
+    An application is a consumer group, or a process without a group. It has rows in only one batch:
+    the first batch of the history in which it got a record again.
     """
     here = again.where(again.repeated_in == batch.number)
     if not len(here):
@@ -202,11 +205,11 @@ def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
 
 
 def first_deliveries(owner: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Table:
-    """Returns the polls in this batch that returned a wanted record.
+    """Returns the polls in this batch that returned one of the given records.
 
-    A wanted record is an owner, a key and an offset; an owner is a consumer group, or a process
-    without a group. Each row has the index of a wanted record, and the operation and position of
-    the poll.
+    A record is given by the application that polled it, its key and its offset. Each row has the
+    index of the record, the operation, and the position in it. The caller chooses the first of
+    these polls.
     """
     polls = _delivered(batch, member(batch.ints("offset"), np.unique(offset)))
     polled = hash_of_pair(

@@ -5,11 +5,11 @@
     p1 send k=c -> ok @2          acknowledged     offsets 0 1 2    bits 111
     c1 poll     -> ok k=a@0
     c1 poll     -> ok k=c@2       delivered        offsets 0 2      bits 101
-                                  skipped below 2: offset  1        bits 010
+                                  skipped          offset  1        bits 010
 
-Only confirmed values that share their offset with no other value have a bit. A value is confirmed
-if it was polled only at offsets where a send of it was acknowledged. The module
-`unconfirmed_deliveries` checks all other values.
+Only offsets below the highest delivered one count as skipped. The module `unconfirmed_deliveries`
+checks two sorts of records, which have no bit here: those that were polled at an offset where no
+send of them was acknowledged, and those that share their offset with another record.
 
 Source: `properties.delivery`.
 """
@@ -41,9 +41,10 @@ def count_skipped(
     delivered: OwnerOffsets,
     unknown: OwnerOffsets,
 ) -> None:
-    """Adds to each application the count of acknowledged records that it skipped, with examples.
+    """Counts the acknowledged records that each application skipped, with an example per key.
 
-    Offsets in `unknown` do not count.
+    The counts are added to the objects in `applications`. An offset in `unknown` does not count,
+    because a poll with the outcome `info` may have delivered it.
     """
     low, high, key = expected_from(context, reach), reach.ints("high"), reach.ints("key")
     for owner, rows in rows_by_owner(reach.ints("owner")):

@@ -53,9 +53,11 @@ def count_unconfirmed(
     several: Batch,
     polls: Batch,
 ) -> None:
-    """Counts each application's deliveries, repetitions and skips of special records.
+    """Counts the records that each application got, got again or skipped, among two rare sorts.
 
-    These are unconfirmed, or share an offset with another value.
+    The two sorts are records that were polled at an offset where no send of them was acknowledged,
+    and records that share their offset with another one. The counts are added to the objects in
+    `applications`.
     """
     # A record is unconfirmed if it was polled at an offset where none of its sends was
     # acknowledged.
@@ -90,9 +92,9 @@ def count_unconfirmed(
 
 
 def _special_records(context: Context, several: Batch) -> dict[Record, _SpecialRecord]:
-    """Returns the unconfirmed records, and those that share their offset with another value.
+    """Returns the records whose offset was never acknowledged, or is shared with another one.
 
-    A record is returned only if one of its sends took effect.
+    A record without a send that took effect is left out.
     """
     records: dict[Record, _SpecialRecord] = {}
     columns = (several.ints(name).tolist() for name in ("key", "offset", "value", "op"))

@@ -1,10 +1,11 @@
-"""Functions that find, in one batch, the commits and the fetches of group offsets.
+"""Finds the commits and the fetches of group offsets in one part (a batch) of a history.
 
     c1 commit_offset{group=g} +k@1 -> ok      op 0
     c1 commit_offset{group=g} +k@5 -> ok      op 1
     c2 fetch_offset{group=g} k     -> ok @1   op 2     less than 5, committed before op 2 began
 
-A register is the committed offset of one group and key. A number identifies each register.
+A *register* is the committed offset of one group and one key (a topic partition). Each register has
+a number, which the tables use in place of group and key.
 
 Source: `properties.anomalies.groups.offsets`.
 """
@@ -76,7 +77,10 @@ def fetched(isolation: Isolation, batch: Batch) -> pa.Table:
 
 
 def count_aborted(batch: Batch) -> pa.Table:
-    """Returns one row: how many offsets the failed transactions of the batch tried to commit."""
+    """Returns one row: how many offsets the failed transactions in this batch tried to commit.
+
+    A batch is a part of the history.
+    """
     some = (
         batch.is_in("kind", "commit_offset")
         & batch.is_in("f", "txn")
@@ -126,10 +130,10 @@ class FetchIndex:
 
     @classmethod
     def of(cls, fetches: Batch, *, stable: bool) -> Self:
-        """Returns an index of one kind of fetches.
+        """Returns an index that finds fetches of committed offsets which returned too little.
 
-        `stable` chooses the fetches that waited for open transactions. Without it, the index has
-        all other fetches.
+        If `stable` is true, it has the fetches that waited for open transactions; if not, all
+        others.
         """
         rows = np.flatnonzero(fetches.ints("stable") == stable)
         some = fetches.where(rows)
@@ -140,7 +144,7 @@ class FetchIndex:
     def above_later_fetch(self, of: Batch, since_ns: Ints) -> Batch:
         """Returns the commits for which a later fetch returned a lower offset.
 
-        A fetch is later if it began after the time of the commit in `since_ns`.
+        `since_ns` has a time for each commit; a fetch is later if it began after this time.
         """
         some = np.flatnonzero(member(of.ints("register"), self.registers))
         group = np.searchsorted(self.registers, of.ints("register")[some])
@@ -155,11 +159,11 @@ def commits_of_offsets(observed: NumberSet, batch: Batch) -> pa.Table:
 
 
 def first_commits(registers: Ints, batch: Batch) -> pa.Table:
-    """Returns, for each group and key, the commit that ended first and the first of another offset.
+    """Returns, for each group and key, the first commit, and the first commit of another offset.
 
-    Example: commits of offsets 3, 3, 7, 9 give the first commit of 3 and the commit of 7. Only
-    commits that ended ok count. The commits inside transactions and those outside are treated
-    separately. So a group and key has at most four rows: two of each sort.
+    Example: commits of offsets 3, 3, 7, 9 give the first commit of 3 and the commit of 7. The order
+    is that of their ends, and only commits that ended ok count. Commits inside transactions are
+    treated separately, so a group and key has at most four rows.
     """
     of = commits(batch)
     some = (of.ints("outcome") == OK) & member(of.ints("register"), registers)
@@ -202,9 +206,11 @@ class KnownOffsets:
         return cls(*(batch.ints(name) for name in names))
 
     def highest(self, queries: Batch, since_ns: Ints | None = None) -> Ints:
-        """Returns, for each fetch, the row of the highest offset that was committed before.
+        """Finds, for each fetch, the highest offset that was committed before the fetch began.
 
-        If this offset is not above the fetched one, the result is -1.
+        The result is the row of this commit, or -1 if no commit exceeds the offset that the fetch
+        returned. If `since_ns` is passed, it has a time for each fetch; commits that began before
+        it do not count.
         """
         found = np.full(len(queries), -1, dtype=np.int64)
         registers = np.unique(self.register)
@@ -241,10 +247,11 @@ class KnownOffsets:
 
 
 def higher_commits(observed: FetchIndex, since_ns: Ints | None, batch: Batch) -> pa.Table:
-    """Returns the fetches that returned less than an earlier commit, with the highest such commit.
+    """Returns each fetch that returned less than an earlier commit, with the highest such commit.
 
-    A commit counts if it is in this batch and ended ok before the fetch began. If `since_ns` is
-    given, it has a time for each fetch, and only commits that began after this time count.
+    A commit is earlier if it ended ok before the fetch began; only commits in this batch count. If
+    `since_ns` is passed, it has a time for each fetch; commits that began before it do not count.
+    Other fetches have no row.
     """
     of = commits(batch)
     sure = of.where((of.ints("outcome") == OK) & (observed.stable | (of.ints("staged") == 0)))
@@ -275,9 +282,9 @@ def first_output(batch: Batch) -> pa.Table:
 
 
 def output_ahead(observed: FetchIndex, batch: Batch) -> pa.Table:
-    """Returns the transactions with output for which a later fetch returned a lower offset.
+    """Returns the transactions that committed a higher offset than a later fetch returned.
 
-    It is lower than the offset that the transaction committed. A fetch is later if it began after
+    Only transactions that sent records and did not fail count. A fetch is later if it began after
     the transaction began.
     """
     # A transaction has output if it sends records and does not fail.
