@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from checkers.cli import selection
+from checkers.cli import completion, selection
 from checkers.cli.run import Interrupted, Run, command, replay_command
 from checkers.events import Measured, PropertyDecided
 from checkers.verdicts import Verdict
 from model.faults import InputFault
 
 if TYPE_CHECKING:
-    from checkers.explicit.exploration import Exploration, Progress
+    from checkers.explicit.exploration import EngineName, Exploration, Progress
     from model.language.spec import Spec
     from model.variants import Variant
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 @click.option(
     "--engine",
     metavar="compiled|numpy|python",
+    shell_complete=completion.engines,
     help="Explorer: generated C, NumPy, or plain Python. Default: C, or Python if few states.",
 )
 @click.option(
@@ -81,7 +82,7 @@ def check_command(
     assignments: Sequence[str],
     patterns: Sequence[str],
     budget: str | None,
-    engine: str | None,
+    engine: EngineName | None,
     fingerprints: bool,
     memory: str | None,
     threads: int,
@@ -142,7 +143,7 @@ def check_command(
 class SearchOptions:
     """The options of a search; `checkers.explicit.search.explore` explains each option."""
 
-    engine: str | None = None
+    engine: EngineName | None = None
     fingerprints: bool = False
     memory: int | None = None
     threads: int = 1

@@ -53,6 +53,31 @@ def _properties(context: click.Context) -> Iterable[str]:
     return [claim.name for claim in find(spec, context.params.get("variant")).make().properties]
 
 
+def _constants(context: click.Context) -> Iterable[str]:
+    """Returns `NAME=` for each constant of the spec; empty if there is no such spec."""
+    from model.specs import SPECS, find
+
+    spec: Any = context.params.get("spec")
+    if spec not in SPECS:
+        return []
+    made = find(spec, context.params.get("variant")).make()
+    return [f"{name}=" for name in made.constants]
+
+
+def _engines(context: click.Context) -> Iterable[str]:
+    from checkers.explicit.engines import ENGINES
+
+    del context
+    return ENGINES
+
+
+def _families(context: click.Context) -> Iterable[str]:
+    from checkers.conform.families import FAMILIES
+
+    del context
+    return FAMILIES
+
+
 def _reproductions(context: click.Context) -> Iterable[str]:
     from checkers.reproduce.catalogue import REPRODUCTIONS
 
@@ -135,6 +160,9 @@ def _explained(context: click.Context) -> Iterable[str]:
 specs = _completer(_specs)
 variants = _completer(_variants)
 properties = _completer(_properties)
+constants = _completer(_constants)
+engines = _completer(_engines)
+families = _completer(_families)
 bugs = _completer(_bugs)
 suites = _completer(_suites)
 sweeps = _completer(_sweeps)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from checkers.cli import completion
 from checkers.cli.run import FILE, FOLDER, Run, command
 from checkers.events import Evidence, Measured, PropertyDecided
 from checkers.progress import Progress
@@ -51,7 +52,13 @@ TRAIL: Final = 12  # requests before a difference
     show_default=True,
     help="Pairs of answers to compare at least; a recording is compared whole.",
 )
-@click.option("--family", "families", multiple=True, help="Only this family; repeatable.")
+@click.option(
+    "--family",
+    "families",
+    multiple=True,
+    shell_complete=completion.families,
+    help="Only this family; repeatable.",
+)
 @click.option(
     "--sequence",
     "only",

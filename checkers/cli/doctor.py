@@ -61,7 +61,7 @@ def doctor_command(run: Run) -> None:
 
 def _compiler() -> Iterator[Measured]:
     from checkers.explicit.compiled import compiler
-    from checkers.explicit.engines import Declined
+    from checkers.explicit.exploration import Declined
 
     try:
         yield Measured(metric="C compiler", value=shlex.join(compiler.command()))

@@ -15,7 +15,7 @@ import click
 from checkers.cli.run import Run, command
 from checkers.cli.system_options import broker_settings, bug_option, system_options
 from checkers.events import Measured
-from model.faults import InputFault
+from model.faults import InputFault, UnknownName
 
 if TYPE_CHECKING:
     from checkers.histories.io.faults import Step
@@ -191,7 +191,7 @@ def subject_of(
     from checkers.systems.rounds import KINDS, NEEDS
     from checkers.systems.system import Layout
     from reference_impl.node.bugs import bugs_named
-    from reference_impl.wire.faults.reading import parsed
+    from reference_impl.wire.faults.reading import KNOWN, parsed
     from reference_impl.wire.serve import ServeOptions
 
     is_served = isinstance(system, ServedSystem)
@@ -215,6 +215,10 @@ def subject_of(
     others = [fault for fault in faults if fault not in KINDS]
     if others and not is_served:
         raise InputFault(f"--fault {others[0]}: for {system.name} use one of {', '.join(KINDS)}")
+    for fault in others:
+        name = fault.partition(":")[0]
+        if name not in KNOWN and not fault.startswith("{"):
+            raise UnknownName("fault", name, (*KINDS, *KNOWN))
     options = ServeOptions(
         brokers=brokers,
         bugs=bugs_named(*bugs),

@@ -51,6 +51,21 @@ class Interrupted(Exception):
     """Raised after the user pressed Ctrl-C; every verdict reached before has been emitted."""
 
 
+def until_closed(report: Reporter) -> Reporter:
+    """Returns a reporter that reports to stdout until the reader closes it, as `| head` does.
+
+    After that the run goes on without output: its folder and its exit code stay the same.
+    """
+
+    def reported(event: Event) -> None:
+        try:
+            report(event)
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+    return reported
+
+
 def print_json(event: Event) -> None:
     print(event.as_json(), flush=True)  # noqa: T201 - results go to stdout
 
@@ -244,7 +259,7 @@ def command(
             name = click.get_current_context().info_name or ""
             run = Run(name, seed, verbose, quiet, judged_by_expectation=judged_by_expectation)
             terminal = Terminal(sys.stdout, run.meaning, verbose=verbose > 0)
-            run.reporters.append(print_json if as_json else terminal)
+            run.reporters.append(until_closed(print_json if as_json else terminal))
             before = signal.signal(signal.SIGINT, run.interrupt)
             with _lost_interrupts_hidden():
                 outputs = MachineOutputs(junit=junit, sarif=sarif, github=github and decides)
@@ -310,9 +325,6 @@ def _guarded(
         return verdicts.UNUSABLE_INPUT
     except (Interrupted, KeyboardInterrupt):
         return _interrupted(run)
-    except BrokenPipeError:  # the reader of stdout has closed it, as `| head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return verdicts.INTERRUPTED
     except Exception:  # anything else is a bug of ours: report it with its traceback
         if run.interrupted:  # an interrupted library may raise an error of its own
             return _interrupted(run)

@@ -40,6 +40,7 @@ def spec_options(default: str) -> Callable[[Callable[..., Any]], Callable[..., A
                 "assignments",
                 multiple=True,
                 metavar="NAME=VALUE",
+                shell_complete=completion.constants,
                 help="Set a constant of the spec, such as replicas=3; repeatable.",
             ),
             click.option(

@@ -11,15 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import prod
 
-from checkers.explicit.exploration import Exploration, Task
+from checkers.explicit.exploration import Declined, EngineName, Exploration, Task
 from checkers.explicit.instance import Instance
 from model.faults import UnknownName
 
 Engine = Callable[[Task], Exploration]
-
-
-class Declined(Exception):
-    """Raised by an engine that does not support this search; the message is the reason."""
 
 
 # each engine is imported when it runs: NumPy and the compiler take longer than a small search
@@ -43,12 +39,12 @@ def _python(task: Task) -> Exploration:
     return search(task)
 
 
-ENGINES: Mapping[str, Engine] = {"compiled": _compiled, "numpy": _numpy, "python": _python}
+ENGINES: Mapping[EngineName, Engine] = {"compiled": _compiled, "numpy": _numpy, "python": _python}
 
 FEW = 20_000  # states that plain Python explores in less time than a compiler needs
 
 
-def run(task: Task, engine: str | None = None) -> Exploration:
+def run(task: Task, engine: EngineName | None = None) -> Exploration:
     """Explores the states of a spec with the named engine, and returns the result.
 
     If the engine does not support the search, the next one of the table runs; the last one, plain

@@ -16,6 +16,8 @@ from model.language.interpreter import State
 from model.language.scope import Ranges, Scope
 from model.language.spec import Claim, Liveness, Spec
 
+EngineName = Literal["compiled", "numpy", "python"]  # the fastest first
+
 WhyStopped = Literal["exhausted", "all decided", "states", "seconds", "interrupted", "ill-defined"]
 
 STOPPED: Mapping[WhyStopped, str] = {
@@ -26,6 +28,10 @@ STOPPED: Mapping[WhyStopped, str] = {
     "interrupted": "interrupted",
     "ill-defined": "the spec is ill-defined",
 }
+
+
+class Declined(Exception):
+    """Raised by an engine that does not support this search; the message is the reason."""
 
 
 class Stop(Exception):

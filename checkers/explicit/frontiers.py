@@ -22,8 +22,8 @@ import numpy as np
 from checkers.explicit.ancestry import Ancestry
 from checkers.explicit.columns import Array, Code, Columns, Value
 from checkers.explicit.diagnose import diagnose_action, diagnose_claim, diagnose_init
-from checkers.explicit.engines import Declined
 from checkers.explicit.exploration import (
+    Declined,
     Exploration,
     Step,
     Stop,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from checkers.explicit import engines
-from checkers.explicit.exploration import Budget, Exploration, Progress, Task
+from checkers.explicit.exploration import Budget, EngineName, Exploration, Progress, Task
 from model.faults import UnknownName
 from model.language.expressions import SpecError
 from model.language.scope import Scope
@@ -24,7 +24,7 @@ def explore(
     scope: Scope | None = None,
     budget: Budget = Budget(),  # noqa: B008 - frozen
     progress: Callable[[Progress], None] | None = None,
-    engine: str | None = None,
+    engine: EngineName | None = None,
     fingerprints: bool = False,
     memory: int | None = None,
     threads: int = 1,

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from checkers.explicit import engines
-from checkers.explicit.exploration import Budget, Exploration, Task
+from checkers.explicit.exploration import Budget, EngineName, Exploration, Task
 from model.language import terms as t
 from model.language.expressions import conjunction
 from model.language.show import show
@@ -36,7 +36,7 @@ class Empty:
         return f"{self.of}: {self.message}"
 
 
-def vacuous(spec: Spec, found: Exploration, engine: str | None = "numpy") -> list[Empty]:
+def vacuous(spec: Spec, found: Exploration, engine: EngineName | None = "numpy") -> list[Empty]:
     """Returns the vacuous parts of a spec, such as actions never taken and premises never true.
 
     The result is empty if the states were not explored completely, or are too many.

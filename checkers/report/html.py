@@ -111,7 +111,11 @@ def _context(result: RunResult, described: Mapping[str, Any], caps: Caps) -> dic
         "exit_code": code,
         "meaning": "the run has not ended" if code is None else meanings[code],
         "counts": [(state, states[state], label) for state, label in labels.items()],
-        "attention": _groups(one for one in numbered if one["state"] in ATTENTION),
+        "attention": [
+            group
+            for state in ATTENTION
+            for group in _groups(one for one in numbered if one["state"] == state)
+        ],
         "rest": _groups(one for one in numbered if one["state"] not in ATTENTION),
         "rest_summary": ", ".join(
             f"{states[state]:,} {label}"

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from checkers.cache import cache
-from checkers.explicit.engines import Declined
+from checkers.explicit.exploration import Declined
 
 # -O1 compiles in 6/10 of the time of -O2, and its code is as fast: memory access dominates
 FLAGS = ("-std=gnu11", "-O1", "-shared", "-fPIC", "-pthread", "-w")

@@ -209,8 +209,8 @@ def parsed(text: str) -> Rule:
         except json.JSONDecodeError as error:
             raise BadFault("", f"{text}: no JSON: {error}") from None
     name, _, rest = text.partition(":")
-    if name not in _SHORT and name not in FAULTS:
-        raise BadFault("", f"{name!r} is no fault; known are {', '.join((*_SHORT, *FAULTS))}")
+    if name not in KNOWN:
+        raise BadFault("", f"{name!r} is no fault; known are {', '.join(KNOWN)}")
     values: dict[str, Any] = {}
     for item in rest.split(",") if rest else ():
         key, _, value = item.partition("=")
@@ -282,3 +282,4 @@ _SHORT: Final[Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]]] = {
     "drop-response": _drop_response,
     "kill-broker": _kill_broker,
 }
+KNOWN: Final = (*_SHORT, *FAULTS)  # of all faults that `parsed` reads

@@ -149,6 +149,7 @@ def test_a_bug_of_the_broker_shows_its_anomaly(call: Any, bug: str, anomaly: str
         (["record", "--on", "serve"], "--on serve: a system is served, apache-kafka:VERSION, k"),
         (["record", "--on", "x:1", "--fault", "kill"], "--fault: x:1 has no such ability"),
         (["record", "--traced"], "--traced: only Apache Kafka writes TRACE logs"),
+        (["record", "--fault", "blakout"], "no fault 'blakout'; the nearest: blackout"),
         (["record", "--fault", "pause"], "the reference broker can only be killed or lose power"),
         (["record", "--broker-config", "a=b"], "the reference broker has no settings"),
         (["record", "--on", KAFKA, "--broker-config", "a"], "--broker-config a: write"),

@@ -79,6 +79,18 @@ def test_every_help_has_an_example_and_explains_options_and_exit_codes(
     assert all(p.help for p in command.params if isinstance(p, click.Option))
 
 
+def test_a_closed_stdout_ends_the_output_and_not_the_run(tmp_path: Path) -> None:
+    words = "check transactions-abstract --variant v1; echo $? > code"
+    call = f"( {shlex.quote(sys.executable)} -c '{MAIN}' {words} ) | head -1"
+    done = subprocess.run(
+        call, shell=True, cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("✗ no_hanging_transaction")
+    assert (tmp_path / "code").read_text() == "1\n"
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert (folder / "report.html").exists()
+
+
 def test_a_closed_stdout_is_not_a_bug(tmp_path: Path) -> None:
     call = f"{shlex.quote(sys.executable)} -c '{MAIN}' list claims | head -1"
     done = subprocess.run(

@@ -110,6 +110,9 @@ def test_a_part_of_a_name_finds_the_names_that_contain_it() -> None:
         ("urteil analyze --anomaly lost", {"lost-write"}),
         ("urteil explain exactly_once_pu", {"exactly_once_publish"}),
         ("urteil sweep mach", {"machines"}),
+        ("urteil check replication --set log", {"log_size="}),
+        ("urteil check --engine n", {"numpy"}),
+        ("urteil conform --family tran", {"transactions"}),
     ],
 )
 def test_the_shell_completes_names_without_slow_imports(line: str, offered: set[str]) -> None:

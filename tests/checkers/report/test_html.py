@@ -126,6 +126,12 @@ def test_a_real_analysis_has_its_page_in_its_folder(analysed: Analysed) -> None:
     assert inside <= set(made.ids)
 
 
+def test_a_violated_verdict_stands_above_the_undecided_ones() -> None:
+    undecided = decided(anomaly="lost-write", verdict="undecided", count=0, reason="interrupted")
+    shown = Page(page(undecided, decided(), RunFinished(exit_code=1))).text
+    assert shown.index("duplicate") < shown.index("lost-write")
+
+
 def test_nothing_is_named_that_a_browser_would_fetch() -> None:
     markup = page(row(), decided(), RunFinished(exit_code=1))
     assert "http:" not in markup

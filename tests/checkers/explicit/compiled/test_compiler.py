@@ -8,7 +8,7 @@ import pytest
 
 from checkers.cache import cache
 from checkers.explicit.compiled import compiler
-from checkers.explicit.engines import Declined
+from checkers.explicit.exploration import Declined
 from checkers.explicit.search import explore
 from model.replication.versions import Kip320
 
