@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from checkers.explicit.exploration import Budget
+from checkers.explicit.exploration import Budget, EngineName
 from checkers.explicit.liveness import with_liveness
 from checkers.explicit.search import explore
 from checkers.explicit.vacuity import vacuous
@@ -93,7 +93,7 @@ class Empty(Log):
 
 
 @pytest.mark.parametrize("engine", ["numpy", "python"])
-def test_each_vacuous_part_is_named_once_with_its_false_formula(engine: str) -> None:
+def test_each_vacuous_part_is_named_once_with_its_false_formula(engine: EngineName) -> None:
     spec = Empty()
     found = with_liveness(spec, explore(spec), [c.name for c in spec.liveness_properties])
     line = spec.actions[1].guards[2].line
