@@ -1,15 +1,16 @@
 """Draws a counterexample as a space-time diagram: lanes are replicas or clients, dots are steps.
 
+       leader_write
     b0   ──●────────────●──────────○──▶
-            leader_write ╲
-    b1   ─────────────────●────────◎──▶
-                           replicate shrink_isr
+                        │      shrink_isr
+    b1   ───────────────●──────────◎──▶
+                    replicate
 
 The lanes are the elements of one sort: the one that most actions have as a parameter. A step is a
-dot on the lane of its first parameter of this sort. Lines lead to the lanes of its other parameters
-of this sort. A step without such a parameter is on an extra lane at the top. A hollow dot marks
-another lane whose state the step changes. A ring marks the last step of a violation. An arc shows
-where a liveness counterexample loops back.
+dot on the lane of its first parameter of this sort, with the name of its action. Lines lead to
+smaller dots on the lanes of its other parameters of this sort. A step without such a parameter is
+on an extra lane at the top. A hollow dot marks another lane whose state the step changes. A ring
+marks the last step of a violation. An arc shows where a liveness counterexample loops back.
 """
 
 from __future__ import annotations
