@@ -35,7 +35,7 @@ def steps(name: str) -> Pairing:
 
 
 def cores() -> Pairing:
-    """Measures how much faster two processes simulate and analyse seeds than one process."""
+    """Compares two processes with one: the time to simulate and analyse the same seeds."""
 
     def sweep(processes: int) -> int:
         return len([*judged_in_processes(Swept(sweep="publish"), SWEPT, processes=processes)])

@@ -160,10 +160,10 @@ class Cluster:
     # ------------------------------------------------------------ senders
 
     def _sends(self, size: int) -> tuple[Operations, Ints, Ints, Ints]:
-        """Simulates the sends of one window, and returns them before any record has an offset.
+        """Returns the sends of one period of time, which have no offsets yet, and three arrays.
 
-        Three arrays follow, with an entry for each record: the time of its append, the end time of
-        its transaction, and its fate (0 lost, 1 aborted, 2 effective).
+        The arrays have, for each record: the time of its append, the end time of its transaction,
+        and its fate (0 lost, 1 aborted, 2 effective).
         """
         rng, shape = self.rng, (SENDERS, size)
         duration = rng.integers(200 * US, 1_400 * US, shape)

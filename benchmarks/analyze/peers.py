@@ -66,7 +66,7 @@ def as_locations(
 ) -> Locations:
     """Groups result rows by anomaly: each anomaly's id gets the set of its rows, without the id.
 
-    For example, `("stale-end-offset", "t-0", 5)` gives `("t-0", "5")` for `stale-end-offset`.
+    For example, the row `("G1a", "t-0", 5)` becomes `("t-0", "5")` in the set of `G1a`.
     """
     found: dict[str, set[Location]] = {name: set() for name in columns}
     for name, *location in rows:

@@ -241,7 +241,7 @@ def _on_one_core() -> list[str]:
 
 
 def _log() -> dict[str, object]:
-    """Returns two times of one append in ms: to an empty log, and to a log of a million batches."""
+    """Measures an append in ms: to an empty log, and to a log of a million batches."""
     data = encode([Record(value=b"v")])
     batches = [
         Batch.of(stamped(data, base_offset=Offset(at), leader_epoch=LeaderEpoch(0)))

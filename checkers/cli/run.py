@@ -104,9 +104,9 @@ class Run:
         drawing: str | None = None,
         trace: Mapping[str, Any] | None = None,
     ) -> None:
-        """Writes the evidence for a verdict to a file in the run folder, and reports it.
+        """Writes the evidence for a verdict to the run folder, and passes it to the reporters.
 
-        An expected violation is reported without its trace, because its file is enough.
+        For an expected violation, the reporters do not get the trace.
         """
         kept = self.written(file, text + "\n")
         expected = verdict_expected and self.judged_by_expectation

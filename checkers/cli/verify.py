@@ -222,8 +222,8 @@ def selected(expectation: Expectation) -> tuple[Variant, Spec]:
 def recorded(run: Run, name: str, sends: int, *bugs: str) -> Path:
     """Records a history on the reference broker, with the seeded `bugs`; returns its folder.
 
-    Without bugs, it also emits a verdict: `holds` if the history has enough sends that the broker
-    applied but did not answer. Only these make `info` outcomes a real test.
+    Without bugs, it also emits a verdict: `holds` if the broker applied at least 20 sends that it
+    did not answer, else `undecided`.
     """
     from checkers.record.options import RecordOptions
     from checkers.systems.opening import ServedSystem

@@ -121,10 +121,10 @@ class Normal:
         return value
 
     def _is_of_another_sequence(self, item: Any) -> bool:
-        """Returns True for a group, topic or transactional id that other requests created.
+        """Returns True for a group, topic or transactional id of another sequence of requests.
 
-        Sequences of requests run in parallel on one cluster, so ListGroups also returns groups of
-        others.
+        Sequences run in parallel on one cluster, so ListGroups also returns the groups of other
+        sequences.
         """
         # An entry with an error is in the answer because the request named it.
         if not isinstance(item, Mapping) or "error_code" in item:

@@ -49,7 +49,7 @@ ANY: Final = _Any()
 
 
 def always(difference: Difference) -> bool:
-    """Returns True always: the condition of a reason that needs no condition."""
+    """Returns True for every difference, for a reason that has no further condition."""
     del difference
     return True
 

@@ -41,9 +41,9 @@ After = Mapping[int, Code]  # cell -> its value after an action
 
 
 def literal(value: Code) -> Any:
-    """Returns a constant as the smallest NumPy integer type that holds it: `uint8` or `int16`.
+    """Returns a constant as a NumPy integer: `uint8` if it fits, else `int16`.
 
-    The smallest type keeps arrays of states small. An operation is returned unchanged.
+    An operation is returned unchanged.
     """
     if isinstance(value, Op):
         return value
@@ -162,7 +162,7 @@ class Columns(FiniteTerms):
         return a if a is b or a == b else self.op("if", test, a, b)
 
     def conjunction(self, values: Iterable[Value]) -> Value:
-        """Computes the conjunction of formulas in every state, and where it is undefined.
+        """Returns a conjunction's value in each state, and a mask of states where it is undefined.
 
         The formulas are evaluated in order. In a state where one is false, the later ones are not
         evaluated, so they cannot be undefined there.
@@ -177,7 +177,7 @@ class Columns(FiniteTerms):
         return value, bad
 
     def disjunction(self, values: Iterable[Value]) -> Value:
-        """Computes the disjunction of formulas in every state, and where it is undefined.
+        """Returns a disjunction's value in each state, and a mask of states where it is undefined.
 
         The formulas are evaluated in order. In a state where one is true, the later ones are not
         evaluated, so they cannot be undefined there.
@@ -201,10 +201,11 @@ class Columns(FiniteTerms):
     # ---- terms
 
     def value(self, n: t.Node, env: Env, after: After | None = None) -> Value:
-        """Computes an expression of the spec in every state of a batch, and where it is undefined.
+        """Returns a term's value in each state, and a mask of states where it is undefined.
 
-        An expression about a step reads the states before and after the step. `after` has the new
-        values that the step writes. Every other value stays as before.
+        A term is an expression of the spec. If it is about a step, it reads the states before and
+        after the step. `after` has the new values that the step writes. Every other value stays as
+        before.
         """
         if n not in self._locals:
             self._locals[n] = t.locals_of(n)
@@ -306,9 +307,10 @@ class Columns(FiniteTerms):
     # ---- cells
 
     def in_sort(self, n: t.Node, env: Env, after: After | None = None) -> Value:
-        """Computes an expression in every state, and where it is undefined or outside its type.
+        """Returns a term's value in each state, and a mask of states where it is invalid.
 
-        It is used for values that must be in their type: keys of maps, and assigned values.
+        Invalid means undefined, or outside its type. A term must be valid if it is the key of a
+        map, or is assigned.
         """
         value, bad = self.value(n, env, after)
         size = self.at.size(n.sort)
@@ -321,7 +323,7 @@ class Columns(FiniteTerms):
     def cells(
         self, variable: t.Variable, keys: tuple[t.Node, ...], env: Env, after: After | None = None
     ) -> tuple[list[tuple[Code, int]], Code]:
-        """Finds the bytes that `variable[keys]` can mean, and the states with undefined keys.
+        """Returns the bytes that `variable[keys]` can be, and a mask of states with undefined keys.
 
         Each byte comes with a condition: it is true in the states where the keys select this byte.
         """

@@ -105,7 +105,7 @@ class Fairness:
         """Yields the largest sets of states in `within` where a fair behaviour can stay forever.
 
         Each set contains a state of `through`. The sets are disjoint; each has its states in
-        ascending order.
+        ascending order. Both parameters are masks of states.
         """
         left = within
         while left.any():
@@ -146,8 +146,8 @@ class Fairness:
     def cycle(self, nodes: Nodes, start: int, through: Mask) -> list[int]:
         """Returns the edges of a fair cycle through `start` and a state of `through`.
 
-        The cycle stays in `nodes`. These must contain `start`, and a fair behaviour must be able to
-        visit all of them forever.
+        The cycle stays in `nodes`, a set of states that contains `start` and in which a fair
+        behaviour can stay forever.
         """
         inside = np.zeros(len(self.graph.states), dtype=bool)
         inside[nodes] = True

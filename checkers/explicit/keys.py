@@ -1,11 +1,11 @@
 """The key of a state in the NumPy engine: 64 bits, a weighted sum of its bytes.
 
-If a spec has fewer than 2^64 states, the key is the state's index in a list of all combinations of
-values. Then different states have different keys.
+If a spec has fewer than 2^64 possible states, the key is the state's index in a list of all
+combinations of values. Then different states have different keys.
 
 Otherwise the key is a fingerprint with random weights, and two states may have the same one. If the
 differences between their bytes are all divisible by 2^k, but not by 2^(k+1), this has the
-probability 2^k / 2^64. For k = 0, which is the usual case, this is 2^-64.
+probability 2^k / 2^64. If some difference is odd (k = 0), this is 2^-64.
 
 Under symmetry a state has one key for each permutation of elements: the key of the permuted state.
 The least of these keys is *canonical*: all states of a symmetry class have the same canonical key.

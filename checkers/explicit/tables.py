@@ -90,7 +90,7 @@ class Table:
         return known
 
     def known(self, op: Op) -> Array | None:
-        """Returns the computed results of an operation for all states; None if not yet computed."""
+        """Returns the cached result of an operation for all states; None if there is none yet."""
         return self.value(op) if op.compute is None else self._known[op.number]
 
     def where(self, code: Code) -> Rows:

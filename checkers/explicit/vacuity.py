@@ -68,8 +68,8 @@ Candidate = tuple[str, str, t.Node]  # name, message if no state satisfies the f
 def _conjuncts(spec: Spec, names: Sequence[str]) -> Iterator[Candidate]:
     """Yields each beginning of an action's guard: its first conjunct, its first two, and so on.
 
-    If no state satisfies a beginning, its last conjunct is why the action is never taken. The
-    message of the candidate names this conjunct.
+    If no state satisfies a beginning, its last conjunct is why the action is never taken. Each
+    beginning comes with a message that names this conjunct.
     """
     for action in spec.actions:
         if action.name in names:

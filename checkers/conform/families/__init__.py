@@ -25,7 +25,7 @@ from model.faults import UnknownName
 
 
 class Family(NamedTuple):
-    """A subject of request sequences, such as transactions, and how one is generated.
+    """A sort of request sequences, such as those on transactions, and how one is generated.
 
     A random sequence is of this family with a probability in proportion to `weight`.
     """

@@ -132,7 +132,7 @@ class _Groups:
 
 
 def group_administration(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests that describe, list or delete groups to a sequence; returns no topics."""
+    """Adds requests to a sequence: they describe, list and delete groups; returns no topics."""
     it = _Groups(draw)
     draw.repeat(
         14,

@@ -132,7 +132,7 @@ class _Inspection:
         self.send(Api.DESCRIBE_LOG_DIRS, f"logs of {note}", {"topics": topics}, to=LEADER)
 
     def quorum(self) -> None:
-        """Adds a DescribeQuorum request for an ordinary topic, which every system must reject."""
+        """Adds a DescribeQuorum request for an ordinary topic, which brokers reject."""
         # A correct request is useless here: its answer, the voters and the leader, differs between
         # clusters.
         body = {"topics": [{"topic_name": TOPIC, "partitions": [{"partition_index": 0}]}]}

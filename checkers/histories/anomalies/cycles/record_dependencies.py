@@ -137,11 +137,11 @@ def count_dependencies(dependencies: DependencyContext, batch: Batch) -> pa.Tabl
 
 
 def leading_back(dependencies: DependencyContext, batch: Batch) -> pa.Table:
-    """Returns the dependencies that lead back in time: the later operation does not end later.
+    """Returns the dependencies that lead back in time: the second operation does not end later.
 
-    For example, an operation that ended at 3 polled a record that an operation sent which ended at
-    8. An operation that did not end ok counts as ending just after the last operation that had
-    ended ok before it began. There is one row for each pair of operations and each kind (wr or ww).
+    For example, a poll that ended at 3 returned a record whose send ended at 8. An operation that
+    did not end ok counts as ending just after the last operation that had ended ok before it began.
+    There is one row for each pair of operations and each kind (wr or ww).
     """
     made, info_senders = dependents_of(dependencies, batch), dependencies.info_senders
     some = np.flatnonzero(made.counts)
