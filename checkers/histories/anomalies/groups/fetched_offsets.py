@@ -9,9 +9,13 @@ matter for a fetch:
 - for each fetch, the highest offset that was committed before the fetch began, if this offset is
   above the fetched one.
 
-A commit of the last kind contradicts its fetch, with one exception. Another commit may have lowered
-the offset again: a commit of the fetched offset that ended after the higher commit began. Then the
-third stage looks for a higher commit that began after this other commit ended.
+A higher commit contradicts the fetch, unless a commit of the fetched offset may have come later:
+
+    commit 7    |-----|
+    commit 3        |-----|             ended after commit 7 began, so it may have come later
+    fetch 3                  |--|       legal: commit 7 does not contradict it
+
+In this case the third stage looks for another higher commit, which began after commit 3 ended.
 
 Source: `properties.anomalies.groups.offsets` and the anomalies that use it.
 """
@@ -91,7 +95,11 @@ class FetchedOffsets:
 
 
 def fetched_offsets(context: Context) -> Plan[tuple[FetchedOffsets, tuple[Finding, ...]]]:
-    """Returns all fetches of group offsets, and three findings: the anomalies of these fetches."""
+    """Returns all fetches of group offsets, and the findings of three anomalies.
+
+    A fetched offset is an anomaly if it went backwards, if nobody had tried to commit it, or if
+    only failed transactions had.
+    """
     isolation = context.declared.isolation
     observed, aborted = yield from in_parallel(
         collect(_stage("fetched offsets", FETCHES, partial(fetched, isolation))),
@@ -141,11 +149,11 @@ def _explained(
 
 
 def highest_explaining(fetches: Batch, of: Batch, numbers: Ints, otherwise: int) -> Ints:
-    """Returns one number for each fetch: the highest number of a commit that explains the fetch.
+    """Returns, for each fetch, the highest number of the commits that explain it.
 
-    The caller gives each commit a number, such as the time at which the commit ended. A commit
-    explains a fetch if it set the fetched offset, and did not begin after the fetch completed. A
-    fetch that no commit explains gets the number `otherwise`.
+    `numbers` has one number for each commit, such as the time at which the commit ended. A commit
+    explains a fetch if it set the fetched offset and did not begin after the fetch completed. A
+    fetch without such a commit gets the number `otherwise`.
     """
     made = np.full(len(fetches), otherwise, dtype=np.int64)
     pairs = hash_of_pair(of.ints("register"), of.ints("offset"))

@@ -1,8 +1,12 @@
-"""Functions that find, in one batch, what each step of a pipeline consumed and committed.
+"""Functions that find what each pipeline transaction in a batch of history rows consumed.
 
-    p2 txn{id=x,group=g} o=a +i@1 -> ok @0 i=m@0     a step of group g: it polled m, committed 1
+    p2 txn{id=x,group=g} o=a +i@1 -> ok @0 i=m@0
+       o=a, @0     it sent the value a to o; the record has offset 0
+       i=m@0       it polled the value m at offset 0 of i
+       +i@1        it committed offset 1 of i for group g: m is consumed
 
-A step is one transaction of a pipeline. It polls inputs, sends outputs and commits group offsets.
+A pipeline transaction polls inputs, sends outputs and commits the offsets of its inputs. It is
+called a step here.
 
 Source: `properties.anomalies.groups.pipelines`.
 """
@@ -30,9 +34,9 @@ PROGRESS: Final = int64_schema("group", "key", "committed", "good")
 
 
 def polled_rows(batch: Batch, rows: Mask) -> Ints:
-    """Returns the rows of the polled records among `rows`.
+    """Returns those of the `rows` that are records polled by a member of a group.
 
-    Only polls by a member of a group at a known offset count.
+    A polled record whose offset is not recorded is left out.
     """
     polled = batch.is_in("kind", "poll") & batch.is_valid("offset") & batch.is_valid("group")
     return np.flatnonzero(polled & rows)
@@ -50,9 +54,9 @@ def delivered_words(batch: Batch) -> pa.Table:
 
 
 def steps_of(batch: Batch) -> Batch:
-    """Returns the highest offset that each transaction of a pipeline committed for each key.
+    """Returns the highest offset that each transaction committed for each key of its group.
 
-    Only transactions that ended ok count.
+    A key is one log, such as a topic partition. Only transactions that ended ok count.
     """
     return batch.derived(("steps",), _made_steps)
 
@@ -79,9 +83,9 @@ def _made_steps(batch: Batch) -> Batch:
 
 
 def input_rows(batch: Batch) -> Ints:
-    """Returns the rows of the records that pipeline transactions consumed.
+    """Returns the rows of all polled records below the offset that the same transaction committed.
 
-    Such records are below the offset that their transaction committed.
+    These records are consumed. Only transactions that ended ok count.
     """
     # Only transactions that ended ok count. They polled these records.
     return batch.derived(("inputs",), _made_inputs)
@@ -117,7 +121,8 @@ def group_positions(batch: Batch) -> pa.Table:
     """Returns, for each group and key, the lowest offset, the highest jump and the number of steps.
 
     The lowest offset is the lowest that the group polled, committed or fetched. A jump is an offset
-    that the group committed outside a transaction. A step is a committed transaction of a pipeline.
+    that the group committed outside a transaction. A step is a transaction that ended ok and
+    committed an offset of the key.
     """
     group, key = batch.fingerprints("group"), batch.fingerprints("key")
     offset = batch.ints("offset", null=NONE)
@@ -145,9 +150,10 @@ def per_register(observed: pa.Table) -> pa.Table:
 
 
 def unreported_steps(batch: Batch) -> pa.Table:
-    """Returns, for each group, when its first unreported step began.
+    """Returns, for each group, when its first transaction with unknown polls began.
 
-    Such a step is a transaction that ended `info` and has no recorded poll.
+    The polls of a transaction are unknown if it ended `info` and the history has no poll of it. A
+    group without such a transaction has no row.
     """
     op = batch.ints("op")
     starts = run_starts(op)
@@ -165,15 +171,13 @@ def unreported_steps(batch: Batch) -> pa.Table:
 
 
 def commit_progress(groups: Ints, unreported_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns the committed offsets of each group and key that are higher than all before.
+    """Returns the commits that raise the committed offset of a group and key.
 
-    Only the commits of transactions that ended ok count. A row has a group, a key, an offset, and a
-    flag: whether the commit is certain. It is certain if its transaction ended before the group's
-    first unreported transaction began. The rows of a group and key are in the order of their
-    offsets.
+    Only transactions that ended ok count. The flag `good` is 1 if the transaction ended before the
+    group's first transaction with unknown polls began (see `unreported_steps`).
 
-    Consecutive rows with the same flag become one row, the highest. Example: the certain offsets 3,
-    5, 9 and the uncertain offset 12 give two rows, 9 and 12.
+    Of consecutive commits with the same flag, only the last is returned. Example: the offsets 3, 5
+    and 9 with flag 1, then 12 with flag 0, give the rows 9 and 12.
     """
     steps = steps_of(batch)
     group, key, committed = (steps.ints(name) for name in ("group", "key", "committed"))

@@ -1,16 +1,15 @@
-"""The query plan of pipelines: inputs that two steps consumed, and inputs that no step consumed.
+"""The query plan of pipelines: inputs that a group consumed twice, and inputs that it skipped.
 
     p1 send i=m                   -> ok @0
     p2 txn{id=x,group=g} o=a +i@1 -> ok @0 i=m@0      op 1
     p3 txn{id=y,group=g} o=b +i@1 -> ok @2 i=m@0      op 2     m was consumed by op 1 and op 2
 
-A step is one transaction that polls inputs and commits their offsets. Consumed, delivered and
-occupied offsets are kept as one bit each. The committed progress of a group is kept as intervals of
-offsets.
+A pipeline transaction polls inputs, sends outputs and commits the offsets of its inputs. An input
+is skipped if a transaction committed a higher offset, but no member of the group polled the input.
 
-A step is unreported if its outcome is `info` and it reported no poll. Such a step may have consumed
-any input. So an offset is skipped only if a step that committed a higher offset ended before the
-group's first unreported step began.
+A transaction that ended `info` may have polled inputs that the history does not show. So only
+commits that ended before the group's first such transaction began can prove that an input was
+skipped.
 
 Source: `properties.anomalies.groups.pipelines`, `input_processed_twice`, `input_skipped`.
 """
@@ -74,7 +73,11 @@ _SHOWN: Final = int64_schema("key", "offset", "value", "op")
 
 
 def pipelines(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Finds inputs that two transactions of a pipeline consumed, and inputs that none consumed."""
+    """Returns two findings: the inputs that a group consumed twice, and those that it skipped.
+
+    A transaction consumes an input if it polls the input and commits a higher offset. An input is
+    skipped if the group committed a higher offset, but no member polled the input.
+    """
     title = "consumed offsets"
     at, consumed, unreported = yield from in_parallel(
         collect(Stage(Source.OPERATIONS, Kernel(title, COLUMNS, AT, group_positions))),
@@ -178,9 +181,11 @@ def _consumers(several: OwnerOffsets, batch: Batch) -> pa.Table:
 
 
 def _rewinds(pairs: Ints, began_ns: Ints, ended_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns, for each pair of transactions, the lowest offset committed between them.
+    """Returns, for each pair of transactions, the lowest offset that another operation committed.
 
-    Only commits of other operations count. A pair without such a commit has no row.
+    Each row of `pairs` has a group, a key and two transactions. A commit counts if it is of this
+    group and key, and was open between the begin of the first and the end of the second
+    transaction. A pair without such a commit has no row.
     """
     of = commits(batch)
     of = of.where(of.ints("outcome") != FAIL)

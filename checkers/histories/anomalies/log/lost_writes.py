@@ -177,13 +177,14 @@ def _is_owed(bounds: Batch, key: Ints, offset: Ints) -> Mask:
 
 
 def _unread_below_bound(unconfirmed: UnconfirmedValues, bounds: Batch, batch: Batch) -> pa.Table:
-    """Returns the confirmed values of this batch that some poll should have returned, but none did.
+    """Returns the confirmed values that a poll should have returned, but no poll did.
 
-    A poll should return a value that took effect, from the log start to the highest polled offset
-    of its key. A value is confirmed if it was polled only where a send of it was acknowledged.
+    A value must be returned if it took effect and its offset is between the log start and the
+    highest polled offset of its key. It is confirmed if no poll returned it at another offset than
+    its send.
 
-    The last row is not a value. Its column `owed` counts all values in this batch that some poll
-    should have returned, also those that were polled. If there are none, the table is empty.
+    A last row, without a value, has in the column `owed` how many values must be returned. If there
+    are none, the table is empty.
     """
     at, writes = first_rows(batch), took_effect(batch, unconfirmed.committed)
     key, offset = (batch.ints(name).take(at) for name in ("key", "offset"))

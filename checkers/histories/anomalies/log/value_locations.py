@@ -1,15 +1,15 @@
-"""The locations of values: each value at each offset where the history proves it.
+"""The locations of values: each offset at which the history proves that a value is in the log.
 
     p1 send k=a -> ok @0      op 0
     c1 poll     -> ok k=a@0   op 1
 
     key  offset  value  op
-    k    0       a      0         the first operation that shows a at offset 0
+    k    0       a      0         op 0 is the first operation that proves it
 
-The checkers `inconsistent_offsets`, `duplicates` and `lost_writes` read these rows. A kernel (a
-function on one batch) finds the locations in a block of 65,536 offsets. The driver also finds
-locations of unconfirmed values, since it has all rows about them. A value is unconfirmed if it was
-polled at an offset where none of its sends was acknowledged.
+The checkers `inconsistent_offsets`, `duplicates` and `lost_writes` read these rows. The locations
+in a block of 65,536 offsets are found by one task. For unconfirmed values, the Spark driver has all
+rows and can find all locations. A value is unconfirmed if it was polled at an offset that no
+acknowledged send of it has.
 
 Source: `properties.anomalies.observations`.
 """
@@ -56,9 +56,10 @@ def location_rows(committed: Ints, batch: Batch, shown: Ints) -> pa.Table:
 
 
 def unconfirmed_locations(unconfirmed: UnconfirmedValues) -> Batch:
-    """Returns the proven offsets of the unconfirmed values, ordered by key, offset and value.
+    """Returns the offsets at which the history proves an unconfirmed value to be in the log.
 
-    Unconfirmed values were polled where no send of them was acknowledged.
+    A value is unconfirmed if it was polled at an offset that no acknowledged send of it has. The
+    rows are ordered by key, offset and value.
     """
 
     def made(_: Batch) -> Batch:

@@ -4,13 +4,14 @@
     p2 txn k=b  -> fail
     c1 poll     -> ok k=b@1 k=c@2     a is unseen, b an aborted read, c a value nobody sent
 
-A value is confirmed if it was polled only at offsets where a send of it was acknowledged. There are
-three cases:
+There are three cases:
 
-- A confirmed value is decided in the block of 65,536 offsets that has its record.
-- A value that was never polled, and whose send was acknowledged without an offset, has no record in
-  any block. It is found among the sends.
-- Unconfirmed values are decided on the driver.
+- A value is confirmed if all its polls have the offset of an acknowledged send, or if it was never
+  polled, like a. The Spark task that has the records near this offset decides it.
+- A value that was sent ok without an offset, and never polled, is at no offset. It is found among
+  the sends.
+- Any other value, like b and c, is unconfirmed. Such values are few, so the Spark driver collects
+  all their rows and decides them.
 
 The plan also finds duplicates across keys: see `duplicates_across_keys`.
 
@@ -155,9 +156,11 @@ def _last(batch: Batch) -> pa.Table:
 
 
 def _unseen(unconfirmed: UnconfirmedValues, kept: LogStarts, batch: Batch) -> pa.Table:
-    """Returns the confirmed values that must be in the log but were never polled.
+    """Returns the acknowledged values of a batch that no poll returned.
 
-    The last row is not a value: it counts the observations for the three anomalies of this plan.
+    Values that were polled at an offset that no acknowledged send has are decided elsewhere. A last
+    row, without a value, counts the values that could have shown each of three anomalies: unseen,
+    aborted read, and value nobody sent.
     """
     # A value is confirmed if it was polled only at offsets where a send of it was acknowledged.
     at, confirmed = first_rows(batch), np.flatnonzero(~unconfirmed.of_first_rows(batch))
@@ -195,9 +198,9 @@ def _unseen_without_offset(
 
 @dataclass(frozen=True, slots=True)
 class _Outcomes:
-    """The sends and polls of each unconfirmed value.
+    """What the sends and polls of each unconfirmed value show; a column has one entry per value.
 
-    Unconfirmed values were polled where no send of them was acknowledged.
+    A value is unconfirmed if it was polled at an offset that no acknowledged send of it has.
     """
 
     keys: Ints

@@ -37,7 +37,7 @@ from model.histories import Isolation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogPositions:
-    """The offset of each poll and send in its log, and the number of records between offsets."""
+    """Finds the offsets of polled and sent records, and counts the records between two offsets."""
 
     isolation: Isolation
     committed: Ints  # operations that ended info and took effect
@@ -55,9 +55,11 @@ class LogPositions:
         return self.values.applied(batch, rows, role, located)
 
     def first_skippable(self, kind: int, key: Ints, first: Ints) -> Ints:
-        """Returns, for each step, the lowest offset that it can skip.
+        """Returns, for each step, the lowest offset at which it can skip a record.
 
-        `first` has the offset at which each step begins.
+        A step is a pair of records that a process polled (or sent) one after the other; `first` has
+        the offset of the first one. The result is `first + 1`; for a poll it is the log start if
+        that is higher.
         """
         # Retention has removed the records below the start of the log, so no poll can skip them.
         return first + 1 if kind == SENDS else np.maximum(first + 1, self.log_starts.of(key))
@@ -65,8 +67,8 @@ class LogPositions:
     def skipped_count(self, kind: int, key: Ints, first: Ints, second: Ints, dirty: Mask) -> Ints:
         """Returns how many records each step skipped, from offset `first` to offset `second`.
 
-        For polls at read_committed, only clean offsets count: every such reader must get their
-        records.
+        A reader at read_committed may skip aborted records. So for its polls, only the records
+        count that every such reader must get.
         """
         low, everything = self.first_skippable(kind, key, first), self.log.everything
         all_of_them = everything.between(key, low, second)

@@ -83,9 +83,10 @@ _ASSIGNMENT_COLUMNS: Final = ("op", "process", "f", "outcome", "kind", "key")
 
 
 def process_order(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns three kinds of findings: skipped records, moves back, and intermediate reads.
+    """Returns the findings of steps that skip records, go back, or read part of a transaction.
 
-    Each finding compares two consecutive polls (or sends) of one process and key.
+    A step is a pair of records of one key that a process polled (or sent) one after the other. A
+    part of a transaction was read (G1b) if the process never polled the transaction's last record.
     """
     words, outranked, assigned, worked = yield from in_parallel(
         collect(occupied_offsets.occupied_offsets(context.unconfirmed.committed, context.aborted)),
@@ -144,9 +145,10 @@ def process_order(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def _outranked(context: Context) -> Plan[Batch | None]:
-    """Returns the values that share their offset with a value that ranks first.
+    """Returns the values that Jepsen does not choose as the record at their offset.
 
-    Only Jepsen's rules rank values: without `jepsen` declared, returns None.
+    If several values were observed at one offset, Jepsen chooses one of them; the others are
+    returned. Without `jepsen` declared, returns None.
     """
     if not context.declared.jepsen:
         return None
@@ -166,8 +168,9 @@ def _outranked(context: Context) -> Plan[Batch | None]:
 
 
 def _with_first_skipped(context: Context, positions: LogPositions, wrong: Batch) -> Plan[Batch]:
-    """Adds to each row that skips records the first skipped record and its proof: a send or
-    poll.
+    """Adds to each step the first record that it skipped, and an operation that proves this record.
+
+    The operation sent or polled the record. A step that skips nothing gets zeros.
     """
     key, kind = wrong.ints("key"), wrong.ints("kind")
     everything = (kind == SENDS) | (wrong.ints("role") >= UNCOMMITTED)

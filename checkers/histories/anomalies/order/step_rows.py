@@ -1,7 +1,8 @@
-"""Rows of the schema STEPS: wrong steps of processes, counts of steps, and first and last records.
+"""The table STEPS: how processes moved through logs in one batch of the history's rows.
 
-A step is a pair of records of a key that a process polled (or sent) one after the other. The first
-and last records in a batch are needed for the steps to other batches.
+A step is a pair of records of a key that a process polled (or sent) one after the other. The table
+has a row for each step that skips records or goes back, and the number of all steps. It also has
+the first and the last record of a process and key: they are needed for steps from batch to batch.
 """
 
 from __future__ import annotations
@@ -42,7 +43,10 @@ STEPS: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """The records that processes polled or sent, with the columns of their batch."""
+    """Polled or sent records: their offsets and roles, and their rows in a batch of the history.
+
+    The columns `process`, `key`, `op`, `position` and `value` have all rows of the batch.
+    """
 
     row: Ints  # in the batch
     process: Ints

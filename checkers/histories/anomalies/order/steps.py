@@ -1,4 +1,4 @@
-"""Steps of processes through logs inside one batch of the history.
+"""Steps of processes through logs inside one batch of the history's rows.
 
     p1 send k=a -> ok @0
     p1 send k=b -> ok @1
@@ -10,11 +10,11 @@
     WITHIN    op 4, offset 2 to 1: it goes back                            int-nonmonotonic-poll
 
 A step is a pair of records of a key that a process polled (or sent) one after the other. A step
-between two operations counts only if the first is a poll that ended ok, or a send that did not
-fail. No assignment of the process between the two may leave out the key.
+from one operation to the next begins in a poll that ended ok, or in a send that did not fail. If
+the process was assigned other keys without this key meanwhile, there is no step.
 
-If a process occurs in several batches, each batch also reports its first and last record of each
-key, as `HEAD` and `TAIL`. The module `steps_across_batches` connects them.
+If a process occurs in several batches, each batch also returns the first and the last record of the
+process and key, as `HEAD` and `TAIL`. The module `steps_across_batches` connects them.
 
 Source: `properties.anomalies.order.steps`.
 """
@@ -68,10 +68,11 @@ _KINDS: Final = {POLLS: "poll", SENDS: "send"}
 
 
 def steps(positions: LogPositions, batch: Batch) -> pa.Table:
-    """Returns the wrong steps of the batch, the number of all steps, and first and last records.
+    """Returns the steps of the batch that skip records or go back, and the number of all steps.
 
     A step is a pair of records of a key that a process polled (or sent) one after the other. The
-    first record of each process and key has the row type HEAD, and the last one TAIL.
+    table also has the first (HEAD) and the last record (TAIL) of each process and key that may
+    continue in another batch.
     """
     assigned = Batch(assignments(batch))
     tables_of_kinds = [_steps_of_kind(kind, positions, assigned, batch) for kind in (POLLS, SENDS)]

@@ -1,10 +1,10 @@
-"""Steps of processes from one batch of the history to a later batch.
+"""Steps of processes from one batch of the history's rows to a later batch.
 
-    batch 0   c1 poll -> ok k=a@0      TAIL: c1, k, offset 0
+    batch 0   c1 poll -> ok k=a@0      TAIL: the last record of c1 and k is at offset 0
     batch 1   c2 poll -> ok j=x@5
-    batch 2   c1 poll -> ok k=c@2      HEAD: c1, k, offset 2
+    batch 2   c1 poll -> ok k=c@2      HEAD: the first record of c1 and k is at offset 2
 
-    BETWEEN   offset 0 to offset 2
+    BETWEEN   the step from this TAIL to this HEAD, offset 0 to offset 2
 
 A step is a pair of records of a key that a process polled (or sent) one after the other.
 
@@ -37,8 +37,10 @@ from checkers.histories.plan.batch import Batch
 def steps_across_batches(
     positions: LogPositions, assigned: pa.Table, observed: pa.Table
 ) -> pa.Table:
-    """Returns the wrong steps from one batch to a later batch, and the number of all such steps,
-    right or wrong.
+    """Returns the steps from batch to batch that skip records or go back, and the number of all.
+
+    A step goes from the last record of a key that a process polled (or sent) in one batch to the
+    first one in the next batch with this process and key.
     """
     # A step is a pair of records of a key that a process polled (or sent) one after the other.
     made = [STEPS.empty_table()]
@@ -68,11 +70,6 @@ def steps_across_batches(
 def _between_batches(
     kind: int, positions: LogPositions, assigned: Batch, records: Records, row_type: Ints
 ) -> list[pa.Table]:
-    """Finds wrong steps from one batch to a later batch.
-
-    A step leads from the last record of a key that a process polled (or sent) in one batch to its
-    first one in a later batch.
-    """
     if not len(row_type):
         return []
     group = np.cumsum(np.diff(hash_of_pair(records.process, records.key), prepend=0) != 0)

@@ -4,13 +4,13 @@
     c1 poll     -> ok k=a@3 k=b@4      a was observed only at 3: the send has this offset
     c2 poll     -> ok k=b@9            b was observed at 4 and 9: each poll keeps its own offset
 
-Without `jepsen` declared, a poll or a send has its own offset. If it shows none, it has the only
-offset at which its value was observed (`properties.anomalies.order.own_offsets`).
+Without `jepsen` declared, a poll or a send keeps the offset that it returned. If it returned none,
+it gets the offset of its value, provided that the value was observed at exactly one offset
+(`properties.anomalies.order.own_offsets`).
 
-With `jepsen` declared, a value has one offset in the whole history. A confirmed value has its own
-offset: it was polled only at offsets where a send of it was acknowledged. If several values were
-observed at one offset, only the one that ranks first is the record there. Any other value has the
-last offset where it ranks first (`properties.anomalies.order.ranking`).
+With `jepsen` declared, all polls and sends of a value have the same offset. If several values were
+observed at one offset, Jepsen chooses one of them as the record there. The offset of a value is the
+last one at which it was chosen (`properties.anomalies.order.ranking`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,11 @@ from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 
 @dataclass(frozen=True, slots=True)
 class ValueOffsets:
-    """The offset of each value whose rows may show none, or one that Jepsen's rules replace."""
+    """Looks up the offset of a value, for polls and sends that do not keep their own offset.
+
+    Without Jepsen's rules, these are the polls and sends that returned no offset. Under Jepsen's
+    rules (`of_all`), a listed value has one offset for all its polls and sends.
+    """
 
     pairs: NumberSet  # key and value in one number
     values: NumberSet  # of these pairs
@@ -39,7 +43,10 @@ class ValueOffsets:
 
     @classmethod
     def only(cls, unconfirmed: UnconfirmedValues) -> Self:
-        """Returns the offsets of the values that were observed at exactly one offset."""
+        """Returns the offsets of the unconfirmed values that were observed at exactly one offset.
+
+        A value is unconfirmed if it was polled at an offset that no acknowledged send of it has.
+        """
         pairs = NumberSet.of(hash_of_pair(unconfirmed.keys, unconfirmed.values))
         pair, offset = _pairs_and_offsets(unconfirmed.locations())
         pair, offset = pair[offset != UNKNOWN_OFFSET], offset[offset != UNKNOWN_OFFSET]
@@ -52,9 +59,10 @@ class ValueOffsets:
 
     @classmethod
     def last(cls, unconfirmed: UnconfirmedValues, outranked: Batch) -> Self:
-        """Returns the last offset at which each value ranks first, as Jepsen locates values.
+        """Returns, for each value, the last offset at which Jepsen chooses it as the record.
 
-        `outranked` has the values, with their offsets, that do not rank first there.
+        If several values were observed at one offset, Jepsen chooses one of them. `outranked` has
+        the others, with this offset.
         """
         lower, resent = _pairs_and_offsets(outranked), _pairs_and_offsets(unconfirmed.resent)
         # Outranked values, and values sent again after a failed send, are treated like unconfirmed
@@ -73,9 +81,10 @@ class ValueOffsets:
         return cls(pairs, values, last, of_all=True)
 
     def applied(self, batch: Batch, rows: Ints, role: Ints, located: Ints) -> Ints:
-        """Fills in the offsets of these values in `located`, the offsets of `rows`, and returns it.
+        """Fills in missing offsets in `located`, changes it in place, and returns it.
 
-        With `of_all`, they replace other offsets; without it, only missing offsets are filled in.
+        `located` has the offsets of some polls and sends, and `rows` their rows in the batch. With
+        `of_all`, known offsets of the values listed here are replaced too.
         """
         key, value = batch.fingerprints("key"), batch.fingerprints("value")
         among = batch.derived(("unconfirmed values",), lambda _: self.values.has(value)).take(rows)
