@@ -4,17 +4,17 @@ Word n stands for the numbers from 64n to 64n+63.
 
     members     3, 5, 64           words  0: 0b101000, 1: 0b1
 
-A set is small enough for every task to have all of it: a hundred million consecutive numbers take
-12.5 MB. Each task packs the numbers in its batch into words (`packed`). `Bitset.of` is the union of
-the words of all batches.
+A hundred million consecutive numbers take 12.5 MB, so every Spark task can have the whole set. Each
+task packs the numbers in its part of the data into words (`packed`). `Bitset.of` is the union of
+all these words.
 
-`KeyedWords` finds the words of several sets in one column. There is one set for each key. Each word
-of a key has an address, and the column is in the order of the addresses:
+`KeyedWords` is an index of several bitsets, one for each key (for example, one for each topic
+partition). The words of all bitsets are in one column, sorted by their addresses:
 
-    address = rank of the key * (number of distinct words + 1) + rank of the word
+    address = rank of the key * (number of distinct words + 1) + rank of the word number n
 
-The rank of a key is its position among all keys. The rank of a word is its position among the
-distinct word numbers of all keys. The `+ 1` leaves one free address after the last word of a key.
+The first rank is among all keys, the second among the word numbers that occur in any bitset. Both
+begin at 0. The `+ 1` leaves a free address after the last word of each key.
 """
 
 from __future__ import annotations
@@ -45,14 +45,16 @@ def word_of(number: Ints) -> Ints:
 
 
 def bit_of(number: Ints) -> Bits:
-    """Returns, for each number, a 64-bit word in which only its bit is set."""
+    """Returns, for each number, a 64-bit word in which only bit `number % 64` is set."""
     return ONE << (number & LAST_BIT).astype(np.uint64)
 
 
 def bits_between(word: Ints, low: Ints, high: Ints) -> Bits:
-    """Returns the words of a bitset that has the numbers from `low` to `high - 1`.
+    """Returns, for each word, the bits of those of its numbers that are at least `low` and below
+    `high`.
 
-    `word` has the indices of these words; each word has 64 bits.
+    `word` has word numbers: word n stands for the numbers from 64n to 64n+63. Example: word 1, low
+    64 and high 66 give `0b11`.
     """
     begin = word << WORD_BITS
     from_low = _ALL << np.clip(low - begin, 0, LAST_BIT).astype(np.uint64)
@@ -76,15 +78,20 @@ def count(bits: Bits) -> int:
 
 
 def members(word: Ints, bits: Bits) -> tuple[Ints, Ints]:
-    """Returns two arrays with one entry for each member: the row of its word, and the member."""
+    """Returns two arrays with one entry for each member of a bitset: the row of its word, and the
+    member.
+
+    Example: the words 0 and 1 with the bits `0b101000` and `0b1` give `[0, 0, 1]` and `[3, 5, 64]`.
+    """
     flags = np.unpackbits(bits.view(np.uint8).reshape(-1, 8), axis=1, bitorder="little")
     row, bit = np.nonzero(flags)
     return row, (word[row] << WORD_BITS) + bit
 
 
 def packed(numbers: Ints) -> pa.Table:
-    """Returns the bitset of the numbers, which may repeat: a row for each 64-bit word with a
-    member.
+    """Returns the bitset of the numbers, as a table of the 64-bit words that are not empty.
+
+    Example: the numbers 3, 5, 64 and 3 give the words 0 and 1 with the bits `0b101000` and `0b1`.
     """
     numbers = np.sort(numbers, kind="stable")  # mostly long runs are sorted already
     starts = run_starts(word_of(numbers))
@@ -102,7 +109,10 @@ class Bitset:
 
     @classmethod
     def of(cls, words: pa.Table) -> Self:
-        """Returns the union of several bitsets; `words` has the rows that `packed` returned."""
+        """Returns the union of several bitsets, whose rows are in one table.
+
+        Each row has the number of a 64-bit word and its bits, as in the result of `packed`.
+        """
         number = as_ints(words["word"])
         present = distinct(number)
         if len(present) and present[-1] - present[0] < _GAPS * len(present):
@@ -130,7 +140,7 @@ class Bitset:
 
 @dataclass(frozen=True, slots=True)
 class KeyedWords:
-    """An index that finds the row of a 64-bit word of a key, for several bitsets in one column."""
+    """An index of several bitsets, one for each key: it finds the row of a 64-bit word."""
 
     keys: Ints  # ascending
     ranks: Ints | None  # of each key in the order of addresses; None: keys are in that order
@@ -138,9 +148,11 @@ class KeyedWords:
     addresses: Ints  # of the words of all keys, ascending
 
     def find(self, key: Ints, word: Ints) -> tuple[Ints, Mask]:
-        """Returns the row of each word of a key, and a mask of the words that the index has.
+        """Returns, for each key and word number, the row of the word, and whether there is such a
+        word.
 
-        If the index does not have a word, its row has no meaning.
+        Word n of a key's bitset has the bits of the numbers from 64n to 64n+63. The row of a
+        missing word has no meaning.
         """
         if not len(self.addresses):
             return np.zeros_like(key), np.zeros(len(key), dtype=np.bool_)
@@ -157,11 +169,11 @@ class KeyedWords:
         return at, found & occurs & (exists > 0)
 
     def insertion_point(self, key: Ints, starts: Ints, word: Ints) -> Ints:
-        """Returns the row of each word; for a missing word, the row where it would be inserted.
+        """Returns, for each word number, the row of the word, or the row where it would be
+        inserted.
 
-        `word` has the words of several keys, one key after the other, as in `key`. `starts` has the
-        position of the first word of each key. If the index does not have a key, the result is the
-        number of rows.
+        The word numbers of the i-th key in `key` begin at position `starts[i]` of `word`. For a key
+        that the index does not have, the result is the number of rows.
         """
         of_key, exists = self._ranks_of(key)
         of_key = np.where(exists, of_key, len(self.keys))  # after all keys

@@ -3,10 +3,10 @@
     group 0    time 1: 5    time 2: 3    time 4: 7
     maxima             5            5            7
 
-The input is rows with a group, a value and a time. They are sorted by group and time. One pass then
-computes, for each row, the highest value of its group up to this row. In the pass, a group and a
-value are one number, with the group in the high bits. So a maximum never carries over to the next
-group.
+The input is rows with a group, a value and a time. They are sorted by group and time; the place of
+a row in this order is its position. One pass then computes, for each row, the highest value of its
+group up to this row. In the pass, a group and a value are one number, with the group in the high
+bits. So a maximum never carries over to the next group.
 """
 
 from __future__ import annotations
@@ -38,13 +38,16 @@ class PrefixMaxIndex:
 
     @property
     def reaches(self) -> Ints:
-        """Returns, for each row of the index, the highest value of its group up to this row."""
+        """Returns, for each row in the order of group and time, the highest value of its group so
+        far.
+        """
         return self.reach(np.arange(len(self.rows)))
 
     def reach(self, at: Ints) -> Ints:
-        """Returns, for each position in the index, the highest value of its group up to there.
+        """Returns, for each row, the highest value that its group had reached up to this row.
 
-        The result is NOWHERE if no row of the group up to there counts.
+        `at` has the positions of the rows in the order of group and time. The result is NOWHERE if
+        `restricted_to` excluded all rows of the group up to there.
         """
         rank = self.packed[at] - self.places[at] // len(self.rows) * self.width
         far = rank + self.levels if isinstance(self.levels, int) else self.levels[rank]
@@ -52,7 +55,10 @@ class PrefixMaxIndex:
         return np.where(rank < 0, NOWHERE, far)
 
     def before(self, group: Codes, time_ns: Ints) -> Ints:
-        """Returns, for each query, the position of its group's last row before the time, or -1."""
+        """Returns, for each group and time, the position of the group's last row before this time.
+
+        Positions are in the order of group and time. The result is -1 if there is no such row.
+        """
         facts = len(self.instants)
         if not facts:
             return np.full(len(group), -1, dtype=np.int64)
@@ -77,7 +83,7 @@ class PrefixMaxIndex:
         return replace(self, own=own, packed=np.maximum.accumulate(own))
 
     def exceeded(self, group: Codes, offset: Ints, time_ns: Ints) -> Mask:
-        """Returns a mask of the queries whose group exceeded the offset before the time."""
+        """Returns a mask: True where the group had a value above `offset` before `time_ns`."""
         facts = len(self.instants)
         if not facts:
             return np.zeros(len(group), dtype=np.bool_)
@@ -94,14 +100,17 @@ class PrefixMaxIndex:
         return broken
 
     def furthest(self, at: Ints) -> Ints:
-        """Returns, for each position in the index, the row with its group's maximum up to there."""
+        """Returns, for each row, the row that has the highest value of its group so far.
+
+        `at` has positions in the order of group and time. The result has row numbers of the input.
+        """
         return self.rows[np.searchsorted(self.packed, self.packed[at])]
 
 
 def prefix_max_index(group: Codes, reach: Ints, time_ns: Ints) -> PrefixMaxIndex:
-    """Returns an index that finds the highest number that a group had reached at a time.
+    """Returns an index of the highest value that each group had reached at any time.
 
-    The input is rows with a group, a number (`reach`) and a time. Groups must be numbered from 0,
+    The input is rows with a group, a value (`reach`) and a time. Groups must be numbered from 0,
     without gaps.
     """
     facts = len(reach)

@@ -47,7 +47,11 @@ def as_rows(table: pa.Table, row: type[RowT]) -> tuple[RowT, ...]:
 
 
 def in_order(table: pa.Table, sizes: np.ndarray[Any, Any] | None = None) -> pa.Table:
-    """Returns the rows sorted by their scalar columns; with `sizes`, the largest size first."""
+    """Returns the table sorted by its scalar columns, from left to right.
+
+    If `sizes` has a number for each row, the rows are sorted by this number first, the largest
+    first.
+    """
     scalars = [field.name for field in table.schema if not pa.types.is_list(field.type)]
     keys = [(name, "ascending") for name in scalars]
     if sizes is not None:
@@ -58,7 +62,10 @@ def in_order(table: pa.Table, sizes: np.ndarray[Any, Any] | None = None) -> pa.T
 
 
 def sizes(table: pa.Table, row: type[Any]) -> np.ndarray[Any, Any]:
-    """Returns the size of each row, from its dataclass; a larger size is a worse anomaly."""
+    """Returns the property `size` of each row, where `row` is the dataclass of a row.
+
+    A row is one anomaly. A larger size is a worse anomaly.
+    """
     some = (table.slice(first, _AT_ONCE) for first in range(0, table.num_rows, _AT_ONCE))
     found = (one.size for part in some for one in as_rows(part, row))
     return np.fromiter(found, dtype=np.int64, count=table.num_rows)

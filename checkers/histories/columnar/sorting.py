@@ -142,18 +142,20 @@ def run_lengths(starts: Ints, total: int) -> Ints:
 
 
 def runs(*columns: Ints) -> tuple[Ints, Ints]:
-    """Returns a stable order that makes equal rows adjacent, and the first position of each run.
+    """Returns row numbers in an order that makes equal rows adjacent, and where each run begins.
 
-    The first column groups, the others sort.
+    A run has rows that are equal in all columns. Rows with the same first column are together,
+    sorted by the other columns; these groups come in any order.
     """
     order = grouping_order(*columns)
     return order, run_starts(*(column[order] for column in columns))
 
 
 def any_in_run(flags: Mask, starts: Ints) -> Mask:
-    """Returns a mask of ranges of rows: True for each range with a flagged row.
+    """Returns, for each range of rows, whether it has a flagged row.
 
-    `starts` has the first row of each range; the first of them must be 0.
+    `flags` has one entry for each row. `starts` has the first row of each range: the first range
+    begins at row 0, and each range ends where the next one begins.
     """
     if not len(starts):
         return flags[:0]
@@ -163,9 +165,10 @@ def any_in_run(flags: Mask, starts: Ints) -> Mask:
 
 
 def first_in_run(flags: Mask, starts: Ints) -> Ints:
-    """Returns the first flagged row of each range of rows; every range must have one.
+    """Returns, for each range of rows, its first flagged row; every range must have one.
 
-    `starts` are the first rows of the ranges.
+    `flags` has one entry for each row. `starts` has the first row of each range; a range ends where
+    the next one begins.
     """
     before = np.cumsum(flags, dtype=_COUNTER).take(starts) - flags.take(starts)
     return np.flatnonzero(flags).take(before)

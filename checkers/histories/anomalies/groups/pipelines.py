@@ -7,7 +7,7 @@
 A pipeline transaction polls inputs, sends outputs and commits the offsets of its inputs. An input
 is skipped if a transaction committed a higher offset, but no member of the group polled the input.
 
-A transaction that ended `info` may have polled inputs that the history does not show. So only
+A transaction that ended `info` and has no recorded poll may have consumed any input. So only
 commits that ended before the group's first such transaction began can prove that an input was
 skipped.
 

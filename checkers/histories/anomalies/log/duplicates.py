@@ -5,9 +5,9 @@
 
     key k, value a: offsets 0 and 1, seen by op 0 and op 1
 
-Only unconfirmed values are searched, which are few: values that were polled at an offset that no
-acknowledged send of them has. A send has one offset at most, so a value at two offsets is always
-unconfirmed.
+Only the unconfirmed values are searched, and they are few. A value is unconfirmed if it was polled
+at an offset that no acknowledged send of it has. A send is acknowledged at one offset at most, so a
+value at two offsets is always unconfirmed.
 
 Source: `properties.anomalies.log.duplicate`.
 """

@@ -1,24 +1,27 @@
-"""The summary of a batch's observed offsets, which decides most checks.
+"""The summary of the offsets that one batch of the history's rows observed.
 
     c1 end_offset k -> ok @5      op 0   observation: the log of k ends at 5 or higher
     p1 send k=a     -> ok @3      op 1   check: 3 is below 5, which was observed before op 1 was
                                          invoked, so op 0 contradicts the check
 
-An observation is a log end that a client observed. A check demands that the offset of a send, or an
-end offset, is not below a log end observed before its operation was invoked.
+A batch has operations in the order of their completion. An observation is a log end that a client
+observed. A check is the offset of a send, or an end offset: it must not be below a log end that was
+observed before its operation was invoked. Most checks are decided inside their batch.
 
 The tables of a summary:
 
     spans           the first and the last completion in the batch, and the number of checks
-    steps           observed log ends. Each of the last 1,024 observations in the batch has a row.
-                    All earlier observations of a key have one row together: their highest log end,
-                    and as its time the first completion in the batch
-    limits          for each key, the lowest offset to check among the operations that were invoked
-                    after the first completion in the batch
-    early           the checks of operations invoked before the first completion in the batch
+    steps           the observed log ends. The last 1,024 observations have one row each. The older
+                    ones have one row for each key: the highest log end, with the time of the first
+                    completion in the batch
+    limits          for each key, the lowest offset of all checks that are not in the next two
+                    tables; a log end of an earlier batch may contradict it
+    early           the checks of operations invoked before the first completion in the batch: only
+                    a part of the earlier batches was observed before them
     contradicted    the checks that an observation of this batch contradicts, each with the highest
                     such observation
-    without_offset  the sends without an acknowledged offset, each with the log end observed before
+    without_offset  the sends without an acknowledged offset, each with the highest log end that
+                    this batch observed before the send was invoked
 """
 
 from __future__ import annotations
@@ -76,9 +79,11 @@ class _Summary:
 
 
 def summary_stages(isolation: Isolation) -> tuple[Stage[pa.Table], ...]:
-    """Returns stages for the tables of the summary, and for the keys to which transactions send.
+    """Returns one stage for each table of the batches' summary, and one for the keys of
+    transactions.
 
-    If the isolation level of a row is not recorded, the parameter `isolation` replaces it.
+    The last stage collects the keys to which transactions send. If a row of the history has no
+    isolation level, the level `isolation` is assumed.
     """
     parts = (
         ("spans", _SPANS),
@@ -101,9 +106,9 @@ def summary_stages(isolation: Isolation) -> tuple[Stage[pa.Table], ...]:
 def offsets_stage(
     title: str, schema: pa.Schema, run: partial[pa.Table], partitions: frozenset[int] | None = None
 ) -> Stage[pa.Table]:
-    """Returns a stage that runs a function on the columns of observed offsets.
+    """Returns a stage that runs a function on the columns that hold observed offsets.
 
-    `partitions` restricts the stage to these batches.
+    `partitions` has the numbers of the history's partitions to read; None reads all of them.
     """
     return Stage(Source.OPERATIONS, Kernel(title, COLUMNS, schema, run, partitions=partitions))
 
@@ -172,11 +177,10 @@ def _without_offset(got: PrefixMaxIndex, batch: Batch) -> pa.Table:
 def _last_observations(
     of: ObservedOffsets, log: int, got: PrefixMaxIndex, batch: Batch
 ) -> pa.Table:
-    """Returns the log ends that the batch observed, as rows of the table `steps`.
+    """Returns the log ends that clients observed in the batch.
 
-    Each of the last 1,024 observations in the batch has a row. All earlier observations of a key
-    have one row together, with their highest log end and the time of the first completion in the
-    batch.
+    The last 1,024 observations have one row each. The older ones have one row for each key: the
+    highest log end, with the time of the first completion in the batch.
     """
     rows = np.flatnonzero(of.committed) if log == STABLE else np.arange(len(of.row))
     if not len(rows):
@@ -212,9 +216,9 @@ def _first_rows_of_maximum(starts: Ints, end: Ints) -> Ints:
 
 
 def witness(of: ObservedOffsets, fact: Ints, batch: Batch) -> tuple[Codes, Ints]:
-    """Returns, for each observed log end in `fact`, who observed it, for reports.
+    """Returns two arrays: the kind and the operation of each observation in `fact`.
 
-    The two arrays have its kind (send, poll or end offset), and the number of its operation.
+    An observation is a log end that a client observed. Its kind is a send, a poll or an end offset.
     """
     return of.kind[fact], batch.ints("op")[of.row[fact]]
 
@@ -238,7 +242,11 @@ def _limits(of: ObservedOffsets, check: int, rows: Ints, batch: Batch) -> pa.Tab
 
 
 def check_rows(of: ObservedOffsets, check: int, rows: Ints, batch: Batch) -> pa.Table:
-    """Returns one check for each of the `rows`, in the schema CHECKS."""
+    """Returns the table CHECKS, with one check for each of the `rows`.
+
+    A check is an offset that must not be below a log end that was observed before its operation was
+    invoked. The `rows` are rows of `of`, the offsets that were observed in the batch.
+    """
     # A check demands that the offset of the row is not below a log end observed before its
     # operation was invoked.
     at = of.row[rows]

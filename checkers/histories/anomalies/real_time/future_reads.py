@@ -1,13 +1,14 @@
 """The query plan of `future-read`: records that were polled before their send was invoked.
 
-    c1 poll     -> ok k=a@0       op 0
-    p1 send k=a -> ok @0          op 1, invoked after op 0 completed
+    c1 poll     -> ok k=a@0       op 0     the log of k ends at 1 or higher
+    p1 send k=a -> ok @0          op 1     invoked after op 0 completed; 0 is below this end
 
-A value is confirmed if it was polled only at offsets where a send of it was acknowledged. A poll of
-a confirmed value observes a log end above the value's offset. If the send is invoked after the
-poll, the send returns an offset below this log end. The plan `linearizable_offsets` finds all sends
-with such an offset, so only these sends are examined here. For unconfirmed values, all rows are on
-the driver and are examined there.
+The send of such a record returns an offset below a log end that was observed before. The plan
+`linearizable_offsets` finds these sends; a correct history has none. Only the polls of their
+records are examined here.
+
+A value is unconfirmed if it was polled at an offset that no acknowledged send of it has. These
+values are few, so the Spark driver has all their sends and polls, and examines them all.
 
 Source: `properties.anomalies.real_time.future_read`.
 """
@@ -59,7 +60,10 @@ def _times(ops: Ints, batch: Batch) -> pa.Table:
 
 
 def polls_at(keys: Ints, offsets: Ints) -> Stage[pa.Table]:
-    """Returns a stage that collects the successful polls at some offsets; each has its own key."""
+    """Returns a stage that collects the successful polls of the records at `offsets` of `keys`.
+
+    A record is at the i-th offset of the i-th key.
+    """
     columns = ("op", "outcome", "completed_ns", "kind", "key", "offset", "value")
     run = partial(_polls_at, Pairs.of(keys, offsets))
     return Stage(Source.OPERATIONS, Kernel("polls of late sends", columns, _POLLED, run))
@@ -85,9 +89,9 @@ def future_reads(
 ) -> Plan[pa.Table]:
     """Returns the polls that returned a record before the send of the record was invoked.
 
-    For unconfirmed values, all polls are examined. For confirmed values, only `polls` are examined:
-    the polls of records whose send has an offset below a log end that was observed before the send
-    was invoked.
+    `polls` has the candidates: polls of records whose send returned an offset below an earlier
+    observed log end. The polls of the unconfirmed values are examined too: these were polled at an
+    offset that no acknowledged send of them has.
     """
     confirmed = polls.where(~unconfirmed.among(polls.ints("key"), polls.ints("value")))
     keys, values = confirmed.ints("key"), confirmed.ints("value")

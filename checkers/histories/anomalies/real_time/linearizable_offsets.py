@@ -11,14 +11,17 @@ the observed log end is higher, and the operation of the check was invoked after
 There is one exception: in keys that transactions send to, an end offset read at `read_committed` is
 the last stable offset. So it is checked only against the observations at `read_committed`.
 
+A batch is a part of the history's rows, in the order of completion.
+
 1. Each batch decides its checks by its own observations (`batch_summary`). It also returns its
    highest log end and its lowest offset to check, for each key.
 2. For each key and batch, the driver compares the lowest offset to check with the highest log end
    of all earlier batches (`log_ends`). If the offset is lower, the batch is read again.
-3. Some operations were open when a batch began. Their checks are decided by the last observations
-   of each batch.
-4. A send without an acknowledged offset can be checked only if a poll shows its offset. For such a
-   send, the batch returns the log end that was observed before.
+3. An operation may be invoked long before its batch begins. It is checked only against observations
+   that are older than its invocation. So each batch also returns its last observations one by one,
+   with their times.
+4. A send without an acknowledged offset has no offset to check until a poll shows its record. For
+   such a send, the batch returns the highest log end observed before the send was invoked.
 5. For each contradicted check, the highest contradicting observation is found: the witness. A
    correct history has no contradicted check.
 
@@ -100,9 +103,10 @@ _SENDS: Final = pa.schema(
 
 
 def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) -> pa.Table:
-    """Returns the checks in this batch that an earlier batch contradicts.
+    """Returns the checks in this batch that are below a log end of an earlier batch.
 
-    The earlier batch observed a log end above the offset of the check.
+    A check is an offset that must not be below a log end that was observed before its operation was
+    invoked. `carried_limits` has the highest log end of the earlier batches for each key.
     """
     of = observed_offsets(batch, isolation)
     own = carried_limits.filter(compute.equal(carried_limits["batch"], batch.number)).to_pylist()
@@ -119,9 +123,10 @@ def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) 
 
 
 def _unconfirmed_checks(unconfirmed: UnconfirmedValues, before: Batch) -> Batch:
-    """Returns one check for each send without an acknowledged offset whose value was polled.
+    """Returns the lowest polled offset of each send without an acknowledged offset.
 
-    The check has the lowest offset at which the value was polled.
+    This offset must not be below a log end that was observed before the send was invoked. A send
+    whose value was never polled has no row.
     """
     sends, places = unconfirmed.sends, unconfirmed.observations
     role = sends.ints("role")

@@ -3,12 +3,13 @@
     batch 0   c1 end_offset k -> ok @5      the log of k ends at 5 or higher
     batch 1   p1 send k=a     -> ok @3      below 5: contradicted by an earlier batch
 
-A check compares an offset with the log ends observed before its operation was invoked.
+A batch is a part of the history's rows, in the order of completion. A check is an offset that must
+not be below a log end that was observed before its operation was invoked.
 
 - If batch 0 ended before batch 1 began, the operations invoked in batch 1 are checked against the
   highest log end of batch 0.
-- An operation that was invoked before its batch began is checked against the last observations of
-  each batch.
+- An operation of batch 1 may have been invoked before batch 1 began. It is checked against the last
+  observations of batch 0, which have their times.
 - If a contradiction is still possible, a further stage reads the batches that may show it.
 """
 
@@ -49,7 +50,10 @@ _FACTS: Final = int64_schema("suspect", "reach", "completed_ns", *WITNESS, "posi
 
 @dataclass(frozen=True, slots=True)
 class LogEnds:
-    """The log ends that clients observed in all batches, indexed by time and by batch."""
+    """The log ends that clients observed, in all batches of the history's rows.
+
+    Two indexes find the highest log end that was observed before a time, or in earlier batches.
+    """
 
     logs: Ints  # each log with an observation, as one number, ascending
     in_time: PrefixMaxIndex
@@ -64,9 +68,10 @@ class LogEnds:
 
     @classmethod
     def of(cls, spans: Batch, steps: Batch, held_back: Ints) -> Self:
-        """Builds the index of log ends from the summaries of all batches.
+        """Builds the index from the summaries of all batches of the history's rows.
 
-        `held_back` has the keys that transactions send to.
+        `held_back` has the keys that transactions send to. There, the last stable offset may be
+        below the end of the log.
         """
         began_ns, ended_ns = spans.ints("began_ns"), spans.ints("ended_ns")
         order = np.lexsort([ended_ns, began_ns])
@@ -93,20 +98,22 @@ class LogEnds:
         )
 
     def applicable(self, checks: Batch) -> Mask:
-        """Returns a mask of the checks that apply to their key.
+        """Returns a mask: False for the checks that must be ignored for their key.
 
-        An end offset read at read_committed has two checks, and exactly one of them applies. In
-        keys that transactions send to, it is the check against the last stable offset. In all other
-        keys, it is the check against the end of the log.
+        A check is an offset that must not be below a log end observed before. An end offset read at
+        read_committed is listed as two checks: against last stable offsets (`STABLE_END`) and
+        against log ends (`COMMITTED_END`). The first applies in keys that transactions send to, the
+        second in all other keys.
         """
         check, stable_apart = checks.ints("check"), member(checks.ints("key"), self.held_back)
         applies: Mask = np.where(stable_apart, check != COMMITTED_END, check != STABLE_END)
         return applies
 
     def may_be_contradicted(self, checks: Batch) -> Mask:
-        """Returns a mask: True for each check that an earlier observed log end may contradict.
+        """Returns a mask: False for each check that surely no earlier log end contradicts.
 
-        False is certain; True is not.
+        A check is an offset that must not be below a log end that was observed before its operation
+        was invoked. A True may be wrong.
         """
         group, some = self._log_of_each(checks)
         offset, invoked_ns = (checks.ints(name)[some] for name in ("offset", "invoked_ns"))
@@ -119,7 +126,8 @@ class LogEnds:
     def contradicted(self, checks: Batch) -> Mask:
         """Returns a mask: True for each check whose offset is below a log end observed before.
 
-        False is certain; True is certain only for some of the checks.
+        A check is an offset that must not be below such a log end. A False is certain. A True may
+        be wrong if batches overlap in time, or if the operation was invoked before its batch began.
         """
         is_contradicted = self.may_be_contradicted(checks)
         batch = checks.ints("batch")
@@ -138,11 +146,11 @@ class LogEnds:
         return decided
 
     def carried_limits(self, limits: Batch) -> pa.Table:
-        """Returns the limits that are below a log end observed in an earlier batch.
+        """Returns those rows of `limits` whose offset is below a log end of an earlier batch.
 
-        A limit is the lowest offset to check in one batch and key. The column `reach` has the
-        highest log end that earlier batches observed for this key. If batches overlap in time, all
-        batches count as earlier.
+        `limits` has, for each batch and key, the lowest offset to check. The new column `reach` has
+        the highest log end that earlier batches observed for the key. If any batches overlap in
+        time, every batch counts as earlier.
         """
         group, some = self._log_of_each(limits)
         before = self.rank[limits.ints("batch")]
@@ -155,7 +163,11 @@ class LogEnds:
         return limits.where(some[below]).table.append_column("reach", pa.array(reach[below]))
 
     def contradicting_partitions(self, checks: Batch) -> frozenset[int]:
-        """Returns the numbers of the batches whose observed log ends may contradict some check."""
+        """Returns the numbers of the batches whose observed log ends may contradict a check.
+
+        A check is an offset that must not be below a log end that was observed before its operation
+        was invoked. A batch has the rows of one partition of the history.
+        """
         group, some = self._log_of_each(checks)
         least, latest = np.full((2, len(self.logs)), [[NEVER_NS], [UNKNOWN_OFFSET]])
         np.minimum.at(least, group[some], checks.ints("offset")[some])
@@ -167,7 +179,9 @@ class LogEnds:
     def with_earlier_observations(self, contradicted: Batch) -> Batch:
         """Returns the contradicted checks, each with the highest log end that contradicts it.
 
-        Batches must not overlap in time.
+        A check is an offset that must not be below a log end observed before. `contradicted` has
+        the highest log end of the check's own batch; an equal or higher one of an earlier batch
+        replaces it. Batches must not overlap in time.
         """
         group, some = self._log_of_each(contradicted)
         at = self.by_batch.before(group[some], self.rank[contradicted.ints("batch")[some]])
@@ -199,9 +213,10 @@ def partition_numbers(batches: Ints) -> frozenset[int]:
 def find_contradictions(
     checks: Batch, isolation: Isolation, contradicting_partitions: frozenset[int]
 ) -> Plan[pa.Table]:
-    """Returns the contradicted checks, each with the highest observed log end that contradicts it.
+    """Returns the contradicted checks, each with the highest log end that contradicts it.
 
-    Only log ends observed in the batches `contradicting_partitions` count.
+    A check is an offset that must not be below a log end observed before. Only the history's
+    partitions with the numbers `contradicting_partitions` are read.
     """
     if not contradicting_partitions:
         return CONTRADICTED.empty_table()
@@ -225,9 +240,8 @@ def find_contradictions(
 def _witnesses(isolation: Isolation, suspects: Batch, batch: Batch) -> pa.Table:
     """Returns, for each check in `suspects`, the highest log end in this batch that contradicts it.
 
-    A log end contradicts a check if it is above the offset of the check, and was observed before
-    the operation of the check was invoked. A check that no log end in this batch contradicts has no
-    row.
+    A check is an offset that must not be below a log end that was observed before its operation was
+    invoked. A check that this batch does not contradict has no row.
     """
     batch = _of_keys(batch, suspects.ints("key"))
     of = observed_offsets(batch, isolation)

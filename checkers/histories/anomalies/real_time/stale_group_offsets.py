@@ -9,10 +9,10 @@ commit began after the first one ended, and ended before the fetch began. A fetc
 offset of a hidden commit.
 
 1. The first stage collects the fetches, which are few.
-2. The second stage collects commits. Commits are many, so each batch leaves out the commits that
-   are hidden from every fetch: they can be inserted into any legal order of the other calls.
-3. For each register, the driver searches for a legal order of its commits and fetches. A fetch that
-   fits into no legal order is stale.
+2. The second stage collects commits. They are many, so the commits that are hidden from every fetch
+   are left out. No fetch can return them, and they fit into any linearization of the other calls.
+3. For each register, the driver searches for a linearization of its commits and fetches. A fetch
+   that fits into none is stale.
 
 Most registers need no search, because each fetch could return one offset only:
 
@@ -119,7 +119,7 @@ def _staged(batch: Batch) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class _Fetches:
-    """An index of the fetches; it finds the commits whose offset a fetch may have returned."""
+    """All fetches of committed group offsets, and lookups of a fetch by group and key."""
 
     all: Batch
     latest: Batch  # the last fetch of each register to begin; registers ascend
@@ -142,7 +142,7 @@ class _Fetches:
 
 
 def _commits(fetches: _Fetches, batch: Batch) -> pa.Table:
-    """Returns the commits of this batch whose offset some fetch may return."""
+    """Returns the commits of this batch whose offset a fetch of the history may have returned."""
     registers = fetches.latest.ints("register")
     some = (
         batch.is_in("kind", "commit_offset")
@@ -158,7 +158,11 @@ def _commits(fetches: _Fetches, batch: Batch) -> pa.Table:
 
 
 def _may_be_fetched(commits: Batch, fetched: _Fetches) -> Mask:
-    """Returns a mask of the commits whose offset some fetch may return."""
+    """Returns a mask of the commits whose offset one of the fetches may have returned.
+
+    False: the commit ended ok, but another commit replaced it before each later fetch. Also False:
+    the outcome of the commit is unknown, and no fetch returned its offset.
+    """
     ended = commits.ints("completed_ns")
     kept: Mask = ended == NEVER_NS
     sure, doubted = np.flatnonzero(~kept), np.flatnonzero(kept)
@@ -194,7 +198,10 @@ def _may_be_fetched(commits: Batch, fetched: _Fetches) -> Mask:
 
 
 def _needs_search(commits: Batch, fetches: Batch) -> Mask:
-    """Returns a mask of the fetches whose group and key need a search for a legal order."""
+    """Returns a mask of the fetches whose group and key need a search for a linearization.
+
+    No search is needed if each fetch could return one offset only, and returned it.
+    """
     sure = commits.where(commits.ints("completed_ns") != NEVER_NS)
     registers, group = np.unique(
         np.r_[sure.ints("register"), fetches.ints("register")], return_inverse=True
@@ -252,7 +259,11 @@ def _call(row: dict[str, Any]) -> Call[RegisterAction]:
 
 
 def stale_group_offsets(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the stale fetches: they fit into no legal order of the commits and fetches."""
+    """Returns the stale fetches of committed group offsets.
+
+    A fetch is stale if it fits into no linearization of the commits and fetches of its group and
+    key.
+    """
     fetch = partial(_fetches, context.declared.isolation)
     title, names = "fetched offsets", ("f", "kind", "key", "group")
     fetched, staged = yield from in_parallel(

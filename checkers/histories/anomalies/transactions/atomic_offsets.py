@@ -43,8 +43,10 @@ OFFSET_ALONE: Final = offset_without_output.ANOMALY.id
 
 
 def outputs_without_offset(of: FetchedOffsets) -> Plan[Finding]:
-    """Finds fetches that returned less than a transaction had committed, although a reader had
-    already got the transaction's output.
+    """Finds fetches of a lower offset than a transaction committed, although its output was read.
+
+    The transaction sent records and committed the higher offset. Before the fetch began, a reader
+    had got one of these records.
     """
     schema = schema_of(output_without_offset.OutputWithoutOffset)
     stable = of.fetches.where(of.fetches.ints("stable") == 1)

@@ -1,9 +1,9 @@
-"""Details of some operations: outcome, times, and the number of records they send.
+"""Looks up operations by number: outcome, times, and the number of records they send.
 
-    p1 txn{id=x,end=30} k=a j=b -> ok @0 @0
+    p1 txn{id=x,end=30} k=a j=b -> ok @0 @0       op 0: ended ok, 2 records
 
-Op 0 is a transaction that ended ok and sent 2 records. It requested its end (commit or abort) at 30
-ns.
+`end=30`: the transaction requested its commit or abort at 30 ns. `@0 @0`: each of its records has
+offset 0 of its key.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SPANS: Final = int64_schema("first_ns", "last_ns", "ascending")
 
 
 def operation_details(ops: Ints) -> Stage[pa.Table]:
-    """Returns a stage that collects the kind, times and number of sends of the operations `ops`."""
+    """Returns a stage that collects outcome, times and number of sends of the operations `ops`."""
     ops = distinct(ops)
     run = partial(_details, ops)
     return Stage(
@@ -60,9 +60,9 @@ def _details(ops: Ints, batch: Batch) -> pa.Table:
 
 
 def end_requested_ns(of: Batch) -> Ints:
-    """Returns when each transaction requested its commit or abort.
+    """Returns, for each operation, when it requested its commit or abort.
 
-    If this time is unknown, returns the earlier invocation time.
+    If this time is not recorded, the result is the time at which the operation was invoked.
     """
     ends = (of.ints(name, null=NEVER_NS) for name in ("completed_ns", "end_asked_ns"))
     return np.where(of.is_valid("end_asked_ns"), np.minimum(*ends), of.ints("invoked_ns"))

@@ -8,11 +8,13 @@
     shown      op 0 has several records, and one of them, a, was read
     unread     b is at offset 0 of j, below the progress, and no poll has it: torn-transaction
 
-The first stages read the batches of the history. They collect the committed transactions with
-records, the progress of readers in each log, and transactions' records without a known offset. Then
-each block of 65,536 offsets finds unread records of these transactions below the progress. A
-correct history has none. Values without a confirmed offset are few, and all rows about them are on
-the driver.
+The first stages read the history. They collect the transactions that ended ok and sent records, the
+progress of readers in each log, and the records that transactions sent without an offset. The next
+stages read the records by offset, and find unread records of these transactions below the progress.
+A correct history has none.
+
+A value is unconfirmed if it was polled at an offset that no acknowledged send of it has. Such
+values are few, so the Spark driver has all their rows and decides them.
 
 Source: `properties.anomalies.transactions.missing`, `properties.anomalies.transactions.visible`.
 """
@@ -198,8 +200,9 @@ def _block(wanted: BlockContext, batch: Batch) -> _Block:
 
 @dataclass(frozen=True, slots=True)
 class TransactionReads:
-    """The records of transactions that readers at read_committed got, and the records that all of
-    them skipped.
+    """The records of transactions that readers at read_committed got, and those that they skipped.
+
+    A record is skipped if no reader got it, although a reader got a later record of the same key.
     """
 
     records: dict[Record, UnconfirmedRecord]
@@ -215,8 +218,9 @@ class TransactionReads:
 
 
 def transaction_reads(context: Context) -> Plan[TransactionReads]:
-    """Returns the records of transactions that readers at read_committed got, and the records that
-    all of them skipped.
+    """Returns the records of transactions that readers at read_committed got, and the skipped ones.
+
+    A record is skipped if no reader got it, although a reader got a later record of the same key.
     """
     sending, several, reached, unreported, operations, spans = yield from collect_all(
         _history_stages(context)

@@ -1,4 +1,6 @@
-"""The query plans of transactions that were read in part, while open, or although fenced.
+"""The query plans of transaction anomalies: read in part, read before the end, and zombie writes.
+
+A zombie write is a write of a producer that a newer producer had fenced.
 
 Source: `properties.anomalies.transactions`.
 """

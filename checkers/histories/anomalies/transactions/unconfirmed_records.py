@@ -3,7 +3,7 @@
     p1 txn{id=x} k=a -> info       op 0     sent_by (op 0, info)
     c1 poll          -> ok k=a@3   op 1     readers op 1, located at offset 3
 
-A value is unconfirmed if it was polled at an offset where none of its sends was acknowledged.
+A value is unconfirmed if it was polled at an offset that no acknowledged send of it has.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Record = tuple[int, int]  # key, value
 class UnconfirmedRecord:
     """The senders of an unconfirmed value with their outcomes, its readers, and its offsets.
 
-    Such a value was polled where no send was acknowledged.
+    A value is unconfirmed if it was polled at an offset that no acknowledged send of it has.
     """
 
     sent_by: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])  # op, role
@@ -44,8 +44,9 @@ class UnconfirmedRecord:
         return min(self.sent_by, key=lambda it: (it[1] == SEND_FAIL, it[0]))[0]
 
     def place(self) -> tuple[int, int] | None:
-        """Returns the last observed offset of the value and the first operation that observed it,
-        or None.
+        """Returns the last offset at which the value was observed, and the first operation there.
+
+        If no offset of the value is known, returns None.
         """
         if not self.located_at:
             return None

@@ -9,9 +9,9 @@ id was initialized. The end of a transaction is requested by its commit or abort
 send by its invocation. So a transaction counts even if it began before the newer producer. A write
 counts only if its operation ended ok, or if one of its records was read.
 
-In the first stage, each batch returns two tables: the producers that were initialized, and for each
-producer the time span of its operations. If the span of a producer ends after a newer producer was
-initialized, the second stage collects the late writes of this transactional id.
+The first stage collects the producers that were initialized, and for each producer the first
+invocation and the last requested end of its writes. If this last end is after a newer producer was
+initialized, the second stage collects the zombie writes of this transactional id.
 
 Source: `properties.anomalies.transactions.zombie_write`.
 """
@@ -162,10 +162,10 @@ def _made(batch: Batch) -> pa.Table:
 
 
 def _working_times(batch: Batch) -> pa.Table:
-    """Returns the time span of each producer, and the number of its operations.
+    """Returns, for each producer, the time span of its writes, and the number of its writes.
 
-    The span begins with the first invocation of an operation, and ends when the end of one was last
-    requested.
+    The span begins with the first invocation, and ends when the last commit, abort or plain send
+    was requested.
     """
     inits, working = Batch(_made(batch)), _working(batch)
     ids, process = working.fingerprints("transactional_id"), working.ints("process")
