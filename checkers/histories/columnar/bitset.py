@@ -50,8 +50,7 @@ def bit_of(number: Ints) -> Bits:
 
 
 def bits_between(word: Ints, low: Ints, high: Ints) -> Bits:
-    """Returns, for each word, the bits of those of its numbers that are at least `low` and below
-    `high`.
+    """Returns, for each word, the bits of its numbers from `low` to `high - 1`.
 
     `word` has word numbers: word n stands for the numbers from 64n to 64n+63. Example: word 1, low
     64 and high 66 give `0b11`.
@@ -78,8 +77,7 @@ def count(bits: Bits) -> int:
 
 
 def members(word: Ints, bits: Bits) -> tuple[Ints, Ints]:
-    """Returns two arrays with one entry for each member of a bitset: the row of its word, and the
-    member.
+    """Returns two arrays with one entry for each member: the row of its word, and the member.
 
     Example: the words 0 and 1 with the bits `0b101000` and `0b1` give `[0, 0, 1]` and `[3, 5, 64]`.
     """
@@ -89,7 +87,7 @@ def members(word: Ints, bits: Bits) -> tuple[Ints, Ints]:
 
 
 def packed(numbers: Ints) -> pa.Table:
-    """Returns the bitset of the numbers, as a table of the 64-bit words that are not empty.
+    """Returns the bitset of the numbers: a table of the 64-bit words that are not empty.
 
     Example: the numbers 3, 5, 64 and 3 give the words 0 and 1 with the bits `0b101000` and `0b1`.
     """
@@ -140,7 +138,7 @@ class Bitset:
 
 @dataclass(frozen=True, slots=True)
 class KeyedWords:
-    """An index of several bitsets, one for each key: it finds the row of a 64-bit word."""
+    """An index of several bitsets, one for each key; it finds the row of a word."""
 
     keys: Ints  # ascending
     ranks: Ints | None  # of each key in the order of addresses; None: keys are in that order
@@ -148,8 +146,7 @@ class KeyedWords:
     addresses: Ints  # of the words of all keys, ascending
 
     def find(self, key: Ints, word: Ints) -> tuple[Ints, Mask]:
-        """Returns, for each key and word number, the row of the word, and whether there is such a
-        word.
+        """Returns, for each key and word number, the row of the word, and whether it exists.
 
         Word n of a key's bitset has the bits of the numbers from 64n to 64n+63. The row of a
         missing word has no meaning.
@@ -169,8 +166,7 @@ class KeyedWords:
         return at, found & occurs & (exists > 0)
 
     def insertion_point(self, key: Ints, starts: Ints, word: Ints) -> Ints:
-        """Returns, for each word number, the row of the word, or the row where it would be
-        inserted.
+        """Returns, for each word number, the row of the word, or its insertion point.
 
         The word numbers of the i-th key in `key` begin at position `starts[i]` of `word`. For a key
         that the index does not have, the result is the number of rows.

@@ -38,8 +38,9 @@ class PrefixMaxIndex:
 
     @property
     def reaches(self) -> Ints:
-        """Returns, for each row in the order of group and time, the highest value of its group so
-        far.
+        """Returns, for each row, the highest value that its group had reached up to this row.
+
+        The rows are in the order of group and time.
         """
         return self.reach(np.arange(len(self.rows)))
 

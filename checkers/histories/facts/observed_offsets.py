@@ -111,9 +111,9 @@ def checked_rows(observed: ObservedOffsets) -> Iterator[tuple[int, Ints]]:
     """Yields each kind of check, such as `STABLE_END`, with the rows to check.
 
     A check compares the offset of a row with the log ends observed before. An end offset read at
-    read_committed has two checks, and the caller must choose one. In keys that transactions send
-    to, it is the check against the last stable offset (`STABLE_END`). In all other keys, it is the
-    check against the end of the log (`COMMITTED_END`).
+    read_committed is yielded twice: as `COMMITTED_END`, to compare it with log ends, and as
+    `STABLE_END`, to compare it with last stable offsets. The caller must ignore the first in keys
+    that transactions send to, and the second in all other keys.
     """
     ends = observed.kind == AN_END
     committed = np.flatnonzero(ends & observed.committed)

@@ -1,12 +1,12 @@
-"""The offsets of each key that hold a record, as a bitset that is small enough for every task.
+"""The offsets of each key at which the history proves a record, as a small bitset.
 
-RECORD_LOCATIONS has the records of the history by key and offset. The offsets in each of its
-batches are packed into 64-bit words. From the union of all words, the number of records between any
-two offsets of a log is computed quickly. A log without gaps costs 24 bytes for 64 offsets, a sparse
-log at most 24 bytes for each record.
+The source RECORD_LOCATIONS has the records of the history by key and offset. The offsets in each of
+its batches are packed into 64-bit words. From the union of all words, the number of records between
+any two offsets of a key is computed quickly. The union is small enough for every Spark task: 24
+bytes for 64 offsets of a log without gaps, and at most 24 bytes for each record.
 
-An offset is clean if every reader at `read_committed` must get its record. So a send or a poll at
-`read_committed` must prove the record. If every send of the record failed, the offset is not clean,
+An offset is clean if a send or a poll at `read_committed` proves its record: every reader at
+`read_committed` must get this record. An offset is not clean if all sends of the record failed,
 except under Jepsen's rules.
 
 Source: `properties.anomalies.observations`; Jacobson, "Space-efficient Static Trees and Graphs".
@@ -49,12 +49,12 @@ KEY_WORDS: Final = pa.schema(
 
 
 def occupied_offsets(committed: Ints, aborted: Pairs) -> Stage[pa.Table]:
-    """Returns a stage that collects the offsets of records, packed into 64-bit words.
+    """Returns a stage that collects the offsets of all proven records, packed into 64-bit words.
 
-    A row has a key, the index of a word, its bits, and one flag for all offsets in the row: clean
-    or not. A word with both sorts of offsets has two rows. An offset is clean if a send or a poll
-    at read_committed proves its record, and the record is not in `aborted`. `committed` has the
-    operations that ended `info` but took effect.
+    A row has a key, the number n of a word, its bits, and the flag `clean`; bit i stands for the
+    offset 64n + i. A word with clean and other offsets has two rows. An offset is clean if a send
+    or a poll at read_committed proves its record, and the record is not in `aborted`. The sends of
+    the operations in `committed` prove their records too, although they ended `info`.
     """
     title = "packing the offsets of records"
     kernel = Kernel(title, RECORD_COLUMNS, KEY_WORDS, partial(_words, committed, aborted))
@@ -103,7 +103,10 @@ class OffsetCounts:
 
     @classmethod
     def of(cls, words: pa.Table) -> OffsetCounts:
-        """Builds the set from the rows of KEY_WORDS that all batches returned."""
+        """Returns the union of the packed offsets of all batches.
+
+        A row of `words` has a key, the number of a 64-bit word, and its bits.
+        """
         batch = Batch(words)
         key, word = batch.ints("key"), batch.ints("word")
         keys, present = distinct(key), distinct(word)
@@ -118,9 +121,7 @@ class OffsetCounts:
         return cls(index, bits, np.r_[0, np.cumsum(records)])
 
     def between(self, key: Ints, first: Ints, end: Ints) -> Ints:
-        """Returns, for each query, the number of the key's records at offsets from `first` to `end
-        - 1`.
-        """
+        """Returns, for each key, the number of its records at offsets from `first` to `end - 1`."""
         counts = np.zeros(len(key), dtype=np.int64)
         if not len(self.bits):
             return counts
@@ -134,9 +135,9 @@ class OffsetCounts:
         return counts
 
     def next_from(self, key: Ints, first: Ints) -> Ints:
-        """Returns, for each query, the key's lowest offset from `first` on that holds a record.
+        """Returns, for each key, its lowest offset with a record, from the offset `first` on.
 
-        There must be one.
+        Each key must have such a record.
         """
         rank = self._rank(key, first)
         at = np.searchsorted(self.before, rank, side="right") - 1
@@ -162,15 +163,21 @@ class OffsetCounts:
 
 @dataclass(frozen=True, slots=True)
 class OccupiedOffsets:
-    """The offsets that hold a record, in two sets: all of them, and the clean ones."""
+    """The offsets at which the history proves a record: all of them, and the clean ones.
 
-    # Every reader at read_committed must get the record at a clean offset.
+    Every reader at read_committed must get the record at a clean offset.
+    """
+
     clean: OffsetCounts  # shown by sends, or by polls at read_committed
     everything: OffsetCounts
 
     @classmethod
     def of(cls, words: pa.Table) -> OccupiedOffsets:
-        """Builds both sets from the rows of KEY_WORDS that all batches returned."""
+        """Returns the union of the packed offsets of all batches.
+
+        A row of `words` has a key, the number of a 64-bit word, its bits, and whether its offsets
+        are clean.
+        """
         everything = OffsetCounts.of(words)
         clean = words.filter(words["clean"])
         return cls(everything if len(clean) == len(words) else OffsetCounts.of(clean), everything)

@@ -1,9 +1,10 @@
-"""The offsets that each owner got in each key, and the offsets that it got more than once.
+"""The offsets that each consumer or group got, and the offsets that it got twice.
 
 An owner is a consumer or a consumer group, as a number. The offsets in each batch are packed into
-64-bit words, and `OwnerOffsets.of` is the union of all batches. An offset is repeated if an owner
-got it twice, in one batch or in two. Each word of an owner and key has a number `repeated_in`: the
-first batch in which an offset of this word was repeated.
+64-bit words: bit i of word n stands for the offset 64n + i. `OwnerOffsets.of` is the union of all
+batches. An offset is repeated if an owner got it twice, in one batch or in two. Each word of an
+owner and key has a number `repeated_in`: the first batch in which an offset of this word was
+repeated.
 
     batch 0    owner 1 polls k@3 k@4          word 0 of (1, k): bits 0b11000
     batch 1    owner 1 polls k@4              word 0 of (1, k): bits 0b10000
@@ -50,9 +51,9 @@ OWNER_WORDS: Final = pa.schema(
 def packed_offsets(owner: Ints, key: Ints, offset: Ints, batch: int) -> pa.Table:
     """Returns the offsets that each owner got in each key of one batch, as 64-bit words.
 
-    An owner is a consumer or a consumer group. The table has one row for each owner, key and word:
-    the index of the word, the bits of its offsets, and the bits of the offsets that occur more than
-    once.
+    An owner is a consumer or a consumer group. A row has an owner, a key, the number n of a word,
+    and its bits: bit i stands for the offset 64n + i. The column `repeated` has the bits of the
+    offsets that occur more than once.
     """
     word, bit = word_of(offset), bit_of(offset)
     starts = run_starts(owner, key, word)  # consecutive rows are mostly in one word
@@ -82,7 +83,11 @@ def _repeated(bits: Bits) -> np.uint64:
 
 @dataclass(frozen=True, slots=True)
 class OwnerOffsets:
-    """The offsets that each owner (a consumer or a group) got in each key, as 64-bit words."""
+    """The offsets that each owner (a consumer or a group) got in each key, as bitsets.
+
+    A key is one log, such as a topic partition. Bit i of the 64-bit word n stands for the offset
+    64n + i.
+    """
 
     owner: Ints
     key: Ints
@@ -94,9 +99,9 @@ class OwnerOffsets:
 
     @classmethod
     def of(cls, words: pa.Table) -> OwnerOffsets:
-        """Returns the union of the 64-bit words of all batches.
+        """Returns the union of the packed offsets of all batches.
 
-        The rows of an earlier batch must come first.
+        `words` must have the rows of an earlier batch before those of a later one.
         """
         batch = Batch(words)
         bits, repeated = (batch.ints(name).view(np.uint64) for name in ("bits", "repeated"))
@@ -119,9 +124,10 @@ class OwnerOffsets:
         )
 
     def at(self, owner: Ints, key: Ints, word: Ints) -> Ints:
-        """Returns the row of each owner's 64-bit word, by key and word index.
+        """Returns, for each owner, key and word number, the row of this 64-bit word.
 
-        The row is -1 if the owner got no such offset.
+        Word n has the offsets from 64n to 64n+63. The row is -1 if the owner got none of these
+        offsets.
         """
         at = self._insertion_point(owner, key, word)
         rows = np.flatnonzero(at < len(self))
@@ -142,10 +148,10 @@ class OwnerOffsets:
     def within(self, owner: Ints, key: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints, Bits]:
         """Returns the offsets that owners got inside intervals, as 64-bit words.
 
-        An interval has an owner (a consumer or a consumer group), a key, and the offsets from `low`
-        to `high - 1`. The result has three arrays with one entry for each word in an interval: the
-        number of the interval, the row of the word in this object, and the bits of the word inside
-        the interval.
+        The i-th interval has the offsets from `low[i]` to `high[i] - 1` of one owner (a consumer or
+        a group) and key. The three arrays of the result have one entry for each word in an
+        interval: the number of the interval, the row of the word, and those bits of the word that
+        are inside.
         """
         first = self._insertion_point(owner, key, word_of(low))
         last = self._insertion_point(owner, key, word_of(high + 63))
@@ -178,10 +184,7 @@ def _index_of(offsets: OwnerOffsets) -> KeyedWords:
 def _union(
     owner: Ints, key: Ints, word: Ints, bits: Bits, repeated: Bits, batch: Ints
 ) -> OwnerOffsets:
-    """Returns the union of the given words: one row for each owner, key and 64-bit word.
-
-    An owner is a consumer or a consumer group. The rows of an earlier batch must come first.
-    """
+    """Merges the rows of one owner, key and word; rows of an earlier batch must come first."""
     order, starts = _order(owner, key, word)
     if not len(order):
         return OwnerOffsets(owner, key, word, bits, repeated, batch)
@@ -234,9 +237,9 @@ def _range(numbers: Ints) -> tuple[int, int]:
 
 
 def without(words: pa.Table, key: Ints, offset: Ints) -> pa.Table:
-    """Returns the table without some offsets, for all owners: for each i, `offset[i]` of `key[i]`.
+    """Returns the packed offsets without the offset `offset[i]` of the key `key[i]`, for each i.
 
-    A word that has no offset left has no row.
+    All owners lose these offsets. A row that loses all its offsets is removed.
     """
     gone = OwnerOffsets.of(packed_offsets(np.zeros(len(key), dtype=np.int64), key, offset, 0))
     if not len(gone) or not words.num_rows:

@@ -5,10 +5,10 @@
                       operation
     SENDS             a row for each send; all sends of a value are in one partition, adjacent
 
-A location is a key, an offset and a value. For some values, one partition of RECORD_LOCATIONS is
-enough to decide everything: see `unconfirmed_values`.
+A location is a key, an offset and a value. Most values have one location only, and one partition of
+RECORD_LOCATIONS has all their rows. The others are found by `unconfirmed_values`.
 
-Source: jepsen.tests.kafka version-orders for the rows that count.
+Source: jepsen.tests.kafka version-orders.
 """
 
 from __future__ import annotations
@@ -108,15 +108,19 @@ def _rows(batch: Batch, wanted: Mask, group: Any, isolation: Isolation) -> pa.Ta
 
 
 def records_of(batch: Batch, isolation: Isolation) -> pa.Table:
-    """Returns the operation, role, key, offset and value of each row of the batch."""
+    """Returns each row of the batch with five columns: key, offset, value, operation and role.
+
+    The role is the kind of the row, send or poll, with its outcome, such as `SEND_OK`.
+    """
     every = np.ones(len(batch), np.bool_)
     return _rows(batch, every, _by_value, isolation).select(RECORD_COLUMNS)
 
 
 def roles(batch: Batch, isolation: Isolation) -> Any:
-    """Returns the role of each row, such as `SEND_OK`.
+    """Returns the role of each row: send or poll, with its outcome, such as `SEND_OK`.
 
-    If the isolation level of a row is not recorded, the parameter `isolation` replaces it.
+    Polls at read_uncommitted have roles of their own, since they may return aborted records. If a
+    row has no isolation level, the level `isolation` is assumed.
     """
     return batch.derived(("roles", isolation), partial(_roles, isolation))
 

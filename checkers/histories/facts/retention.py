@@ -1,7 +1,7 @@
-"""The log start of each key: the first offset that must still have its record.
+"""The log start of each key: retention may have deleted all records below it, but none above.
 
-A log start is the highest start offset that clients read. Log starts and keys are few, so every
-task has all of them.
+The log start is the highest start offset that any client read. There are few keys, so every Spark
+task has all log starts.
 
 Source: `properties.anomalies.retention`.
 """
@@ -29,16 +29,20 @@ _STARTS: Final = pa.schema([("key", pa.int64()), ("offset", pa.int64())])
 
 @dataclass(frozen=True, slots=True)
 class LogStarts:
-    """For each key whose old records may be deleted, the first offset that must have a record."""
+    """For each key, the offset from which on all its records must still exist.
+
+    Retention may have deleted the records below. A key whose log start no client read is not
+    listed.
+    """
 
     keys: Ints  # ascending
     offsets: Ints
 
     def of(self, key: Ints) -> Ints:
-        """Returns, for each key, the first offset that must have its record.
+        """Returns, for each key, the offset from which on all its records must still exist.
 
-        If no client read the log start of a key, the result is BEGINNING, which is below every
-        offset.
+        This is the highest log start that a client read. If no client read one, the result is
+        BEGINNING, which is below every offset.
         """
         listed = member(key, self.keys)
         starts = np.full(len(key), BEGINNING)
@@ -50,9 +54,10 @@ COMPLETE_LOGS: Final = LogStarts(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=
 
 
 def find_log_starts(declared: Declarations) -> Plan[LogStarts]:
-    """Returns the highest log start that a client read from each key.
+    """Returns, for each key, the highest log start (start offset) that a client read.
 
-    For a compacted topic it is NOWHERE: no record is required.
+    A key of a compacted topic gets NOWHERE: any of its records may be missing. A key whose log
+    start no client read is not listed.
     """
     run = partial(_starts, declared)
     starts = yield from collect(

@@ -1,15 +1,15 @@
-"""Unconfirmed values: the few values that no single block of 65,536 offsets can decide alone.
+"""Unconfirmed values: the few values that no single Spark task can decide alone.
 
     p1 send k=a -> ok @0     c1 poll k=a@0              a is confirmed
     p1 send k=b -> info      c1 poll k=b@1              b is unconfirmed: its send has no offset
 
-A value is confirmed if it was polled only at offsets where a send of it was acknowledged. For a
-confirmed value, one partition of RECORD_LOCATIONS is enough: the partition with its offset has all
-sends and polls of the value there.
+A value is confirmed if it was polled only at offsets where a send of it was acknowledged. The
+source RECORD_LOCATIONS is partitioned by offset, so the task of this offset has all sends and polls
+of the value.
 
 Any other polled value is unconfirmed. Examples are duplicates, aborted reads, values that were
 never sent, and values that were polled without an offset. Such values are few. So the driver
-collects all their rows, and passes these rows to every task.
+collects all their rows, and passes these rows to every Spark task.
 
 The checks of send offsets and end offsets can also run without a shuffle. They need only the sends
 without an acknowledged offset, and the polls of the values of these sends. To find these polls, the
@@ -54,12 +54,12 @@ from model.histories import Isolation
 class UnconfirmedValues:
     """The unconfirmed values of a history, with their sends and their observed offsets.
 
-    A value is unconfirmed if it was polled at an offset where none of its sends was acknowledged.
+    A value is unconfirmed if it was polled at an offset that no acknowledged send of it has.
 
-    - `committed` has the operations that ended `info` but took effect: one of their unconfirmed
-      values was polled.
-    - `resent` has the acknowledged sends of all values that also have a failed send, even if the
-      value is confirmed. Some checkers treat such a value like an unconfirmed one.
+    - `committed` has the operations that ended `info` but took effect: a poll returned an
+      unconfirmed value that they sent.
+    - `resent` is about confirmed values too: it has the acknowledged sends of each value that also
+      has a failed send.
     """
 
     observations: Batch
@@ -97,7 +97,11 @@ class UnconfirmedValues:
         return pairs.have(key, value)
 
     def of(self, batch: Batch) -> Mask:
-        """Returns a mask of the rows of a batch of RECORD_LOCATIONS whose value is unconfirmed."""
+        """Returns a mask: True for each row of the batch whose value is unconfirmed.
+
+        A value is unconfirmed if it was polled at an offset that no acknowledged send of it has.
+        The batch has sends and polls, sorted by key, offset and value.
+        """
 
         def made(batch: Batch) -> Mask:
             return np.repeat(self.of_first_rows(batch), run_lengths(first_rows(batch), len(batch)))
@@ -105,9 +109,10 @@ class UnconfirmedValues:
         return batch.derived(("unconfirmed",), made)
 
     def of_first_rows(self, batch: Batch) -> Mask:
-        """Returns a mask of the locations in a batch: True if the value is unconfirmed.
+        """Returns a mask with one entry for each location: True if its value is unconfirmed.
 
-        A location is a run of rows with equal key, offset and value.
+        A location is a run of rows with equal key, offset and value. A value is unconfirmed if it
+        was polled at an offset that no acknowledged send of it has.
         """
 
         def made(batch: Batch) -> Mask:
@@ -127,9 +132,9 @@ _PAIR: Final = pa.schema([("key", pa.int64()), ("value", pa.int64())])
 
 
 def find_unconfirmed() -> Plan[UnconfirmedValues]:
-    """Returns the unconfirmed values, with sends and observed offsets.
+    """Returns the unconfirmed values, with their sends and their observed offsets.
 
-    Such a value was polled at an offset where none of its sends was acknowledged.
+    A value is unconfirmed if it was polled at an offset that no acknowledged send of it has.
     """
 
     def records(source: Source, title: str, run: Callable[[Batch], pa.Table]) -> Stage[Batch]:
@@ -201,9 +206,10 @@ def sends_without_offset(isolation: Isolation) -> Stage[pa.Table]:
 
 
 def find_unconfirmed_sends(isolation: Isolation, sends: Batch) -> Plan[UnconfirmedValues]:
-    """Returns the values that were sent without an acknowledged offset, with their sends and polls.
+    """Returns the values of the sends without an acknowledged offset, and their polls.
 
-    `sends` has one row for each of these sends.
+    `sends` has these sends: they ended `info`, or ok without an offset. If it is empty, so is the
+    result.
     """
     if not len(sends):
         return NO_UNCONFIRMED_VALUES

@@ -107,7 +107,10 @@ class Reader:
 
     @property
     def is_between_forms(self) -> bool:
-        """True if every EDN form is complete, except a vector around the whole text."""
+        """True if no EDN form is open after the lines that were read.
+
+        One list or vector around the whole text may be open: its elements count as forms.
+        """
         return not self._string and (not self._stack or _is_around(self._stack))
 
     def read(self, number: int, line: str) -> Iterator[Form]:
@@ -143,7 +146,11 @@ class Reader:
             raise NotEdn(opened.line, opened.column, fault)
 
     def _tokens(self, number: int, line: str) -> Iterator[tuple[int, str, str]]:
-        """Yields the column, the kind and the text of each token that ends on the line."""
+        """Yields the position, the kind (such as `open`) and the text of each token.
+
+        These are the tokens that end on the line. The position counts characters from 1. A string
+        may begin on an earlier line; then it is the position in that line.
+        """
         start = 0
         if self._string:
             start = next(_REST_OF_STRING.finditer(line)).end() + 1

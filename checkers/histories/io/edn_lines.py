@@ -85,7 +85,7 @@ def _depth(as_json: str) -> int:
 
 
 def _pairs(entry: dict[str, list[Form]]) -> dict[Any, Form]:
-    """Returns the EDN map whose keys and values alternate in the only list of `entry`.
+    """Returns the map of a JSON object `{"": [key, value, key, value]}`, translated from EDN.
 
     Raises TypeError if a key is a collection, and _NotJson if a value is missing or a key repeats.
     """

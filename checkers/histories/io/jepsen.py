@@ -91,7 +91,11 @@ class _Pairing:
     position: int = 0
 
     def add(self, event: Form) -> Operation | None:
-        """Returns the operation that the event completes; None if it completes none."""
+        """Reads the next event, and returns the operation that it completes.
+
+        Returns None for an invocation, and for an event whose process is a name, such as
+        `:nemesis`.
+        """
         if isinstance(event, Tagged):
             event = event.form
         if not isinstance(event, dict):
@@ -178,9 +182,10 @@ def _name(event: dict[Any, Form]) -> str:
 
 
 def _micro_operations(f: str, value: Form, invoked_value: Form) -> tuple[MicroOperation, ...]:
-    """Returns the micro-operations of an event.
+    """Returns the sends, polls or assignments in the `:value` of an event.
 
-    A send that equals its invocation has no offset.
+    A completed send `[:send k v]` becomes `[:send k [offset v]]`. If it is the same as in the
+    invocation, its offset is unknown.
     """
     if f not in _DOING:
         return ()

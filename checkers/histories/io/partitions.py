@@ -1,10 +1,10 @@
-"""A history in partitions: whole operations in completion order, even if rows are stored otherwise.
+"""A history in partitions: each has all rows of the operations in a range of operation numbers.
 
-Rows are stored in ranges: row groups of Parquet, or tables. Each range has a lowest and a highest
-operation number. A partition is a range of operation numbers; it reads every row range that may
-have rows of these operations. Most histories are stored in order, so a partition reads few row
-ranges. A history whose row ranges all overlap is sorted once (`sorted_by_operation`). So no
-partition reads much more than its own rows.
+A history is stored as row ranges: row groups of Parquet files, or tables. The lowest and the
+highest operation number of each row range are known. A partition reads every row range that may
+have rows of its operations, and sorts the rows. Most histories are stored in order, so a partition
+reads few row ranges. A history whose row ranges all overlap is first rewritten
+(`sorted_by_operation`).
 """
 
 from __future__ import annotations
@@ -175,7 +175,11 @@ def _overlapping(ordered: Sequence[RowRange], first: int, last: int) -> Iterator
 
 
 def reads_per_row(partitions: Sequence[HistoryPartition], row_ranges: Sequence[RowRange]) -> float:
-    """Returns how many times a row is read on average if each partition is read once."""
+    """Returns how often a stored row is read, on average, if each partition is read once.
+
+    A partition reads whole row groups, and two partitions may need the same one. The result is 1
+    for an empty history.
+    """
     rows = sum(row_range.rows for row_range in row_ranges)
     return (
         sum(s.rows for partition in partitions for s in partition.row_ranges) / rows
@@ -207,7 +211,11 @@ def row_groups(path: Path) -> Iterator[RowGroup]:
 def sorted_by_operation(
     row_ranges: Sequence[RowRange], folder: Path, rows: int = ROWS_PER_PARTITION
 ) -> list[Path]:
-    """Writes the rows to Parquet files in the folder, and returns the files."""
+    """Distributes the rows to Parquet files by operation number, and returns the files in order.
+
+    Each file has the rows of its own range of operation numbers. Inside a file, the rows keep their
+    order.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     total = sum(row_range.rows for row_range in row_ranges)
     low = min(row_range.first_op for row_range in row_ranges)

@@ -227,7 +227,7 @@ def conforming(table: pa.Table, path: Path) -> pa.Table:
 def refuse(odd: pa.Table, path: Path | str) -> None:
     """Raises UnreadableHistory for the first invalid row, if the history has one.
 
-    The parameter `odd` has the result of `odd_rows`.
+    `odd` has a row for each broken rule, with the first operation that breaks it (see `odd_rows`).
     """
     if odd.num_rows:
         first = min(odd.to_pylist(), key=lambda row: (row["op"], row["what"]))

@@ -15,9 +15,8 @@ invocations that were open. Lines of a tail:
     {"completed": 7, "outcome": "ok", "at_ns": 15, "did": [["send", "a-0", 3, "v"]], "error": null}
 
 Micro-operations are `[kind, key, offset, value]`, with null for a field that does not apply. A line
-may have more fields of its operation, such as `"group": "g"`: the columns that are new in schema
-version 2 (`NEW_IN_2`), unless they are null. If an open operation has a second invocation line, it
-replaces the first one.
+may also have the fields that schema version 2 added (`NEW_IN_2`), such as `"group": "g"`; a missing
+field is null. If an operation has two invocation lines, the second one replaces the first.
 """
 
 from __future__ import annotations
@@ -148,9 +147,10 @@ def _numbers(folder: Path) -> list[int]:
 
 
 def parts(folder: Path) -> list[Path]:
-    """Returns the paths of the Parquet parts of a recording.
+    """Returns the paths of the Parquet files of a complete recording.
 
-    The result is empty if a tail remains: the recorder was killed.
+    If the recorder was killed, the last operations are in an NDJSON file, and the result is empty:
+    `tables` reads such a recording.
     """
     metadata(folder)
     _numbers(folder)
@@ -286,9 +286,10 @@ def _line(event: dict[str, Any]) -> bytes:
 
 
 def _tail(path: Path, *, last: bool) -> list[Operation]:
-    """Returns the completed operations of a tail.
+    """Returns the operations in a tail: an NDJSON file that a killed recorder left.
 
-    The open operations of the last tail follow; those of an earlier tail are left out.
+    The completed operations come first. The open ones follow only if the tail is the last one; a
+    later tail repeats them.
     """
     opened: dict[int, Operation] = {}
     completed: list[Operation] = []

@@ -24,7 +24,10 @@ UNKNOWN_OFFSET: Final = -(2**63)  # of a record whose offset the history does no
 
 
 class DerivedColumns(Protocol):
-    """A cache of integer columns computed from a partition, which later passes can use."""
+    """A cache of integer columns, computed from the rows of one partition of the history.
+
+    A later pass over the same partition reads them from the cache.
+    """
 
     def cached_ints(self, name: str, compute: Callable[[], Ints]) -> Ints:
         """Returns the column called `name`, which is computed at the first call."""

@@ -56,8 +56,10 @@ class HistoryDataset(Dataset, Protocol):
     def shuffle(
         self, kernels: Mapping[NameT, Kernel], partitions: int
     ) -> AbstractContextManager[Mapping[NameT, Dataset]]:
-        """Yields one dataset for each kernel, until the end of the block.
+        """Yields, for each kernel, a dataset of its rows, partitioned by shuffle key.
 
-        The partition of a row is its shuffle key modulo `partitions`.
+        A kernel is a function from a batch of rows to a table. A row goes to the partition with the
+        number `shuffle key modulo partitions`. All datasets exist until the end of the `with`
+        block.
         """
         ...

@@ -62,9 +62,10 @@ class LocalDataset:
     def shuffle(
         self, kernels: Mapping[NameT, Kernel], partitions: int
     ) -> Generator[Mapping[NameT, Dataset]]:
-        """Yields, for each kernel, a dataset of the rows that the kernel returned.
+        """Yields, for each kernel, a dataset of its rows, partitioned by shuffle key.
 
-        Rows that exceed `memory_bytes` are kept on disk.
+        A kernel is a function from a batch of rows to a table. Rows that exceed `memory_bytes` are
+        kept on disk.
         """
         with tempfile.TemporaryDirectory(prefix="urteil-shuffle-") as scratch:
             yield self._shuffled(kernels, partitions, Path(scratch))

@@ -1,4 +1,4 @@
-"""Kernels: functions from a batch to a table, which workers execute."""
+"""Kernels: functions from a batch of rows to a table; Spark executors or this process run them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from checkers.histories.plan.partition import Partition
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A function from a batch to a table; it is pickled with its parameters and sent to workers."""
+    """A function from a batch of rows to a table.
+
+    It is pickled with its parameters and sent to the workers.
+    """
 
     title: str  # what the kernel does; progress shows it
     columns: tuple[str, ...]  # the columns that it reads
@@ -42,11 +45,11 @@ class Kernel:
 def run_kernels(
     kernels: Sequence[Kernel], partition: Partition, number: int, hash_seed: int
 ) -> Iterator[pa.Table]:
-    """Yields one table for each kernel: its result for the partition.
+    """Yields one table for each kernel: its result for the rows of one partition of the data.
 
     A kernel is a function from a batch of rows to a table. Only the columns that the kernels need
-    are read. A guard is a kernel that finds invalid rows. If a guard returns rows, every later
-    kernel is skipped, and its table is empty.
+    are read. A guard is a kernel that returns the invalid rows. If it returns any, the tables of
+    all later kernels are empty.
     """
     active = [kernel for kernel in kernels if kernel.needs(number, partition)]
     of_all = columns_of(kernel for kernel in active if kernel.ops is None)
@@ -74,5 +77,8 @@ def columns_of(kernels: Iterable[Kernel]) -> list[str]:
 
 
 def titles(kernels: Iterable[Kernel]) -> str:
-    """Returns the titles of the kernels for progress reports, without repetitions."""
+    """Returns the distinct titles of the kernels (functions to run), for a progress report.
+
+    Example: `consumed offsets; commit progress of groups`.
+    """
     return "; ".join(dict.fromkeys(kernel.title for kernel in kernels))

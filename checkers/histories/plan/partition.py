@@ -16,19 +16,19 @@ class Partition(Protocol):
 
     @property
     def rows(self) -> int:
-        """Returns the number of rows, or an upper bound."""
+        """Returns the number of rows, or an upper bound if the exact number is not stored."""
         ...
 
     def read(self, columns: Sequence[str]) -> pa.Table: ...
 
     def may_contain(self, ops: Ints) -> bool:
-        """Returns False only if the partition has no operation in `ops`, which is sorted."""
+        """Returns False only if no operation of the partition is in `ops`, which is ascending."""
         ...
 
     def containing(self, ops: Sequence[Ints]) -> Partition:
-        """Returns a part of this partition that has all rows of the operations `ops`, or more.
+        """Returns a partition with all rows of some operations, possibly with other rows too.
 
-        Each array in `ops` is sorted.
+        `ops` has arrays of operation numbers; each array is ascending.
         """
         ...
 

@@ -42,7 +42,7 @@ RESOLVED_AT_ONCE: Final = ("key", "group", "transactional_id")  # columns with f
 
 @dataclass(frozen=True, slots=True)
 class HashCollision:
-    """Two texts of a column share a fingerprint, so the plan must run with another hash seed."""
+    """Two texts of a column have the same hash, so the plan must run with another hash seed."""
 
     column: str
 
@@ -50,9 +50,10 @@ class HashCollision:
 def run(
     plan: Plan[ResultT], sources: Mapping[Source, Callable[[], Dataset]]
 ) -> ResultT | HashCollision:
-    """Returns the plan's result, or a HashCollision if two texts share a fingerprint.
+    """Returns the plan's result, or a HashCollision if two texts have the same hash.
 
-    A source is created when it is first needed.
+    `sources` has a function for each source of rows, such as the history or its records by offset.
+    The function is called when the plan first needs the source.
     """
     results: list[ResultT] = []
     requests = _Requests()
@@ -82,7 +83,7 @@ def run(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Waiting:
-    """A request of a plan, and the function that continues this plan."""
+    """A plan's request for a table or for texts, and the function that continues the plan."""
 
     request: Collect | Resolve
     proceed: Callable[[], None]
@@ -94,7 +95,11 @@ class _Waiting:
 
 @dataclass(slots=True, eq=False)
 class _Requests:
-    """The requests that wait, and the texts of columns with few distinct texts."""
+    """The requests of plans that are not yet answered, and the texts that were read so far.
+
+    A plan requests tables, and the texts of fingerprints (64-bit hashes). `texts` has all texts of
+    a column that has few distinct ones, such as `key`.
+    """
 
     waiting: list[_Waiting] = field(default_factory=list["_Waiting"])
     texts: dict[str, Texts] = field(default_factory=dict[str, Texts])
@@ -125,9 +130,9 @@ class _Requests:
         return any(one.source is source for one in self.waiting)
 
     def take(self, source: Source | None) -> list[_Waiting]:
-        """Removes the requests that read `source` and returns them.
+        """Removes the waiting requests for rows of `source` and returns them.
 
-        If `source` is None, these are the requests for texts.
+        If `source` is None, these are the requests for texts of fingerprints (64-bit hashes).
         """
         ready = [one for one in self.waiting if one.source is source]
         self.waiting = [one for one in self.waiting if one.source is not source]

@@ -33,9 +33,10 @@ def split_by_key(table: pa.Table, partitions: int) -> Iterator[tuple[int, pa.Tab
 
 
 def merged(parts: Iterable[pa.Table], kernel: Kernel) -> pa.Table:
-    """Returns one table with all rows that a kernel sent to one partition.
+    """Returns one table with all rows that a shuffle sent to one partition.
 
-    If the kernel has an order, the rows are sorted by it.
+    The rows are sorted by the columns `order` of the kernel, if it has any. A kernel is the
+    function that returned the rows.
     """
     tables = [part for part in parts if part.num_rows] or [shuffled_schema(kernel).empty_table()]
     table = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
@@ -46,5 +47,9 @@ def merged(parts: Iterable[pa.Table], kernel: Kernel) -> pa.Table:
 
 
 def shuffled_schema(kernel: Kernel) -> pa.Schema:
-    """Returns the schema of a kernel's rows after a shuffle, without the shuffle key."""
+    """Returns the schema of a kernel's table after a shuffle, without the shuffle key.
+
+    A kernel is a function from a batch of rows to a table. Its shuffle key only chooses the
+    partition of each row.
+    """
     return kernel.schema.remove(kernel.schema.get_field_index(SHUFFLE_KEY))

@@ -2,7 +2,7 @@
 
 A file holds tables in Arrow's stream format, one after the other. They need no decompression, and
 only the pages that are used are read. Integers are written in the narrowest width that fits.
-Compression would cost more than it saves, since most bytes are fingerprints.
+Compression would save little, since most bytes are 64-bit hashes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ONE_THREAD: Final = pa.ipc.IpcReadOptions(use_threads=False)  # nothing here is
 
 @dataclass(frozen=True, slots=True)
 class OnDisk:
-    """A partition whose rows are a range of bytes in a file."""
+    """A partition of a table whose rows are a range of bytes in a file."""
 
     path: str
     at: int
@@ -45,7 +45,7 @@ class OnDisk:
 
 
 def read_in_turn(parts: Iterable[Partition], columns: Sequence[str]) -> Iterator[pa.Table]:
-    """Yields one table for each partition, with the given columns."""
+    """Yields one table with the given columns for each partition, in memory or on disk."""
     path, file = "", pa.py_buffer(b"")
     for part in parts:
         if not isinstance(part, OnDisk):
@@ -90,7 +90,8 @@ class SpillStore:
     def keep(self, number: int, table: pa.Table) -> Partition:
         """Stores a table, and returns a partition from which its rows can be read.
 
-        Several tables may have the same number.
+        Tables with the same `number` are appended to one file, as soon as the memory limit is
+        reached.
         """
         if self.used_bytes + table.nbytes <= self.memory_bytes:
             self.used_bytes += table.nbytes

@@ -93,7 +93,10 @@ class Collect:
 
 @dataclass(slots=True, eq=False)
 class Resolve:
-    """A request for the texts of a column's fingerprints, which the scheduler stores in `texts`."""
+    """A request for the texts of fingerprints (64-bit hashes of the texts of one column).
+
+    The scheduler stores the answer in the field `texts`.
+    """
 
     column: str
     fingerprints: Ints
@@ -157,7 +160,10 @@ def in_parallel(
 @overload
 def in_parallel(*plans: Plan[ResultT]) -> Plan[tuple[ResultT, ...]]: ...
 def in_parallel(*plans: Plan[Any]) -> Plan[tuple[Any, ...]]:
-    """Returns the results of several plans, of which none waits for another."""
+    """Executes several query plans together, and returns their results in order.
+
+    The plans must not wait for each other.
+    """
     branches = tuple(Branch(plan) for plan in plans)
     yield Parallel(branches)
     return tuple(branch.result for branch in branches)

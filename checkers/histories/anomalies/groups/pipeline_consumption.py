@@ -118,7 +118,7 @@ def consumed_words(batch: Batch) -> pa.Table:
 
 
 def group_positions(batch: Batch) -> pa.Table:
-    """Returns, for each group and key, the lowest offset, the highest jump and the number of steps.
+    """Returns the lowest offset, the highest jump and the number of steps, for each group and key.
 
     The lowest offset is the lowest that the group polled, committed or fetched. A jump is an offset
     that the group committed outside a transaction. A step is a transaction that ended ok and

@@ -1,4 +1,4 @@
-"""The locations of values: each offset at which the history proves that a value is in the log.
+"""The locations of values: the offsets at which the history proves that a value is in the log.
 
     p1 send k=a -> ok @0      op 0
     c1 poll     -> ok k=a@0   op 1
@@ -6,10 +6,10 @@
     key  offset  value  op
     k    0       a      0         op 0 is the first operation that proves it
 
-The checkers `inconsistent_offsets`, `duplicates` and `lost_writes` read these rows. The locations
-in a block of 65,536 offsets are found by one task. For unconfirmed values, the Spark driver has all
-rows and can find all locations. A value is unconfirmed if it was polled at an offset that no
-acknowledged send of it has.
+The checkers `inconsistent_offsets`, `duplicates` and `lost_writes` read these rows. One Spark task
+finds the locations in a block of 65,536 offsets. For unconfirmed values, the driver has all rows
+and finds all locations. A value is unconfirmed if it was polled at an offset that no acknowledged
+send of it has.
 
 Source: `properties.anomalies.observations`.
 """

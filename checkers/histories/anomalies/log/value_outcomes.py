@@ -198,7 +198,7 @@ def _unseen_without_offset(
 
 @dataclass(frozen=True, slots=True)
 class _Outcomes:
-    """What the sends and polls of each unconfirmed value show; a column has one entry per value.
+    """What the sends and polls of each unconfirmed value show.
 
     A value is unconfirmed if it was polled at an offset that no acknowledged send of it has.
     """

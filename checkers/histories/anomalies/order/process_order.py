@@ -168,9 +168,10 @@ def _outranked(context: Context) -> Plan[Batch | None]:
 
 
 def _with_first_skipped(context: Context, positions: LogPositions, wrong: Batch) -> Plan[Batch]:
-    """Adds to each step the first record that it skipped, and an operation that proves this record.
+    """Adds the first skipped record to each step, and an operation that sent or polled it.
 
-    The operation sent or polled the record. A step that skips nothing gets zeros.
+    A step is a pair of records that a process polled (or sent) one after the other. If it skips no
+    record, the added columns are 0.
     """
     key, kind = wrong.ints("key"), wrong.ints("kind")
     everything = (kind == SENDS) | (wrong.ints("role") >= UNCOMMITTED)

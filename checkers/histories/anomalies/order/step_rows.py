@@ -43,7 +43,7 @@ STEPS: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """Polled or sent records: their offsets and roles, and their rows in a batch of the history.
+    """Polled or sent records of a batch: the row, the offset and the role of each.
 
     The columns `process`, `key`, `op`, `position` and `value` have all rows of the batch.
     """

@@ -68,7 +68,7 @@ _KINDS: Final = {POLLS: "poll", SENDS: "send"}
 
 
 def steps(positions: LogPositions, batch: Batch) -> pa.Table:
-    """Returns the steps of the batch that skip records or go back, and the number of all steps.
+    """Returns the steps that skip records or go back, and the number of all steps in the batch.
 
     A step is a pair of records of a key that a process polled (or sent) one after the other. The
     table also has the first (HEAD) and the last record (TAIL) of each process and key that may

@@ -37,7 +37,7 @@ from checkers.histories.plan.batch import Batch
 def steps_across_batches(
     positions: LogPositions, assigned: pa.Table, observed: pa.Table
 ) -> pa.Table:
-    """Returns the steps from batch to batch that skip records or go back, and the number of all.
+    """Returns the steps between batches that skip records or go back, and the number of all.
 
     A step goes from the last record of a key that a process polled (or sent) in one batch to the
     first one in the next batch with this process and key.

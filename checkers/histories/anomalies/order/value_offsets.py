@@ -30,7 +30,7 @@ from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 
 @dataclass(frozen=True, slots=True)
 class ValueOffsets:
-    """Looks up the offset of a value, for polls and sends that do not keep their own offset.
+    """The offsets of values, for polls and sends that do not keep their own offset.
 
     Without Jepsen's rules, these are the polls and sends that returned no offset. Under Jepsen's
     rules (`of_all`), a listed value has one offset for all its polls and sends.

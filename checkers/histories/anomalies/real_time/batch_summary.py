@@ -79,8 +79,7 @@ class _Summary:
 
 
 def summary_stages(isolation: Isolation) -> tuple[Stage[pa.Table], ...]:
-    """Returns one stage for each table of the batches' summary, and one for the keys of
-    transactions.
+    """Returns one stage for each table of the batches' summary, and one for other keys.
 
     The last stage collects the keys to which transactions send. If a row of the history has no
     isolation level, the level `isolation` is assumed.
