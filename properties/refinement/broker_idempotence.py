@@ -38,7 +38,9 @@ from reference_impl.simulation.trace import Traced
 
 
 class Stamp(NamedTuple):
-    """The producer, producer epoch and sequence number of a record, as numbers of the spec."""
+    """What identifies a record in the spec: its producer's number, producer epoch and sequence
+    number.
+    """
 
     producer: int
     producer_epoch: int
@@ -47,7 +49,7 @@ class Stamp(NamedTuple):
 
 @dataclass(slots=True)
 class Stamps:
-    """Translates records to stamps, with a number for each producer."""
+    """Translates records to stamps, and numbers the producers in order of appearance."""
 
     numbers: dict[ProducerId | bytes, int] = field(default_factory=dict[ProducerId | bytes, int])
     known: dict[bytes, tuple[Stamp, ...]] = field(default_factory=dict[bytes, tuple[Stamp, ...]])

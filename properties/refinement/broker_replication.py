@@ -94,8 +94,10 @@ class BrokerReplication:
 
     @classmethod
     def of(cls, topic_partition: TopicPartition, events: Sequence[Traced]) -> BrokerReplication:
-        """Returns the mapping before the first event of a run: the partition exists, and consumers
-        are out of sync.
+        """Returns a mapping of the topic partition's events to the spec, before the first event.
+
+        The spec's state is then that of a new partition. Each consumer is a replica that is not in
+        sync.
         """
         states = [s for e in events for s in [_decision(e.after, topic_partition)] if s is not None]
         held = [r for e in events for r in [_replica(e.after, topic_partition)] if r is not None]
@@ -338,9 +340,10 @@ class BrokerReplication:
         return cells
 
     def _fetched_offsets(self, after: Replica) -> dict[Cell, int]:
-        """Returns the spec's cells `led.fetched`: the latest fetch offset known of each follower.
+        """Returns the spec's variable `led.fetched`: the leader's latest fetch offset of each
+        follower.
 
-        Returns no cells if the replica is not a leader.
+        Returns an empty dictionary if the replica is not a leader.
         """
         if isinstance(after, Follower):
             return {}

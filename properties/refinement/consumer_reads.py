@@ -1,11 +1,11 @@
 """The reads of consumers, mapped to abstract replication: a consumer is a replica out of sync.
 
 A consumer is never in the ISR. It is in the leader epoch of the leader that served its fetch. Its
-log consists of the records that it has received, and its high watermark is the end of this log. So
-every record that a consumer read is committed in the spec, and is the same record for all
-consumers.
+log consists of the records that it has received, all of them below its high watermark. A replica's
+records below its high watermark are committed, and no two replicas differ there. So the spec
+rejects a run in which a consumer reads an uncommitted record, or two consumers read different ones.
 
-Simplified: the end offset that a client receives may be an old one.
+Simplified: an end offset that a client receives must not be too high; an old one is accepted.
 """
 
 from __future__ import annotations
@@ -105,7 +105,10 @@ def _read(
 
 
 def consumer_of(traced: Traced, topic_partition: TopicPartition) -> NodeId | None:
-    """Returns the consumer whose fetch of the topic partition arrives; None for any other event."""
+    """Returns the consumer, if the event is the arrival of its fetch at a broker; otherwise None.
+
+    Fetches of other topic partitions do not count.
+    """
     match traced.event:
         case RequestReceived(
             sender, request=Fetch(topic_partition=fetched, replica_id=replica)

@@ -51,5 +51,5 @@ class Messages:
 
 
 def last_offset(end: int) -> int:
-    """Returns the offset of the last record of a log that ends at `end`; 0 for an empty log."""
+    """Returns the offset of the last record below `end`: 6 for `end` 7; 0 for an empty log."""
     return max(end - 1, 0)

@@ -46,8 +46,9 @@ class RequestsReceived:
         return replace(self, received=set(self.received))
 
     def violation(self, traced: Traced) -> str:
-        """Returns why this event cannot happen yet: the response's sender has not received the
-        request; else an empty text.
+        """Returns an error text if a response arrives before its request; otherwise an empty text.
+
+        The node that responds must have received the request before.
         """
         match traced.event:
             case RequestReceived(sender, correlation):

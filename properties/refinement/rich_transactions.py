@@ -7,9 +7,9 @@ abstract state. Every transition of the rich spec, explored at a finite scope, m
 abstract actions, or no change.
 
 When the epochs of a producer id run out, the producer gets a new id; in the abstract spec its
-epochs just continue. A transaction begins when the coordinator first learns of it: by its first
-partition, or by an abort without a transaction. The abstract spec takes two steps for this: the
-begin, and the added partition or the abort.
+epochs just continue. A transaction begins when the coordinator first hears of it: its first
+partition is added, or it is aborted before any partition was added. In the abstract spec this takes
+two steps: the transaction begins, and then the partition is added, or the abort is decided.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 Simplified: transactional ids do not expire and no log is truncated, as in the abstract spec.

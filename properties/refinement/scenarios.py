@@ -1,8 +1,8 @@
 """Runs to be validated: producers and consumers, or transactions, under faults drawn from the seed.
 
-In `replicated`, any number of brokers may be unavailable at once (`runs.draw_faults` avoids this),
-so a leader epoch may have no leader. If the ISR becomes empty and the last known leader is elected,
-trace validation rejects the run: the spec has no such step.
+In the runs of `transactional`, at most one broker is down at a time. In those of `replicated`, all
+brokers may be down at once, so a leader epoch may have no leader. If the ISR becomes empty and the
+last known leader is elected, trace validation rejects the run: the spec has no such step.
 
 Simplified: no power losses, no replaced disks and no deletion: the specs have no such actions.
 """
@@ -207,7 +207,11 @@ class ScenarioKind:
     transactions: bool = False
 
     def mappings(self, events: Events) -> dict[str, Refinement]:
-        """Returns a mapping for each spec that covers runs of this kind, by the spec's name."""
+        """Returns, by name of a spec, the object that maps the run's events to actions of this
+        spec.
+
+        Specs that do not cover runs of this kind are left out.
+        """
         found: dict[str, Refinement] = {}
         for topic_partition in self.topic_partitions:
             of = f" of {topic_partition}" if len(self.topic_partitions) > 1 else ""

@@ -14,7 +14,7 @@ from reference_impl.node.bugs import Bug
 
 
 class Detection(NamedTuple):
-    """A seeded bug, the run in which a spec first detects the bug, and the name of this spec."""
+    """A seeded bug, a run that shows it (scenario and seed), and the spec that rejects this run."""
 
     bug: Bug
     scenario: str

@@ -1,9 +1,9 @@
 """Trace validation of a run: each event must be one or more actions of a spec, or no change.
 
-For each event, a mapping returns the spec's actions that the event stands for, and the part of the
-spec's state that must follow. There is no search: the change of the broker's state determines the
-actions, and the spec decides whether they are allowed. An event is a stutter only if nothing that
-the mapping covers has changed.
+For each event, a mapping returns the spec's actions that the event stands for, and values that the
+spec's state must have afterwards, read from the broker. There is no search: the change of the
+broker's state determines the actions, and the spec decides whether they are allowed. An event is a
+stutter only if nothing that the mapping covers has changed.
 
 A run is accepted if all its events are explained. Otherwise the result names the first event that
 no actions explain, the actions tried, and the conjunct that was false.
@@ -27,7 +27,7 @@ from reference_impl.simulation.trace import Traced
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectedStep:
-    """The spec's actions for an event, and the state that must follow these actions."""
+    """The spec's actions for an event, and values that the spec's state must have after them."""
 
     calls: Iterable[Call]  # lazy: a call may depend on the state after the calls before it
     cells: Mapping[Cell, Value] = field(default_factory=dict[Cell, Value])  # values that follow
@@ -44,7 +44,8 @@ class Refinement(Protocol):
     def fork(self) -> Self: ...
 
     def expected_step(self, traced: Traced) -> ExpectedStep | None:
-        """Returns the spec's actions for the event, and the state that must follow these actions.
+        """Returns the spec's actions for the event, and values that the spec's state must have
+        after them.
 
         Returns None if the spec does not cover the event.
         """
@@ -79,7 +80,10 @@ class Validated:
 
 
 def validate(mapping: Refinement, events: Sequence[Traced], done: int = 0) -> Validated:
-    """Validates the run from the event number `done` on, up to the first unexplained event."""
+    """Validates the events of a run, from number `done` on, against one spec.
+
+    It stops at the first event that the spec rejects; the result has this event and the reasons.
+    """
     consumed, steps = done, 0
     unexplained: Unexplained | None = None
     for number, traced in enumerate(islice(events, done, None), done):
@@ -119,9 +123,10 @@ def _unexplained(
 
 
 def explain(behaviour: Behaviour, step: ExpectedStep) -> tuple[str, ...]:
-    """Performs the actions of the step on the behaviour.
+    """Takes the spec's actions for an event; returns why the spec rejects them, or () if it does
+    not.
 
-    Returns why this is impossible; empty if it was possible.
+    `behaviour` then has the state after these actions.
     """
     tried: list[str] = []
     for call in step.calls:

@@ -157,7 +157,10 @@ class TransactionKnowledge:
         return all(any(state[variable, (x, t)] for x in transactions) for t in numbers)
 
     def epoch_received(self, traced: Traced) -> ExpectedStep | None:
-        """Returns the expected step if a client gets a producer epoch; None for any other event."""
+        """Returns the spec's step for a response that brings a client a producer epoch.
+
+        Returns None for any other event.
+        """
         match traced.event:
             case ResponseReceived(
                 sender, correlation, InitializedProducerId(error=ErrorCode.NONE) as response

@@ -30,7 +30,10 @@ class Stamped(Protocol):
 
 @dataclass(slots=True)
 class TransactionNumbers:
-    """The numbers that identify producers, topic partitions and transactions in the spec so far."""
+    """Maps transactional ids, topic partitions and transactions to their numbers in the spec.
+
+    A transaction gets the next number when it begins.
+    """
 
     producers: Mapping[str, int]  # transactional ids
     topic_partitions: Mapping[TopicPartition, int]
@@ -49,9 +52,11 @@ class TransactionNumbers:
         return number
 
     def carrying(self, state: State, stamped: Stamped, carries: CarriedEpoch) -> list[int]:
-        """Returns the numbers of the transactions with the producer and the epoch of `stamped`.
+        """Returns the numbers of the transactions whose records or markers carry the epoch of
+        `stamped`.
 
-        `carries` names the epoch to compare: that of the records or that of the markers.
+        `stamped` has a producer id and a producer epoch. `carries` chooses between the epoch of the
+        records and that of the markers.
         """
         if stamped.producer_id not in self.transactional_ids:
             return []

@@ -6,8 +6,8 @@ these files, and an entry in `SUITES` below.
 1. `properties/claims/NAME.py` defines the claims, with the standard library and `model` alone. It
    has a frozen dataclass of what a run observes, and the claims as functions of such an
    observation. `ALWAYS` maps a claim to a function that returns its breaches
-   (`properties.claims.breach.Breach`; none if the claim holds). `SOMETIMES` maps a claim to its
-   goals: functions that return True if the run reaches the goal.
+   (`properties.claims.breach.Breach`; none if the claim holds). `SOMETIMES` maps a claim of the
+   kind "X can happen" to its goals: functions that return True if the run shows X, or a part of X.
 2. `properties/claims/catalogue/` lists each claim with its statement and its condition. Its entry
    `Decider("suite", NAME)` says that this suite decides the claim.
 3. `properties/suites/NAME/settings.py` lists the settings by name: the conditions of a run.
@@ -31,9 +31,9 @@ these files, and an entry in `SUITES` below.
 
    A cluster whose leaders crash and lose links inherits from `machines.leader_faults`. A machine
    without a cluster inherits from `machines.judged` and defines `steps`.
-5. `properties/suites/NAME/sides.py` exports `SUITE`. Its rows (*sides*) name a claim and a setting.
-   The claim must hold in each row of `inside`, where its condition is satisfied. Some run must
-   break the claim in each row of `outside`, where the setting or a seeded bug violates it:
+5. `properties/suites/NAME/sides.py` exports `SUITE`: the settings in which each claim is decided.
+   Those of `inside` satisfy the claim's condition, so the claim must hold. Under `outside`, the
+   setting or a seeded bug violates the condition, and some run must break the claim:
 
        SUITE = Suite(
            name="groups",
@@ -50,7 +50,7 @@ Each suite must satisfy these laws, and tests check them:
 - Rule arguments are integers. `SIMPLER` lists the values of each argument, the simplest first.
 - The machine can be imported by name from its module, because a failing run is printed as a
   program.
-- Each claim of the suite has a row in `inside` and a row in `outside`.
+- Each claim of the suite is listed in `inside` and in `outside`.
 """
 
 from __future__ import annotations

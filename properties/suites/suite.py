@@ -1,11 +1,12 @@
-"""A suite as data: its machine, and the claims that it decides inside and outside their conditions.
+"""A suite as data: its machine, and the settings in which it decides each of its claims.
 
-*Inside* a claim's condition no run may break the claim. *Outside*, in another setting or on a
-broker with a seeded bug, some run breaks it; the smallest such run is the counterexample.
+A claim has a condition. *Inside*, a setting (the configuration of a run) satisfies the condition:
+no run may break the claim. *Outside*, a setting or a seeded bug of the broker violates it: some run
+breaks the claim, and the smallest such run is the counterexample.
 
-For a claim that something *can* happen it is the reverse: inside, each of its goals is reached by
-some run; outside, at least one goal is never reached. A goal that the search misses inside leaves
-the claim undecided, because more runs may reach it.
+For a claim that something *can* happen it is the reverse. Such a claim has goals: observations that
+show it. Inside, some run reaches each goal; outside, no run reaches at least one of them. If a
+search inside misses a goal, the claim is undecided, because more runs may reach it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ Outcome = Literal["holds", "violated", "undecided"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """The verdict that a suite must reach on a claim, in one setting and with seeded bugs."""
+    """An expected verdict: on one claim, in one setting, with or without seeded bugs."""
 
     claim: str
     setting: str
@@ -36,12 +37,15 @@ class Side:
 
 
 def inside(claim: str, setting: str, because: str) -> Side:
-    """Returns a `Side`: the claim must hold, since the setting satisfies the claim's condition."""
+    """Returns an expected verdict: the claim holds, because the setting satisfies its condition."""
     return Side(claim=claim, setting=setting, expected="holds", because=because)
 
 
 def outside(claim: str, setting: str, because: str, *bugs: Bug) -> Side:
-    """Returns a `Side`: the claim must break, since setting or bugs violate its condition."""
+    """Returns an expected verdict: some run breaks the claim.
+
+    The setting or the seeded bugs violate the claim's condition.
+    """
     return Side(
         claim=claim, setting=setting, bugs=frozenset(bugs), expected="violated", because=because
     )
@@ -49,7 +53,7 @@ def outside(claim: str, setting: str, because: str, *bugs: Bug) -> Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
-    """A suite: a machine, and its claims inside and outside their conditions."""
+    """A suite: a machine, its claims, and the settings in which each must hold or break."""
 
     name: str
     summary: str

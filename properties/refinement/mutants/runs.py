@@ -4,15 +4,15 @@
     swapped    two consecutive events of a run are exchanged
     altered    the state after an event, or a response that a client received, is changed
 
-An *equivalent* mutant need not be rejected, because it is a possible run too. There are two cases.
+An *equivalent* mutant is a possible run too, so it need not be rejected. There are two cases.
 
-A step of a node is dropped or done only in part, and no other node receives a message of this step
-before the node's next step. Then the next step may have the effect of both steps.
+The change of state at an event is missing, because the event was dropped, or altered to change
+less. If no other node receives a message of this event before the node's next event, the change may
+as well happen at the next event.
 
 Two consecutive events are swapped, and they commute. Events of two nodes commute, unless the second
 event receives a message of the first. Events of one node commute if both orders lead to the same
-state. This is decided without a spec: brokers and the controller are values, so their steps are run
-again in the other order.
+state. To find out, the node's steps are run again in the other order; no spec is needed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Events = Sequence[Traced]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mutant:
-    """The events of a simulated run, with one event dropped, swapped or altered."""
+    """The events of a simulated run, with one mutation: dropped, swapped or altered."""
 
     kind: str
     number: int  # of the event
@@ -71,7 +71,10 @@ class Mutations:
 
 
 def mutants(events: Events, mutations: Mutations, rng: Random, per_kind: int) -> Iterator[Mutant]:
-    """Yields mutants of a simulated run, drawn at random: at most `per_kind` of each kind."""
+    """Yields copies of a simulated run with one mutation each, at events drawn at random.
+
+    There are at most `per_kind` for each kind of mutation, such as `dropped`.
+    """
     steps = [k for k in range(len(events)) if _is_step(events, k, mutations)]
     clients = [k for k, traced in enumerate(events) if not isinstance(traced.after, Node)]
     for kind in mutations.kinds:

@@ -1,8 +1,8 @@
 """Mutations of transactions in a run: of decisions, of committed records, of responses.
 
-Trace validation sees two things of a node: the transactions that it coordinates, and the high
-watermarks of the topic partitions that these transactions write to. If an altered step changes
-neither, the mutation has no effect yet, and the next step is altered too.
+Trace validation sees of a broker only the transactions that it coordinates, and the high watermarks
+of the topic partitions that these transactions write to. If an altered event changes neither of
+them, the change may as well happen at the broker's next event (see `runs`).
 """
 
 from __future__ import annotations

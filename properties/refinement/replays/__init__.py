@@ -26,6 +26,7 @@ broker 2:
 
 The function `cells` of a replay reads the harness as values of the spec's variables. A message that
 arrives late in the counterexample is held by the simulated network until the action that receives
-it. A step that the broker takes without help (`Replay.by_itself`) has no entry in the table. Each
-module describes one harness and the replays on it; `replay` has their common shape.
+it. Some actions need nothing of the replay, because the broker takes these steps by itself
+(`Replay.by_itself`). Each module describes one harness and the replays on it; `replay` has their
+common shape.
 """

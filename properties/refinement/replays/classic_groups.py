@@ -1,4 +1,4 @@
-"""A counterexample of a buggy classic group, replayed on the broker's group with that bug.
+"""A counterexample of a buggy classic group, replayed on the broker's group with the same bug.
 
     spec and variant                bug of the broker              claim
     classic-group adds-instances    static-replaced-when-stable    one_member_of_an_instance
@@ -53,7 +53,7 @@ class ClassicGroupHarness:
         self.group, _ = join(self.group, context, Requester(PROCESSES[m], 0), request)
 
     def is_member(self, m: int) -> bool:
-        """True if a member of the group waits for the response to a JoinGroup of process `m`."""
+        """True if the group has a member for process `m`: one with its unanswered JoinGroup."""
         return any(
             member.joining is not None and member.joining.node_id == PROCESSES[m]
             for member in self.group.members.values()
@@ -67,7 +67,7 @@ EFFECTS: Final[Mapping[str, Effect]] = {
 
 
 def cells(harness: ClassicGroupHarness) -> Mapping[Cell, Value]:
-    """Returns the group's members and the joining processes as part of the spec's state."""
+    """Returns the group's members and the joining processes as values of the spec's variables."""
     read: dict[Cell, Value] = {
         ("group.generation", ()): harness.group.generation,
         ("is_rebalancing", ()): harness.group.state is GroupState.PREPARING,

@@ -1,4 +1,4 @@
-"""A counterexample of a buggy controller, replayed on the broker's controller with that bug.
+"""A counterexample of a buggy controller, replayed on the broker's controller with the same bug.
 
     spec and variant            bug of the broker      claim
     election elects-the-dead    dead-leader-returns    leader_is_alive_and_in_isr
@@ -6,8 +6,9 @@
 The harness is the controller alone, with the heartbeats and registrations of two brokers. The claim
 depends only on the controller's part of the spec's state.
 
-Simplified: a broker that died registers with a new incarnation. A broker that is killed still sends
-heartbeats, until the action `detect_crash` ends its session.
+Simplified: the action `kill` does nothing here. The harness goes on with the broker's heartbeats,
+and stops them in the action `detect_crash`. In the action `register`, the broker registers with a
+new incarnation.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class ControllerHarness:
         self.request(NodeId(BROKERS[r]), request)
 
     def send_heartbeat(self, r: int) -> None:
-        """Sends a heartbeat of broker `r`; the broker has all metadata."""
+        """Sends a heartbeat of broker `r`, which reports that the broker has all metadata."""
         known = self.controller.brokers[BROKERS[r]]
         request = BrokerHeartbeat(
             broker_id=BROKERS[r],
@@ -100,7 +101,7 @@ EFFECTS: Final[Mapping[str, Effect | tuple[()]]] = {
 
 
 def cells(harness: ControllerHarness) -> Mapping[Cell, Value]:
-    """Returns the controller's part of the spec's state."""
+    """Returns the controller's state as values of the spec's variables."""
     state = harness.state
     read: dict[Cell, Value] = {
         ("partition_registration.leader", ()): None

@@ -102,7 +102,7 @@ EFFECTS: Final[Mapping[str, Effect]] = {
 
 
 def cells(harness: OffsetHarness) -> Mapping[Cell, Value]:
-    """Returns the coordinator's members and offsets as part of the spec's state."""
+    """Returns the coordinator's members and offsets as values of the spec's variables."""
     known = harness.offsets.committed.get(group_offsets.GroupPartition(GROUP, INPUT))
     is_rebalancing = harness.group.state is GroupState.PREPARING
     return {

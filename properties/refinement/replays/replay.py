@@ -1,9 +1,9 @@
 """A replay: the actions of a model's counterexample, carried out on the reference broker.
 
 A `Replay` has five parts: the origin of the counterexample (spec, variant, claim); the bug of the
-broker; a function that builds the harness (the part of the broker that is driven); the effect of
-each action on the harness; a function that reads the harness as a state of the spec. The package
-docstring shows an example.
+broker; a function that builds the harness (the part of the broker that is driven); a function for
+each action, which carries it out on the harness; a function that reads the harness as a state of
+the spec. The package docstring shows an example.
 """
 
 from __future__ import annotations
@@ -60,9 +60,10 @@ class Reading(NamedTuple):
 class Replay(Generic[HarnessT]):
     """A counterexample of a spec's variant, and how to replay it on the reference broker.
 
-    `effects` maps an action to the effect of every occurrence, or to a tuple: the effects of the
-    first, second, ... occurrence. The actions in `by_itself` have no effect here: the broker takes
-    these steps without help.
+    `effects` maps an action of the spec to a function that carries it out on the harness. For a
+    tuple, the first function is called when the action first occurs, the second at its second
+    occurrence, and so on. The broker takes the actions in `by_itself` without help, so they need no
+    function.
     """
 
     spec: str
@@ -76,9 +77,10 @@ class Replay(Generic[HarnessT]):
     read: Callable[[HarnessT], Reading]
 
     def run(self, actions: Iterable[Action], *, defective: bool) -> HarnessT:
-        """Returns the harness (the part of the broker that is driven) after these actions.
+        """Carries out the actions on a new harness (the part of the broker that is driven), and
+        returns it.
 
-        Raises KeyError for an action without an effect.
+        Raises KeyError for an action that is neither in `effects` nor in `by_itself`.
         """
         harness = self.start(self.defect if defective else SOUND)
         times: Counter[str] = Counter()
@@ -97,7 +99,7 @@ class Replay(Generic[HarnessT]):
         return harness
 
     def holds(self, harness: HarnessT) -> bool:
-        """True if the claim is true in the spec's state that is read from the harness."""
+        """True if the claim is true of the harness, read as a state of the spec."""
         spec, cells, sorts = self.read(harness)
         formulas = {c.name: c.formula for c in (*spec.claims, *spec.action_properties)}
         formulas |= {c.name: c.goal for c in spec.liveness_properties}
@@ -107,5 +109,5 @@ class Replay(Generic[HarnessT]):
         return interpreter.holds(formulas[self.claim], cells)
 
     def holds_after(self, actions: Iterable[Action], *, defective: bool) -> bool:
-        """True if the claim is true in the state read from the harness after these actions."""
+        """True if the claim is true of a new harness after these actions were carried out on it."""
         return self.holds(self.run(actions, defective=defective))

@@ -73,7 +73,9 @@ class ReplicationHarness:
         self.committed = self.log_in_memory(leader)
 
     def log_in_memory(self, broker: BrokerId) -> PartitionLog:
-        """Returns the log in a broker's memory, whose high watermark may not be on disk yet."""
+        """Returns a broker's log with the high watermark in its memory; the one on disk may be
+        older.
+        """
         for traced in reversed(self.cluster.trace.events):
             if traced.node == NodeId(broker) and isinstance(traced.after, Broker):
                 return traced.after.replicas[TOPIC_PARTITION].log

@@ -1,4 +1,4 @@
-"""Counterexamples of buggy retention, replayed on two replicas with that bug.
+"""Counterexamples of buggy retention, replayed on two replicas with the same bug.
 
     spec and variant                 bug of the broker         claim
     retention expires-uncommitted    deletes-uncommitted       log_start_is_committed
@@ -11,11 +11,11 @@ them. When the broker deletes uncommitted records, its high watermark moves up w
 so the deleted records look committed. Therefore the harness uses the high watermark from before the
 deletion.
 
-Simplified: retention deletes all records that it may delete at once; the model deletes one at a
-time. Before it compacts a log, the harness appends one more record, since a broker does not compact
-the active segment. In the counterexample of `cleans-past-hw`, the follower leaves the ISR, and one
-record stays uncommitted. On the broker, a leader without followers in the ISR would commit this
-record at once. So in the harness the follower stays in the ISR, and is one record behind.
+Simplified: the broker deletes all records that it may delete in one step; the model deletes one at
+a time. Before it compacts a log, the harness appends one more record, since a broker does not
+compact the active segment. For `cleans-past-hw`, one record must stay uncommitted. In the
+counterexample, the follower leaves the ISR. On the broker, the leader would then commit the record
+alone; so in the harness, the follower stays in the ISR and does not fetch the record.
 """
 
 from __future__ import annotations
@@ -234,7 +234,7 @@ BY_THEMSELVES: Final = frozenset({"init", "answer_delete_records"})
 
 
 def spec_of(harness: RetentionHarness) -> Retention:
-    """Returns the spec at a scope that is large enough for the logs of the harness."""
+    """Returns the spec of retention, with bounds that are large enough for the harness's logs."""
     end = max(replica.log.end_offset for replica in harness.replicas)
     return Retention(
         keys=len(KEYS), log_size=max(end, 1), max_leader_epoch=harness.state.leader_epoch
@@ -242,7 +242,10 @@ def spec_of(harness: RetentionHarness) -> Retention:
 
 
 def cells(harness: RetentionHarness) -> Mapping[Cell, Value]:
-    """Returns the two replicas, and the spec's history variables, as a state of the spec."""
+    """Returns the two replicas as values of the spec's variables.
+
+    The spec also has history variables: the committed records, and the requested deletions.
+    """
     offsets = range(spec_of(harness).log_size + 1)
     read: dict[Cell, Value] = {
         ("leader", ()): BROKERS.index(harness.state.leader),

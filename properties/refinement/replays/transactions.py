@@ -1,4 +1,4 @@
-"""Counterexamples of buggy transactions, replayed on a cluster with that bug.
+"""Counterexamples of buggy transactions, replayed on a cluster with the same bug.
 
     spec and variant                    bug of the broker       claim
     transactions-abstract lax-markers   late-marker-accepted    faithful
@@ -6,16 +6,16 @@
     transactions keeps-guard            guard-outlives-marker   no_hanging_transaction
     transactions verification           delayed-end-accepted    the_client_decides
     transactions forgets-failed-fence   failed-fence-counts     memory_is_the_log
-    transactions unclean-election       (unclean, allowed)      no_hanging_transaction
+    transactions unclean-election       none                    no_hanging_transaction
 
-The harness is `transaction_harness`. The simulated network holds each message that arrives late in
-the counterexample. The action that receives the message waits until the message arrives.
+The last one needs no bug, only a cluster that allows unclean elections. The harness is
+`transaction_harness`. If a message arrives late in the counterexample, the simulated network delays
+it. The replay then waits, at the action that receives the message, until it arrives.
 
 Source: KIP-890, KIP-1228; KAFKA-9666, KAFKA-14884, KAFKA-17754.
-Simplified: the counterexample of `verification` is of transaction version 1. There the epoch does
-not change, so every broker accepts the late EndTxn, with and without the bug. So the replay uses
-transaction version 2: the late EndTxn carries an old producer epoch, and only the broker with the
-bug accepts it.
+Simplified: `verification` is replayed with transaction version 2, not 1 as in the counterexample.
+With version 1, the epoch does not change, so every broker accepts the late EndTxn. With version 2,
+the late EndTxn carries an old producer epoch, and only a broker with the bug accepts it.
 """
 
 from __future__ import annotations

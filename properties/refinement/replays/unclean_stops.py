@@ -84,9 +84,10 @@ def _read(harness: ReplicationHarness) -> Reading:
 
 
 def cells(harness: ReplicationHarness) -> Mapping[Cell, Value]:
-    """Returns the leader, the brokers that are up, and the records as part of the spec's state.
+    """Returns the leader, the brokers that are up, and the records as values of the spec's
+    variables.
 
-    In this state one broker has stopped uncleanly.
+    One broker counts as stopped uncleanly.
     """
     cluster, messages = harness.cluster, Messages()
     committed = {message for _, _, message in messages.of(harness.committed)}

@@ -76,7 +76,10 @@ class Instance:
         )
 
     def step(self) -> Steps:
-        """Waits where the suite may kill or pause the process, then sends a heartbeat."""
+        """Pauses the application, so that the suite may kill or hold it, and sends a heartbeat.
+
+        An application calls this between two actions, such as processing and committing.
+        """
         self.steps += 1
         yield Pause(STEP_MS)
         while self.is_held:
@@ -174,7 +177,10 @@ def committing_in_poll(at: Instance, *, offset_reset: OffsetReset = "earliest") 
 
 
 def committing_in_background(at: Instance) -> Program:
-    """Lets a client thread commit all received records whenever the commit interval is over."""
+    """Commits the positions of all received records at each interval, even of unprocessed records.
+
+    Clients do this that commit automatically in a thread of their own.
+    """
     while True:
         for record in (yield from at.consumer.poll()):
             yield from at.consumer.commit_due(AUTO_COMMIT_MS)
@@ -350,9 +356,9 @@ def database_then_kafka(
 ) -> Program:
     """Commits the database transaction, then the Kafka transaction.
 
-    After a death between the two commits, the message is delivered again, although the database has
-    its effect. If `is_idempotent` is true, the effect is not stored again, but the result is sent
-    again. If `drops_known` is true too, the result is not sent either.
+    If the process dies in between, it receives the message again. With `is_idempotent`, it then
+    stores no second effect, but sends the result. With `drops_known` too, it sends no result
+    either, so the output never has it.
     """
     producer = at.producer()
     yield from producer.init_transactions()

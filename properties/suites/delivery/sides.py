@@ -1,7 +1,7 @@
-"""The verdict that the suite `delivery` must reach on each claim, in each setting.
+"""The settings in which the suite `delivery` decides each claim, and the expected verdicts.
 
-A claim must hold in its rows of `inside`, and must break in its rows of `outside`. A row names a
-setting (the conditions of a run), and may add seeded bugs of the broker.
+A setting configures a run. In the settings of `inside`, a claim must hold. In those of `outside`,
+or on a broker with the seeded bugs named there, some run must break it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The members of the suite `groups`: each counts its tasks and commits the count as a position."""
+"""The members of the suite `groups`: each counts up a position per partition, and commits it.
+
+The positions stand for processed records: no member reads any.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +82,10 @@ class Worker:
             self.began.append(began)
 
     def works(self) -> Steps:
-        """Does one task of each partition, and then waits as long as the member is paused."""
+        """Moves the member's position in each partition up by one, as if it had processed a record.
+
+        If the suite has paused the member, this returns only when the pause is over.
+        """
         yield Pause(WORK_MS)
         self.positions = {place: Offset(at + 1) for place, at in self.positions.items()}
         while self.is_held:

@@ -79,9 +79,10 @@ class GroupsMachine(ClusterMachine):
     @precondition(lambda self: 0 < len(self.living()) < _MEMBERS)
     @rule(number=st.integers(0, _MEMBERS - 1))
     def come_and_go(self, number: int) -> None:
-        """Starts a member; it leaves again before another member has revoked any partition for it.
+        """Starts a member, and stops it before another member has revoked partitions for it.
 
-        The other member must revoke partitions. It is paused until the new member has left.
+        The other member is paused as soon as it has to revoke partitions, until the new member has
+        left.
         """
         self._start()
         newcomer = [*self._workers.values()][-1]
@@ -183,9 +184,9 @@ class GroupsMachine(ClusterMachine):
         return owned == {*PARTITIONS} and not any(worker.is_leaving for worker in living)
 
     def _living_member(self, number: int) -> list[NodeId]:
-        """Returns a list with one living member; an empty list if no member lives.
+        """Returns the running member with this number, in a list; an empty list if none runs.
 
-        Living members are numbered from 0. A number that is too high wraps around.
+        The numbers wrap around: with two members, 3 is the second.
         """
         living = self.living()
         return [living[number % len(living)]] if living else []

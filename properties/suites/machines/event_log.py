@@ -169,8 +169,9 @@ def _effects(operations: list[Operation]) -> Iterator[str]:
 
 
 def _records(operation: Operation) -> Iterator[tuple[str, str, str, str]]:
-    """Yields a format string for each record and group offset of an operation, and its topic
-    partition, value and offset.
+    """Yields one sentence with placeholders per record or group offset, and the values to fill in.
+
+    For example `reads {values} at offset {offsets} of {key}`, then key, value and offset.
     """
     is_transaction = operation.f == "txn"
     for did in operation.did:

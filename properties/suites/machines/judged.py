@@ -30,9 +30,9 @@ PROGRESS: Final = "progress"  # the cluster recovers in bounded virtual time aft
 
 
 class Shown(Exception):
-    """The exception of a run that breaks a searched claim, or reaches a searched goal or anomaly.
+    """Raised by a run that breaks a claim, or reaches a goal or an anomaly, that is searched for.
 
-    `how` describes the evidence.
+    `name` is the claim, goal or anomaly; `how` describes the evidence.
     """
 
     def __init__(self, name: str, how: str) -> None:
@@ -60,15 +60,19 @@ class Tally:
 
 
 class Setting(Protocol):
-    """The conditions of a run; each suite adds its own fields."""
+    """The configuration of a run, such as the producer's settings; each suite adds its own fields.
+
+    `condition` describes it in words.
+    """
 
     @property
     def condition(self) -> str: ...
 
 
 class JudgedMachine(RuleBasedStateMachine):
-    """A Hypothesis state machine that checks claims when its run ends; subclasses add rules, claims
-    (`ALWAYS`) and goals (`SOMETIMES`).
+    """A Hypothesis state machine that checks claims when its run ends.
+
+    A subclass adds rules, claims (`ALWAYS`) and goals (`SOMETIMES`).
     """
 
     ALWAYS: ClassVar[Always]
@@ -118,9 +122,10 @@ class JudgedMachine(RuleBasedStateMachine):
         return None
 
     def teardown(self) -> None:
-        """Ends the run and checks it.
+        """Ends the run, and checks the names that the machine got.
 
-        Raises `Shown` if the run breaks a searched claim or reaches a searched goal or anomaly.
+        Raises `Shown` for the first claim that is broken, or goal or anomaly that is reached.
+        Claims that the machine did not get are not checked.
         """
         try:
             self.observed = self.end()
@@ -138,16 +143,18 @@ class JudgedMachine(RuleBasedStateMachine):
 
     @property
     def _judges_progress(self) -> bool:
-        """True if a run without progress counts as a violation; False if such a run is ignored.
+        """True if it is a violation that the clients make no progress after all faults.
 
-        Such a run is ignored on a broker with seeded bugs, if the search has only one name to
-        check. The bugs may stop the clients, and the search would end before it finds a run for
-        this name.
+        It is none if a broker with seeded bugs is searched for a single claim or goal: the bugs may
+        stop the clients, and the search would end without a run that breaks this claim.
         """
         return not (self.bugs and len(self._judge) == 1)
 
     def shows(self, name: str) -> str | None:
-        """Returns how the run breaks a claim, or reaches a goal or anomaly; None if it does not."""
+        """Returns how the run breaks the claim, or reaches the goal or anomaly, called `name`.
+
+        Returns None if it does not.
+        """
         if name in self.ALWAYS:
             return next((breach.why for breach in self.ALWAYS[name](self.observed)), None)
         if name in ANOMALIES:

@@ -154,7 +154,10 @@ class LeaderFaultsMachine(ClusterMachine):
     # ------------------------------------------------------------ an administrator
 
     def move_leader(self) -> None:
-        """Takes all replicas away from the leader's broker, and puts them back as the last ones."""
+        """Moves all replicas off the leader's broker, and back to the end of the replica lists.
+
+        Before they move back, another broker is elected.
+        """
         cluster = self._administered()
         leader = self.cluster.leader()
         cluster.move_away(leader)

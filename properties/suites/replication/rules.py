@@ -136,7 +136,7 @@ class ReplicationMachine(LeaderFaultsMachine):
     @precondition(lambda self: self.reassigns())
     @rule(broker=st.integers(0, 2), count=st.integers(1, 2))
     def move_and_crash(self, broker: int, count: int) -> None:
-        """Sends values; the broker's replica comes or goes, and soon after the leader crashes."""
+        """Sends values, adds or removes a broker's replica, and crashes the leader 20 ms later."""
         self.send_and_await(count)
         self._reassign(self.broker(broker))
         self.cluster.run_for(20)
@@ -165,9 +165,9 @@ class ReplicationMachine(LeaderFaultsMachine):
         return self.publish()
 
     def stuck(self) -> str | None:
-        """Returns the error that ended the producer session.
+        """Returns the error that ended the producer session; None if the session goes on.
 
-        Returns None if the session has not ended, or if the setting allows it to end.
+        Also returns None in a setting in which the session may end.
         """
         over = self.cluster.producer(self._producer).over
         if not self._setting.session_lasts or over is None:

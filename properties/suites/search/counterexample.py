@@ -112,8 +112,9 @@ def _comment(text: str, indent: int = 2) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Printed:
-    """The parts of a printed program: machine, setting, seeded bugs, searched name (of a claim,
-    goal or anomaly) and calls.
+    """A counterexample that was printed as a program: where it runs, what it breaks, and its calls.
+
+    `name` is that of a claim, goal or anomaly.
     """
 
     machine: type[JudgedMachine]
@@ -124,7 +125,7 @@ class Printed:
 
 
 def parse(text: str) -> Printed:
-    """Returns the parts of a printed program; its comments are ignored."""
+    """Returns the parts of a counterexample that was printed as a program; comments are ignored."""
     module = ast.parse(text)
     imported = next(node for node in module.body if isinstance(node, ast.ImportFrom))
     made = next(node.value for node in module.body if isinstance(node, ast.Assign))

@@ -24,7 +24,10 @@ RUNS_FOR_A_GOAL: Final = 10  # times the runs: the search ends at the first run 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimVerdict:
-    """The verdict of a search on one claim, and the runs that prove it, as programs."""
+    """The verdict of a search on one claim, and the runs that it found, printed as programs.
+
+    They are the counterexample of a violated claim, or examples of what can happen.
+    """
 
     claim: str
     outcome: Outcome
@@ -72,9 +75,10 @@ class Search:
         return partial(self.suite.machine, setting, bugs=bugs, tally=self.tally)
 
     def found(self, setting: str, bugs: Bugs, judge: Sequence[str]) -> Found | None:
-        """Returns a run that shows one of the names in `judge`, or makes no progress; else None.
+        """Returns a run that breaks a claim, or reaches a goal or anomaly, named in `judge`.
 
-        A run shows a claim by breaking it, and a goal or an anomaly by reaching it.
+        A run in which the clients stop making progress is also returned. Returns None if the search
+        finds neither.
         """
         return search(
             partial(self.machine(setting, bugs), judge=tuple(judge)),
@@ -99,13 +103,13 @@ def run(
     rules: int = RULES,
     progress: Callable[[Tally], None] | None = None,
 ) -> SuiteResult:
-    """Returns the verdicts on the suite's claims inside their conditions, on a broker with `bugs`.
+    """Returns a verdict on each claim of the suite where it must hold, on a broker with `bugs`.
 
-    The claims that must *always* hold are checked on the same runs. The search ends at the first
-    run that breaks one of them. Claims that this run does not break are then undecided.
+    The claims that must *always* hold are checked together, on the same runs. The search ends at
+    the first run that breaks one of them; claims that this run does not break are undecided.
 
-    The claims of the kind "X *can* happen" have their own searches. They are left out if the broker
-    has seeded bugs.
+    The claims of the kind "X *can* happen" have their own searches. On a broker with seeded bugs,
+    they are left out.
     """
     started = time.process_time()
     tally = Tally(progress=progress)
@@ -147,9 +151,7 @@ def decide(
     shrinks: bool = True,
     progress: Callable[[Tally], None] | None = None,
 ) -> ClaimVerdict:
-    """Returns the verdict on one claim, in the setting and with the bugs of its side (a row of the
-    suite's table).
-    """
+    """Returns the verdict on one claim, in the setting and with the seeded bugs of `side`."""
     tally = Tally(progress=progress)
     where = Search(suite=suite, seed=seed, runs=runs, rules=rules, tally=tally, shrinks=shrinks)
     if side.claim in suite.sometimes:
@@ -176,8 +178,9 @@ def _judge_together(
 
 
 def _verdict(claim: str, ended: JudgedMachine, found: Found) -> ClaimVerdict:
-    """Returns the verdict on one claim from the last run of a search; undecided if this run does
-    not break the claim.
+    """Returns the verdict on one claim after the search ended at a run that broke some claim.
+
+    The claim is violated if this run breaks it too; otherwise it is undecided.
     """
     how = None if ended.observed is None else ended.shows(claim)
     if how is None:
@@ -191,9 +194,10 @@ def _verdict(claim: str, ended: JudgedMachine, found: Found) -> ClaimVerdict:
 def _decide_goals(where: Search, side: Side) -> ClaimVerdict:
     """Returns the verdict on a claim of the kind "X can happen": every goal of it must be reached.
 
-    Each goal has its own search. If all goals are reached, the claim holds. If any goal is not
-    reached, the claim is undecided in a setting that satisfies its condition, and violated in any
-    other setting. If a search ends without progress of the clients, the claim is undecided.
+    Each goal has its own search. If all goals are reached, the claim holds. A goal that is not
+    reached leaves the claim undecided where X should be possible, because more runs may reach it;
+    where X should be impossible, the claim is violated, as expected. If the clients stop making
+    progress, the claim is undecided.
     """
     is_inside = side.expected == "holds"
     if is_inside:

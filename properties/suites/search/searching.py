@@ -1,9 +1,10 @@
 """Searches with Hypothesis for a run that breaks a claim or reaches a goal, and shrinks the run.
 
 Hypothesis generates runs of the machine's rules from a seed, without an example database, until a
-run raises `Shown`. This run, a list of calls, is shrunk here: one or two calls are left out, or an
-argument gets simpler, as long as the run raises `Shown` for the same name. Hypothesis would shrink
-its own random choices: it takes ten times as many runs and ends with longer programs (measured).
+run raises `Shown`: it breaks a claim or reaches a goal. This run, a list of calls, is shrunk here:
+one or two calls are left out, or an argument gets simpler, as long as the run still breaks the same
+claim or reaches the same goal. Hypothesis could shrink its own random choices instead, but needs
+ten times as many runs and ends with longer programs (measured).
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ def search(
     simpler: Mapping[str, tuple[int, ...]],
     shrinks: bool = True,
 ) -> Found | None:
-    """Returns a run that raises `Shown`, shrunk if `shrinks`; None if no run does.
+    """Returns a run that breaks a claim or reaches a goal, by raising `Shown`; None if none does.
 
-    Any other exception of a run is raised to the caller.
+    The run is shrunk if `shrinks` is true. Any other exception of a run is raised to the caller.
     """
     test = get_state_machine_test(
         machine,  # type: ignore[arg-type]  # any factory works; the annotation wants a class
@@ -74,9 +75,9 @@ def shrink(
     found: Found,
     simpler: Mapping[str, tuple[int, ...]],
 ) -> Found:
-    """Returns a run that cannot be shrunk further: `found` itself, or a smaller run.
+    """Returns a smallest run that breaks the same claim, or reaches the same goal, as `found`.
 
-    It raises `Shown` for the same name as `found`; no run one step smaller (`_neighbours`) does.
+    No run that is one step smaller (`_neighbours`) breaks or reaches it.
     """
     neighbours = _neighbours(found.calls, simpler)
     while (calls := next(neighbours, None)) is not None:
@@ -105,7 +106,7 @@ def _neighbours(
 
 
 def replay(machine: RuleBasedStateMachine, calls: Iterable[Call]) -> Shown | None:
-    """Runs these calls and ends the run; returns the exception `Shown`, or None."""
+    """Runs these calls and ends the run; returns the claim broken or goal reached, or None."""
     try:
         for call in calls:
             call.run(machine)

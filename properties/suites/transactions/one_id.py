@@ -148,7 +148,7 @@ class OneIdMachine(LeaderFaultsMachine):
 
     @rule(count=st.integers(1, 3))
     def lose_responses(self, count: int) -> None:
-        """Drops the next responses to the newest instance."""
+        """Drops the next 1 to 3 responses to the newest producer."""
         self.cluster.drop_responses(self._instances[-1][1], count)
 
     @rule()
@@ -232,7 +232,7 @@ class OneIdMachine(LeaderFaultsMachine):
         return self._instances[-1][0]
 
     def _newest(self) -> Instance:
-        """Returns the newest instance; if it has ended, starts another one and returns that."""
+        """Returns the newest producer; starts a new one if it was fenced or has failed."""
         if self.newest.is_over:
             self.replace()
         return self.newest

@@ -1,4 +1,4 @@
-"""The rules of the suite `transactions`: faults around the instances of one transactional id.
+"""The rules of the suite `transactions`: faults around producers that share one transactional id.
 
 Messages are late or lost. Brokers crash, transaction coordinators among them, or lose what they did
 not flush. Most rules are *focused*: they calm the cluster down, and then drive it to a fragile
@@ -24,7 +24,7 @@ from reference_impl.simulation.faults import Hold, Lose, On, PowerLoss, ShutDown
 
 
 class TransactionsMachine(OneIdMachine):
-    """The instances of one transactional id in a cluster under faults."""
+    """Producers that share one transactional id, in a cluster under faults."""
 
     SIMPLER: ClassVar[Mapping[str, tuple[int, ...]]] = {**OneIdMachine.SIMPLER, "commits": (1, 0)}
     CLAIM_NEEDS: ClassVar[Mapping[str, Power]] = {"coordinator_log_is_replicated": Power.KILL}
@@ -69,10 +69,7 @@ class TransactionsMachine(OneIdMachine):
     @precondition(lambda self: "ends" in self.setting.late)
     @rule(commits=st.integers(0, 1))
     def end_late(self, commits: int) -> None:
-        """Delays an EndTxn: it arrives when its transaction has ended and the next one is open.
-
-        The producer's retry of the EndTxn has ended the first transaction.
-        """
+        """Delays an EndTxn until its retry has ended the transaction and the next one is open."""
         self.calm_down()
         self.send(1)
         self._delay(_requests("EndTxn", topic=None), 300)
@@ -83,7 +80,7 @@ class TransactionsMachine(OneIdMachine):
     @precondition(lambda self: "markers" in self.setting.late)
     @rule()
     def mark_late(self) -> None:
-        """Delays the first markers of a commit until the next transaction is open."""
+        """Delays the first marker request of a commit until the next transaction is open."""
         self.calm_down()
         self.send(2)
         self._delay(_requests("WriteTxnMarker"), 550)

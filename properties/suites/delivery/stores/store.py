@@ -13,8 +13,8 @@ survives, but is invisible until it is committed or rolled back by its name.
                  transaction it holds no locks, so the rows may have changed by then.
     PostgreSQL   PREPARE TRANSACTION itself; the server needs max_prepared_transactions > 0
 
-Source: D0 (the consumer's position in the same store as its output); Gray and Reuter, "Transaction
-Processing", two-phase commit; PostgreSQL's documentation, PREPARE TRANSACTION.
+Source: docs/sources.md D0 (the consumer's position in the same store as its output); Gray and
+Reuter, "Transaction Processing", two-phase commit; PostgreSQL's documentation, PREPARE TRANSACTION.
 Simplified: a simulated program never dies inside a transaction. For the database such a death
 equals a death before the transaction, as tests with real processes check.
 """
@@ -31,7 +31,7 @@ Row = tuple[Any, ...]
 
 
 class Conflict(Exception):
-    """The error if another instance moved the position, or a prepared transaction is missing."""
+    """The error if a stored position has changed meanwhile, or no such transaction is prepared."""
 
 
 class Store(Protocol):
@@ -60,9 +60,10 @@ class Store(Protocol):
 
 @contextmanager
 def transaction(store: Store, prepare_as: str | None = None) -> Generator[None]:
-    """Commits the block's statements together; an exception rolls all of them back.
+    """Runs a `with` block in one database transaction; an exception rolls it back.
 
-    With `prepare_as` the transaction is not committed, but prepared under this name.
+    With `prepare_as`, the transaction is not committed, but prepared under this name (the first
+    phase of a two-phase commit).
     """
     store.execute("BEGIN")
     try:
