@@ -55,7 +55,7 @@ class Side(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """The answers of both sides to one request, with a reason, or None, for each difference."""
+    """The two systems' answers to one request, with the reason for each difference, or None."""
 
     index: int
     send: Send
@@ -73,7 +73,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """One sequence of requests, with the answers of both sides."""
+    """One sequence of requests, with the answers of both systems."""
 
     sequence: Steps
     pairs: tuple[Pair, ...]

@@ -276,9 +276,9 @@ def consumer_heartbeat(
 
 
 def owned_by(letter: str) -> dict[str, Any]:
-    """Returns the symbol for the partitions of the member's last assignment.
+    """Returns a placeholder for the partitions that the member was last assigned.
 
-    Without an assignment, the symbol stands for an empty list.
+    If it was assigned none, the placeholder becomes an empty list.
     """
     return {"$bound": [f"{letter}.owned"], "plus": 0, "otherwise": []}
 

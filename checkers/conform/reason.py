@@ -62,7 +62,7 @@ def beside_an_error(difference: Difference) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """A kind of difference between two answers, and the sentence that explains it."""
+    """A sort of difference between two answers, and the sentence that explains it."""
 
     name: str
     verdict: Verdict

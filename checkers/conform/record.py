@@ -75,7 +75,7 @@ def outcome(system: str, seed: int, found: Found, rows: Sequence[Reason], day: s
 
 
 def kept() -> tuple[Outcome, ...]:
-    """Returns the rows of `record.json`; none if there is no such file."""
+    """Returns the entries of `record.json`, one for each system; none if there is no such file."""
     if not KEPT.exists():
         return ()
     rows: list[dict[str, Any]] = json.loads(KEPT.read_text(encoding="utf-8"))
@@ -90,7 +90,7 @@ def kept() -> tuple[Outcome, ...]:
 
 
 def keep(rows: Iterable[Outcome]) -> None:
-    """Writes the rows to `record.json`; if a system has several rows, only the last one."""
+    """Writes the entries to `record.json`; if a system has several entries, only the last one."""
     last = {row.system: asdict(row) for row in rows}
     text = json.dumps([last[system] for system in sorted(last)], indent=1)
     KEPT.write_text(f"{text}\n", encoding="utf-8")

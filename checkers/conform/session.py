@@ -131,9 +131,9 @@ class Session:
         return pending.answers[0]
 
     def bind(self, step: Send, answer: Answer) -> None:
-        """Stores the answer's values under the names in the step's `binds`.
+        """Stores fields of the answer, such as a producer id, under the names in `step.binds`.
 
-        Missing values are skipped.
+        Missing fields are skipped.
         """
         if isinstance(answer, str):
             return

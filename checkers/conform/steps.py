@@ -161,7 +161,7 @@ def batches(*described: Body) -> dict[str, Any]:
 
 
 def now(ms: int = 0) -> dict[str, Any]:
-    """Returns the symbol for a time: `ms` milliseconds after the run began."""
+    """Returns a placeholder for a time: `ms` milliseconds after the run began."""
     return {"$now": ms}
 
 

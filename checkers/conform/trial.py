@@ -29,7 +29,7 @@ WORKERS: Final = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """A difference to report, with its sequence of requests and the answers of both sides."""
+    """A difference to report, with its sequence of requests and the answers of both systems."""
 
     difference: Difference
     compared: Compared

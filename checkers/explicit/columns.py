@@ -192,8 +192,9 @@ class Columns(FiniteTerms):
         return value, bad
 
     def conditional(self, test: Value, a: Value, b: Value) -> Value:
-        """Returns `a if test else b` as a column, and a mask of rows where the test or the chosen
-        branch is undefined.
+        """Returns the value of `a if test else b` in each state, and a mask of states.
+
+        The mask has the states where the test or the chosen branch is undefined.
         """
         bad = self.either(test[1], self.choice(test[0], a[1], b[1]))
         return self.choice(test[0], a[0], b[0]), bad

@@ -63,8 +63,8 @@ def search(task: Task) -> Exploration:
 class Found:
     """A transition, and the states of a batch that enable it (`rows`).
 
-    For each of these states: the column values that the transition writes (`written`), and the key
-    of the successor (`keys`).
+    For each of these states, `written` has the values that the transition writes, and `keys` has
+    the key of the successor.
     """
 
     label: int

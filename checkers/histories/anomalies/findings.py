@@ -18,7 +18,7 @@ from properties.anomalies.declarations import Declarations
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """All rows of one anomaly or broken assumption.
+    """All occurrences of one anomaly, or of one broken assumption, as rows of a table.
 
     `observations` is the number of observations that could have shown the anomaly.
     """

@@ -205,10 +205,7 @@ def _row(
 
 
 def cycle_of(ops: tuple[int, ...], component: int, observed: list[Step]) -> Cycle:
-    """Returns the result row of a cycle.
-
-    The row has, for each operation of the cycle, one dependency that leads to the next operation.
-    """
+    """Returns a cycle as a row of the report: one dependency from each operation to the next."""
     kinds, keys, values, following = zip(*observed, strict=True)
     return Cycle(
         first_op=ops[0],

@@ -97,7 +97,7 @@ def log_records(dependencies: DependencyContext, batch: Batch) -> LogRecords:
 
 
 def adjacent_records(log: LogRecords) -> tuple[Ints, Ints]:
-    """Returns the row pairs of adjacent records that two different operations sent.
+    """Returns the adjacent records that two different operations sent, as pairs of row numbers.
 
     Records of an unknown sender are left out.
     """

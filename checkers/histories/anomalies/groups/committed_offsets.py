@@ -175,10 +175,11 @@ def first_commits(registers: Ints, batch: Batch) -> pa.Table:
 
 
 def first_two(of: Batch) -> Batch:
-    """Returns, for each group and key, the row that ended first and the first of another offset.
+    """Returns, for each group and key, the first row, and the first row with another offset.
 
-    Example: rows with the offsets 3, 3, 7, 9 give the first row with 3 and the row with 7. If all
-    rows of a group and key have the same offset, only the first row is returned.
+    Example: rows with the offsets 3, 3, 7, 9 give the first row with 3 and the row with 7. The
+    order is that of their ends. If all rows of a group and key have the same offset, only the first
+    row is returned.
     """
     columns = [of.ints(name) for name in ("offset", "op", "ended_ns", "register")]
     ordered = of.where(np.lexsort(columns))
