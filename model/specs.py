@@ -35,14 +35,15 @@ SPECS: Final = (
 
 @cache
 def all_variants() -> tuple[Variant, ...]:
-    """Returns the variants of all specs, in the order of the table; imports every spec."""
+    """Returns the variants of all specs, in the order of `SPECS`; imports every spec."""
     return tuple(variant for spec in SPECS for variant in variants_of(spec))
 
 
 def variants_of(spec: str) -> tuple[Variant, ...]:
-    """Returns the variants of a spec, versions first; `spec` is a name in the table or a .py file.
+    """Returns the variants of a spec, first its versions, then its bugs.
 
-    Raises UnknownName for an unknown name, and SpecError for a file that cannot be read.
+    `spec` is a name in `SPECS`, or the path of a .py file. Raises UnknownName for an unknown name,
+    and SpecError for a file that cannot be read.
     """
     if spec.endswith(".py"):
         return load(Path(spec))

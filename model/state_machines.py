@@ -14,7 +14,7 @@ Step = tuple[str, str, str]  # state, action, next state
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateMachine:
-    """The state machine of one part of a spec, such as a batch: its states and its transitions."""
+    """The states and transitions of one object of a spec, such as a batch at the client."""
 
     of: str
     steps: tuple[Step, ...]

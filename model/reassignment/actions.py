@@ -92,7 +92,10 @@ class Reassignments(ReassignedPartition):
         reassigns: Bool = false,
         removes: Bool = false,
     ) -> None:
-        """Changes the ISR but not the replicas, so no reassignment completes."""
+        """Changes the ISR and elects a leader if none is valid; the replicas stay the same.
+
+        Only `change_replicas` completes a reassignment.
+        """
         s.change_members(isr, alive, unclean, s.assignment.replicas, reassigns, removes)
 
     def change_members(
@@ -182,9 +185,9 @@ class Reassignments(ReassignedPartition):
     def add(s, added: Set[Replica], removed: Set[Replica] = NO_REPLICA) -> None:
         """Begins a reassignment that adds replicas and removes others, if none is in progress.
 
-        The same request must not make an added replica the leader. In this case Kafka's controller
-        fails with an exception, because it looks up the directory of the added replica in the
-        partition's old registration (LeaderAcceptor).
+        The request must not elect an added broker at once, as it would if the ISR is empty and the
+        broker is in the ELR. There Kafka's controller fails with an exception: it looks up the
+        directory of the broker in the partition's old registration (LeaderAcceptor).
         """
         isr, elr = s.partition_registration.isr, s.partition_registration.elr
         elects_added = s.is_empty(isr) & exists(added[r] & elr[r] for r in Replica)
@@ -247,10 +250,10 @@ class Reassignments(ReassignedPartition):
 
     @action(fair="weak")
     def apply_metadata(s, r: Replica) -> None:
-        """A replica applies the newest metadata; a leader learns the replicas.
+        """A replica applies the newest metadata; a leader also stores the set of replicas.
 
-        Kafka: Partition.makeLeader, makeFollower and updateAssignmentAndIsr. Simplified: as in
-        `election`.
+        Kafka: Partition.makeLeader, makeFollower and updateAssignmentAndIsr. Simplified: a broker
+        applies all metadata at once.
         """
         when(s.assignment.replicas[r])
         leads = s.partition_registration.leader == r
@@ -283,7 +286,7 @@ class Reassignments(ReassignedPartition):
             s.known_replicas[r][x] = false
 
     def stop(s, r: Replica, *, cleanly: Bool) -> None:
-        """Stops the broker as in the spec `election`; the broker also forgets the replicas."""
+        """Stops the broker as in the spec `election`; a leader also loses its set of replicas."""
         super().stop(r, cleanly=cleanly)
         for x in Replica:
             s.known_replicas[r][x] = false
@@ -298,19 +301,19 @@ class Reassignments(ReassignedPartition):
 
     @action(fair="weak")
     def fetch(s, follower: Replica, leader: Replica) -> None:
-        """A follower that the leader knows as a replica fetches, as in `election`.
+        """A follower fetches as in `election`, if it is a replica in the leader's metadata.
 
-        Kafka: Partition.fetchRecords, which refuses a broker that is no replica. Simplified: as in
-        `election`.
+        Kafka: Partition.fetchRecords, which refuses a broker that is no replica. Simplified:
+        request and response are one step.
         """
         when(s.known_replicas[leader][follower])
         super().fetch(follower, leader)
 
     @action
     def take_late_fetch(s, leader: Replica, follower: Replica) -> None:
-        """A leader receives a late fetch of a broker that it knows as a replica.
+        """A leader receives a fetch of one of its replicas, which has stopped since.
 
-        Kafka: Partition.updateFollowerFetchState. Simplified: as in `election`.
+        Kafka: Partition.updateFollowerFetchState. Simplified: at most one fetch is late.
         """
         when(s.known_replicas[leader][follower])
         super().take_late_fetch(leader, follower)

@@ -30,12 +30,13 @@ from model.reassignment.actions import Reassignments
 
 
 class ReassignmentClaims(Reassignments):
-    """The claims of the spec `election`, here about the brokers that are replicas now, and more."""
+    """The claims of `election` for the current replicas, and claims about reassignments."""
 
     def is_tolerable(s) -> Bool:
-        """True if too few brokers stopped uncleanly to lose all copies of a committed record.
+        """True if so few brokers stopped uncleanly that a committed record still has a copy.
 
-        Their number is below min.insync.replicas and below the least number of replicas.
+        That is, fewer brokers than min.insync.replicas, and fewer than the partition has replicas.
+        If reassignments may change the number of replicas, the partition may have only one.
         """
         return s.unclean < min(s.min_isr, 1 if s.changes_factor else s.assigned)
 

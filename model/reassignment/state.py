@@ -1,8 +1,9 @@
-"""The state of elections with reassignments: the replicas of the partition, and who knows them.
+"""The state of elections with reassignments: the partition's replicas, and those its leader knows.
 
 Source: Kafka's PartitionRegistration (replicas, addingReplicas, removingReplicas) and Partition
 (remoteReplicasMap).
-Simplified: as in `election`.
+Simplified: as in the spec `election`. A record is only an identifier, and a broker applies all
+metadata at once.
 """
 
 from __future__ import annotations

@@ -53,12 +53,13 @@ class Kafka43(ElrOfReplicas):
 class Kafka41(Kafka43):
     """Kafka 4.1: a reassignment completes only when every remaining replica is in the ISR.
 
-    No record is lost if every reassignment keeps the number of replicas. But a reassignment may
-    remove a replica when the partition has only min.insync.replicas replicas. Then the ISR becomes
-    smaller than min.insync.replicas, so the removed broker joins the ELR, although it is no replica
-    any more. This version breaks the claims `candidate_completeness` and, with three replicas and
-    min.insync.replicas=3, also `leader_completeness`: the removed broker may be elected when it is
-    added again.
+    A reassignment may remove a replica when the partition has only min.insync.replicas replicas.
+    Then the ISR becomes smaller than min.insync.replicas, so the removed broker joins the ELR,
+    although it is no replica any more. This version breaks the claim `candidate_completeness`.
+
+    If the removed broker is added again, it may be elected. With three replicas and
+    min.insync.replicas=3, this version so breaks the claim `leader_completeness` too. No record is
+    lost if every reassignment keeps the number of replicas.
     """
 
     def may_complete(

@@ -7,18 +7,19 @@ it is enabled infinitely often. An action without a mark may never happen.
     controller   controller_elect_leader, controller_shrink_isr
     leaders      WF become_leader, leader_write, SF leader_inc_high_watermark, leader_shrink_isr,
                  leader_expand_isr
-    followers    WF become_follower, WF follower_replicate; WF follower_truncate in two versions
+    followers    WF become_follower, WF follower_replicate,
+                 WF follower_truncate (only kip-320-first-try and fetch-divergence have this action)
 
 Source: hachikuji/kafka-specification d68782b: KafkaReplication, KafkaTruncateToHighWatermark.
 Simplified: a fetch and its response are one step. The controller's state is one variable, which the
-controller and the true leader read and write atomically. Only logs and epochs are modelled: no
-batches, no producers, no consumers.
+controller and the leader that it has elected read and write atomically. Only logs and epochs are
+modelled: no batches, no producers, no consumers.
 
-With the constant `as_published` this spec keeps two defects of its source, so that an exploration
-counts as many states as the source published. First, the controller may empty the ISR. Second,
-KIP-101 does not truncate if the leader's answer is beyond the follower's end. Two claims of the
-source are left out: TypeOk, which could not be checked, and LeaderInIsr, which is false before the
-first election.
+Two defects of the source are corrected. First, its controller may empty the ISR. Second, its
+KIP-101 does not truncate if the leader's answer is beyond the follower's end. The constant
+`as_published` brings both back, so that an exploration counts as many states as the source
+published. Two claims of the source are left out: TypeOk, which could not be checked, and
+LeaderInIsr, which is false before the first election.
 """
 
 from __future__ import annotations

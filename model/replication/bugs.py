@@ -46,11 +46,11 @@ class CutsOnEitherSide(TruncateToHighWatermark):
     in_force=UNRELEASED,
 )
 class CountsOldEpochs(Kip320):
-    """A leader counts a follower of an older leader epoch when it advances the high watermark.
+    """A leader counts a follower that is in an older leader epoch, to advance the high watermark.
 
-    Between the two epochs there may be one with another leader. When the follower learns of this
-    other leader, it may truncate a record that is committed because it was counted. This bug breaks
-    the claim `strong_isr`.
+    An epoch between these two may have another leader. When the follower learns of this leader, it
+    may truncate the record that the first leader has committed. This bug breaks the claim
+    `strong_isr`.
     """
 
     def acknowledges(s, follower: Replica, leader: Replica, offset: Offset) -> Bool:
@@ -108,10 +108,10 @@ class JoinsBeforeEpoch(Kip320):
     in_force=kafka("2.7", None),
 )
 class CountsDivergingFetches(FetchDivergence):
-    """The leader counts a follower's fetch although it answers that fetch with a diverging epoch.
+    """The leader counts a fetch for the high watermark, although it answers with a diverging epoch.
 
-    The follower has another record at that offset, and will truncate it (KAFKA-13141). This bug
-    breaks the claims `weak_isr` and `strong_isr`.
+    The follower has another record than the leader at the fetched offset, and will truncate it
+    (KAFKA-13141). This bug breaks the claims `weak_isr` and `strong_isr`.
     """
 
     def acknowledges(s, follower: Replica, leader: Replica, offset: Offset) -> Bool:

@@ -31,4 +31,4 @@ class RemembersWhatIsCommitted(TruncateToHighWatermark):
 
 
 class Replication(RemembersWhatIsCommitted, FetchDivergence):
-    """Today's replication protocol with the history variable."""
+    """Today's replication protocol, and the largest high watermark that any leader ever had."""

@@ -28,8 +28,9 @@ class Rung:
 
     @property
     def constants(self) -> dict[str, int]:
-        """The scope as constants of the spec; the largest epoch is the number of epochs minus
-        one.
+        """The constants of the spec: the number of replicas, and the largest leader epoch.
+
+        Epochs begin at 0, so the largest is the number of epochs minus one.
         """
         return {"replicas": self.replicas, "max_leader_epoch": self.leader_epochs - 1}
 

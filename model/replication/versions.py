@@ -42,9 +42,9 @@ from model.variants import LATEST, kafka, unreleased, version
 class Kip101(TruncateToHighWatermark):
     """KIP-101: the follower truncates to the end of its own last leader epoch in the leader's log.
 
-    This version breaks the claim `strong_isr` after two quick elections. A replica may fetch from
-    the leader of a newer epoch, and then lead in an older epoch. Then the epochs in its log
-    decrease, and this leader answers a follower with an offset that is too low (KAFKA-6361).
+    This version breaks the claim `strong_isr` after two quick elections. A replica may copy a
+    record of a newer epoch, and then learn that it leads in an older epoch. Then the epochs in its
+    log decrease, and this leader answers a follower with an offset that is too low (KAFKA-6361).
     """
 
     def truncation_offset(s, follower: Replica, leader: Replica) -> Offset:
@@ -122,12 +122,12 @@ class Kip279(Kip101):
     in_force=unreleased("the design was rejected while KIP-320 was verified"),
 )
 class Kip320FirstTry(Kip279):
-    """KIP-320 as first proposed: a fetch carries the epoch of the last record, but no current
-    epoch.
+    """KIP-320 as first proposed: a fetch has the epoch of the last record, but no current epoch.
 
-    The follower truncates when a fetch finds that the logs differ. This version breaks the claim
-    `strong_isr`: a leader that advances the high watermark may count a follower of an older epoch.
-    The design was replaced before it shipped.
+    The follower truncates when a fetch finds that the logs differ. The current epoch is the leader
+    epoch that the follower is in. Without it, a leader may count a follower of an older epoch when
+    it advances the high watermark. Another leader may make this follower truncate the committed
+    record. This version breaks the claim `strong_isr`. The design was replaced before it shipped.
     """
 
     def follows_with(s, follower: Replica, leader: Replica, offset: Offset) -> Bool:
@@ -146,11 +146,11 @@ class Kip320FirstTry(Kip279):
     def leader_inc_high_watermark(s, leader: Replica) -> None:
         """The leader raises its high watermark past a record that every member of its ISR has.
 
-        Kafka: never shipped. Simplified: as in the version before KIP-101. The guard compares
-        records, not leader epochs. So the leader counts a follower of an older epoch. An epoch
-        between the two may have another leader, which lacks the record. When the follower meets
-        this other leader, it truncates the record. So a committed record is lost in 12 steps (3
-        replicas, 3 leader epochs).
+        Kafka: never shipped. Simplified: the leader reads the followers' logs, and waits for no
+        fetch. The guard compares records, not leader epochs. So the leader counts a follower of an
+        older epoch. An epoch between the leader's and the follower's may have another leader, which
+        lacks the record. When the follower meets this other leader, it truncates the record. So a
+        committed record is lost in 12 steps (3 replicas, 3 leader epochs).
         """
         hw = s.replica[leader].high_watermark
         when(
@@ -167,12 +167,12 @@ class Kip320FirstTry(Kip279):
 
     @action
     def leader_expand_isr(s, leader: Replica, follower: Replica) -> None:
-        """A follower joins the ISR if it has reached a high watermark that is in the leader's
-        epoch.
+        """A follower that has reached the leader's high watermark joins the ISR.
 
-        Kafka: Partition.maybeExpandIsr. Simplified: as in the version before KIP-101. Without the
-        guard `has_reached_its_epoch`, a new leader's lagging high watermark lets an empty follower
-        join. The bug `joins-before-epoch` is KIP-320 without this guard.
+        At or above the high watermark, the leader's log must have only records of the leader's own
+        epoch (`has_reached_its_epoch`). Kafka: Partition.maybeExpandIsr. Simplified: leader and
+        controller change together. Without this guard, a new leader's lagging high watermark lets
+        an empty follower join. The bug `joins-before-epoch` is KIP-320 without this guard.
         """
         when(s.has_reached_its_epoch(leader))
         super().leader_expand_isr(leader, follower)
@@ -188,7 +188,7 @@ class Kip320FirstTry(Kip279):
 
     @action(fair="weak")
     def follower_truncate(s, follower: Replica, leader: Replica) -> None:
-        """A follower truncates to the common prefix if its last record differs from the leader's.
+        """A follower truncates to the common prefix if the leader lacks the follower's last record.
 
         Kafka: never shipped. Simplified: fetch and truncation are one step. The follower compares
         no leader epoch, so a deposed leader can make the follower truncate.
@@ -285,14 +285,14 @@ class Kip320(Kip279):
 
     @action
     def leader_expand_isr(s, leader: Replica, follower: Replica) -> None:
-        """A follower joins the ISR if it has reached a high watermark that is in the leader's
-        epoch.
+        """A follower that has reached the leader's high watermark joins the ISR.
 
-        Kafka: Partition.isFollowerInSync: the follower's end is at least the high watermark and the
-        leader epoch's start offset. Simplified: leader and controller change together. A new
-        leader's high watermark may be lower than the previous leader's. Without
-        `has_reached_its_epoch`, a replica that lacks a committed record may join: the variant
-        `joins-before-epoch` breaks the claim `strong_isr` in 11 steps (KAFKA-7128).
+        At or above the high watermark, the leader's log must have only records of the leader's own
+        epoch (`has_reached_its_epoch`). Kafka: Partition.isFollowerInSync: the follower's end is at
+        least the high watermark and the leader epoch's start offset. Simplified: leader and
+        controller change together. A new leader's high watermark may be lower than the previous
+        leader's. Without `has_reached_its_epoch`, a replica that lacks a committed record may join:
+        the variant `joins-before-epoch` breaks the claim `strong_isr` in 11 steps (KAFKA-7128).
         """
         isr, hw = s.replica[leader].isr, s.replica[leader].high_watermark
         when(
@@ -345,11 +345,11 @@ class FetchDivergence(Kip320):
         )
 
     def truncation_offset(s, follower: Replica, leader: Replica) -> Offset:
-        """Returns the offset to which a follower with a diverging epoch truncates.
+        """Returns the offset to which a follower truncates whose log diverges from the leader's.
 
-        This is the end of the diverging epoch in the leader's log or in the follower's log,
-        whichever is lower. The diverging epoch is the leader's largest epoch up to the follower's
-        last epoch.
+        The diverging epoch is the largest epoch in the leader's log that is at most the epoch of
+        the follower's last record. The offset is the end of this epoch in the leader's log or in
+        the follower's log, whichever is lower.
 
         Kafka: AbstractFetcherThread.truncateOnFetchResponse.
         """

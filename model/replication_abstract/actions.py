@@ -73,11 +73,11 @@ class AbstractReplicationActions(AbstractReplicationState):
 
     @action
     def shrink_isr(s, out: Replica) -> None:
-        """The controller removes from the ISR a replica that does not lead, and refuses all
-        proposals.
+        """The controller removes a replica that does not lead from the ISR.
 
-        Kafka: ReplicationControlManager.handleBrokerFenced and alterPartition. Simplified: any
-        replica may be removed at any time. Every claim also holds without the guard of this action.
+        In the same step it refuses the leader's pending proposals to add replicas. Kafka:
+        ReplicationControlManager.handleBrokerFenced and alterPartition. Simplified: any replica may
+        be removed at any time. Every claim also holds without the guard of this action.
         """
         when(~s.leads_in(out, s.newest))
         s.isr[s.newest][out] = False
@@ -112,9 +112,8 @@ class AbstractReplicationActions(AbstractReplicationState):
     def depart(s, r: Replica, newer: LeaderEpoch) -> None:
         """Updates the history variable `departure` when a replica moves to a newer leader epoch.
 
-        Some members of an epoch's ISR have left for a newer epoch. For each epoch, `departure`
-        keeps the smallest offset up to which such a member had fetched. Only the proof uses this
-        variable.
+        For each epoch, `departure` names the ISR member that had fetched least when it left the
+        epoch. Before a member has left, `happened` is false. Only the proof uses this variable.
         """
         for e in LeaderEpoch:
             had, fetched = s.departure[e], s.led[e].fetched[r]
@@ -151,10 +150,10 @@ class AbstractReplicationActions(AbstractReplicationState):
         s.replica[r].is_leader = true
 
     def on_leading(s, r: Replica, newer: LeaderEpoch) -> None:
-        """Changes nothing: a new leader knows of no fetch, even if it led before.
+        """Changes nothing: in its new epoch, a leader has received no fetch yet.
 
-        Kafka keeps the fetches of a leader that is elected again. If another replica led in
-        between, this breaks the claim `isr_has_what_is_committed` in 12 steps; see
+        Kafka's leader keeps the offsets that followers fetched when it led before. If another
+        replica led in between, this breaks the claim `isr_has_what_is_committed` in 12 steps; see
         `docs/findings/keeps_old_fetches.py`.
         """
 
@@ -227,8 +226,8 @@ class AbstractReplicationActions(AbstractReplicationState):
         """A follower fetches, and the leader learns the end offset of the follower's log.
 
         Kafka: Partition.updateFollowerFetchState. Simplified: the leader learns the offset as soon
-        as the follower sends the fetch. Without the guard that the leader has the follower's last
-        record, the claim `isr_has_what_is_committed` breaks in 7 steps.
+        as the follower sends the fetch. The leader must have the follower's last record; without
+        this guard, the claim `isr_has_what_is_committed` breaks in 7 steps.
         """
         when(s.follows(r), s.may_fetch(r, latest))
         s.led[s.replica[r].leader_epoch].fetched[r] = s.replica[r].end_offset

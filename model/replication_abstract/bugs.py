@@ -56,9 +56,10 @@ class JoinsAtHighWatermark(ReplicationProof):
     in_force=kafka(None, "3.9", "and later with eligible.leader.replicas.version=0"),
 )
 class LosesItsTail(ReplicationProof):
-    """A crash loses the records above an older high watermark, and the replica stays in the ISR.
+    """A crash removes the last records of a replica's log, and the replica stays in the ISR.
 
-    So a replica without committed records may be elected. The action restart breaks the claim
+    The log then ends at an older value of the replica's high watermark. So a replica that lacks
+    committed records may be elected. The action restart breaks the claim
     `isr_has_what_is_committed`; KIP-966 is the fix.
     """
 
@@ -120,8 +121,8 @@ class MarkBeyondLog(WithLosses):
     """A replica whose log became shorter keeps its high watermark, beyond the end of the log.
 
     If this replica becomes leader, its high watermark is above the records that it appends next. So
-    consumers read these records before they are committed. The action become_leader_without breaks
-    the claim `high_watermarks_are_committed`.
+    consumers read these records before they are committed. This bug breaks the claim
+    `high_watermarks_are_committed` when the leader begins (action become_leader_without).
     """
 
     def mark_after(s, r: Replica, end: Offset) -> Offset:

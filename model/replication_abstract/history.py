@@ -1,9 +1,11 @@
 """The lemmas that the logs of leader epochs and of replicas are prefixes of one history.
 
-The log of a leader epoch only grows. So if a log has a record of some epoch, this log and the log
-of the epoch are equal up to the record. Two logs that agree at an offset therefore agree at every
-offset below. The lemmas whose names end in `_prefix` say this. A replica keeps the records that it
-reported as fetched, as long as the replica stays in the epoch.
+The log of a leader epoch is the log of its leader, and only grows. So if any log has a record of an
+epoch, it equals the log of that epoch up to the record. Two logs that agree at an offset therefore
+agree at every lower offset. The lemmas whose names end in `_prefix` state this.
+
+The last lemmas are about fetches: a replica keeps the records that it has fetched in an epoch, as
+long as it stays in the epoch.
 """
 
 from __future__ import annotations
@@ -55,9 +57,7 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def leaders_were_elected(s) -> Bool:
-        """The controller chose every replica that leads, for the replica's epoch, and this epoch
-        has begun.
-        """
+        """Every replica that leads was chosen by the controller, and has begun to lead."""
         return forall(
             implies(
                 s.replica[r].is_leader,
@@ -68,8 +68,9 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def a_leader_is_its_leadership(s) -> Bool:
-        """A replica that leads has the end offset and the high watermark of its epoch's
-        `Leadership`.
+        """A replica that leads has the end offset and the high watermark of its epoch's log.
+
+        `Leadership` keeps the log and both offsets for each epoch.
         """
         return forall(
             implies(
@@ -150,8 +151,7 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def replica_logs_share_a_prefix(s) -> Bool:
-        """If a replica's log has a record of some epoch, the replica's log and the log of this
-        epoch are equal up to this record.
+        """A replica's log that has a record of an epoch equals the epoch's log up to this record.
 
         True because each fetch compares the follower's last record with the leader's.
         """
@@ -200,8 +200,8 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def fetches_reach_who_asked(s) -> Bool:
-        """A replica that fetched in an epoch has reached this epoch, and its fetched offset is at
-        most the end of the epoch's log.
+        """A replica that fetched in an epoch is in this epoch or a newer one, and its fetched
+        offset, as the leader counts it, is at most the end of the leader's log.
         """
         return forall(
             all_of(

@@ -11,15 +11,16 @@ leader may lack committed records when it begins.
     elect_last_known       the ISR is empty, and the last leader leads, even if it has lost records
     lose_power, lose_disk  a replica restarts with a shorter log: what was flushed, or nothing
     become_leader_without  a leader begins, and committed records that it lacks are lost
-    commit_too_late        a leader commits records after a lossy epoch has begun without them;
-                           these records are lost at once
+    commit_too_late        a deposed leader commits records that the leader of a newer, lossy epoch
+                           lacked when it began; these records are lost at once
 
 As in `replication-abstract`, the ISR stands for the ISR and the ELR.
 
 Source: KIP-106 (unclean elections); KIP-966 (a restart without a clean shutdown ends membership in
 the ISR and the ELR); PartitionChangeBuilder (last known leader); UnifiedLog.flush.
-Simplified: a leader forgets what a replica fetched before it lost records; Kafka's leader compares
-broker epochs (KIP-903). The history variables of the proof are unused, because nothing is proved.
+Simplified: when a replica loses records, its leader forgets its fetched offset; Kafka's leader
+compares broker epochs (KIP-903). The history variables of the proof are unused, because nothing is
+proved.
 """
 
 from __future__ import annotations
@@ -151,10 +152,10 @@ class ReplicationWithLosses(AbstractReplication):
     # ---- replicas after an election
 
     def depart(s, r: Replica, newer: LeaderEpoch) -> None:
-        """Changes nothing: only the proof reads `departure`."""
+        """Does nothing: only the proof uses `departure`, and nothing is proved here."""
 
     def is_replaced(s, e: LeaderEpoch) -> Bool:
-        """True if a newer epoch has begun, and its leader may have lacked committed records."""
+        """True if a leader of a newer epoch has begun, and may have lacked committed records."""
         return exists((e < f) & s.lossy[f] & s.led[f].begun for f in LeaderEpoch)
 
     def may_lack(s, e: LeaderEpoch) -> Bool:
@@ -168,7 +169,10 @@ class ReplicationWithLosses(AbstractReplication):
         super().become_leader(r, newer)
 
     def has_up_to(s, r: Replica, kept: Offset) -> Bool:
-        """True if the replica has exactly the committed records below the offset `kept`."""
+        """True if `kept` is the offset of the first committed record that the replica lacks.
+
+        If the replica lacks none, `kept` is the end of the committed records.
+        """
         return all_of(
             kept <= s.committed_end,
             forall(implies(o < kept, s.has_committed(r, o)) for o in Offset),
@@ -234,8 +238,9 @@ class ReplicationWithLosses(AbstractReplication):
     def may_join(s, f: Replica, own: LeaderEpoch) -> Bool:
         """True if the follower has fetched enough in the leader's epoch to join the ISR.
 
-        The rule of the spec without losses applies here too. In addition, a follower that has
-        fetched nothing in this epoch may join only if its whole log agrees with the leader's.
+        As without losses, it has fetched up to the leader's high watermark and start offset. A
+        follower that has fetched nothing in this epoch must also have a log that agrees with the
+        leader's.
         """
         is_copy = all_of(
             s.replica[f].leader_epoch == own,
@@ -299,8 +304,8 @@ class ReplicationWithLosses(AbstractReplication):
     def forget_proposals(s, r: Replica) -> None:
         """Drops the ISR proposals that a restart of replica `r` invalidates (KIP-903).
 
-        These are the proposals to add `r`, and all proposals of `r` if it leads. Without this
-        rule, the variant `old-broker-epoch` breaks the claim `isr_has_what_is_committed`.
+        If `r` leads, these are all its proposals; otherwise only the proposal to add `r`. Without
+        this rule, the variant `old-broker-epoch` breaks the claim `isr_has_what_is_committed`.
         """
         for f in Replica:
             is_kept = (f != r) & ~s.leads_in(r, s.newest)
@@ -310,8 +315,8 @@ class ReplicationWithLosses(AbstractReplication):
 
     @invariant
     def isr_has_what_is_committed(s) -> Bool:
-        """Every member of the newest ISR has every committed record, unless records may have been
-        lost and no newer leader has begun since.
+        """Every member of the newest ISR has every committed record, except after a fault that may
+        lose records, until the leader of the newest epoch begins.
         """
         return s.unsettled | forall(
             implies(s.isr[s.newest][r] & (o < s.committed_end), s.has_committed(r, o))
@@ -346,7 +351,7 @@ class ReplicationWithLosses(AbstractReplication):
 
     @witness
     def nothing_is_lost(s) -> Bool:
-        """Reachable: a leader of a lossy epoch begins, and has every committed record."""
+        """Reachable: a leader that might lack committed records begins, and has all of them."""
         return exists(
             all_of(
                 s.led[e].begun,
@@ -367,5 +372,5 @@ class ReplicationWithLosses(AbstractReplication):
 
     @witness
     def a_record_is_lost_as_it_is_committed(s) -> Bool:
-        """Reachable: a leader commits records after a lossy epoch has begun without them."""
+        """Reachable: a deposed leader commits records that a newer leader lacked as it began."""
         return exists(Offset.least() < s.late[e] for e in LeaderEpoch)

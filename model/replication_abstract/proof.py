@@ -6,9 +6,9 @@ is that the new leader comes from the ISR of the earlier leader. A member that l
 newer epoch fetches no more from the earlier leader, and so limits what the earlier leader can still
 commit (`departure`).
 
-A log is *complete* if it has each record of an earlier epoch, except records that this epoch can
-never commit. The log of each epoch and the logs of its ISR members are complete. The lemmas whose
-names end in `_is_complete` state this.
+A log is *complete* if it has each record of an earlier epoch, except records that the leader of the
+earlier epoch can never commit. The log of each epoch and the logs of its ISR members are complete.
+The lemmas whose names end in `_is_complete` state this.
 """
 
 from __future__ import annotations
@@ -77,9 +77,8 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def isr_members_come_from_the_isr(s) -> Bool:
-        """A member of a later ISR is in each earlier ISR whose epoch is not superseded.
-
-        An epoch is superseded once one of its ISR members is in a newer epoch.
+        """Every ISR member of an epoch is also in the ISR of each earlier epoch, unless an ISR
+        member of the earlier epoch has moved to a newer one.
         """
         return forall(
             implies(
@@ -93,9 +92,7 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def a_begun_epoch_supersedes(s) -> Bool:
-        """If an epoch has begun, some ISR member of each earlier epoch has left for a
-        newer epoch.
-        """
+        """Before a leader begins, an ISR member of each earlier epoch has left for a newer one."""
         return forall(
             implies(all_of(s.led[e].begun, s.elected[old], old < e), s.is_superseded(old))
             for e in LeaderEpoch
@@ -106,8 +103,9 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def an_epochs_log_is_complete(s) -> Bool:
-        """A leader begins with each record of every earlier epoch, unless that epoch can never
-        commit the record.
+        """A leader begins with every record that the leader of an earlier epoch can ever commit.
+
+        `is_blocked` tells which records of its log a leader can never commit.
         """
         return forall(
             implies(
@@ -124,11 +122,10 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def an_isr_members_log_is_complete(s) -> Bool:
-        """An ISR member has each record of an earlier epoch, unless the leader of that epoch cannot
-        commit the record now.
+        """An ISR member has every record that the leader of an earlier epoch can commit now.
 
-        There are two such cases: the leader is blocked for ever (`is_blocked`), or it still waits
-        until this member fetches the record.
+        There are two kinds of records that this leader cannot commit now: those that it can never
+        commit (`is_blocked`), and those that this member still has to fetch.
         """
         return forall(
             implies(
@@ -157,8 +154,9 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def what_an_epoch_committed_is_committed(s) -> Bool:
-        """Every record below the high watermark of a leader epoch is committed, by this epoch or an
-        earlier one.
+        """A record below the high watermark of an epoch's leader is committed.
+
+        It was committed by this leader or by the leader of an earlier epoch.
         """
         return forall(
             implies(
@@ -228,10 +226,10 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def a_departure_is_of_a_member(s) -> Bool:
-        """A recorded departure names an ISR member of its epoch that is now in a newer epoch, and
-        the offset up to which this member had fetched.
+        """The variable `departure` names, for a leader epoch, an ISR member that is now in a newer
+        epoch, and the offset up to which this member had fetched.
 
-        A departure is the move of an ISR member from one leader epoch to a newer one.
+        Before a member has moved to a newer epoch, it names nobody.
         """
         return forall(
             implies(
@@ -248,9 +246,8 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def a_departure_has_the_least_offset(s) -> Bool:
-        """The recorded departure has the smallest fetched offset of all departures from the epoch.
-
-        A departure is the move of an ISR member from this leader epoch to a newer one.
+        """If an ISR member of an epoch is now in a newer epoch, the offset in `departure` is at
+        most the offset up to which this member had fetched.
         """
         return forall(
             implies(

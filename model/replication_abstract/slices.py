@@ -1,8 +1,9 @@
-"""A table of the lemmas that suffice to prove each slow condition of the replication proof.
+"""A table of lemmas that suffice to prove the slow conditions of the replication proof.
 
-A condition is a pair of names, of an action and of a claim: the action must keep the claim true.
-The table maps the pair to the names of the lemmas. With all lemmas the solver takes much longer. If
-the selected lemmas do not prove a condition, the solver tries again with all lemmas.
+A condition is a pair of an action and a claim: the action must keep the claim true. It is *slow* if
+the solver takes long to prove it with all lemmas. The table maps such a pair to the names of the
+lemmas that the solver uses first. If they do not prove the condition, the solver uses all lemmas,
+as for a pair that is not in the table.
 """
 
 from __future__ import annotations

@@ -55,8 +55,9 @@ class Leadership(Record):
 
 
 class Departure(Record):
-    """Of the ISR members that left a leader epoch for a newer one, the member with the smallest
-    fetched offset.
+    """The ISR member that had fetched least, of all that left a leader epoch for a newer one.
+
+    If none has left, `happened` is false.
     """
 
     happened: Bool

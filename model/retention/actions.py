@@ -33,7 +33,11 @@ from model.retention.state import (
 
 
 class RetentionActions(RetentionState):
-    """The actions of retention as in Kafka 3.7, with the additional rule `has_heard_log_start`."""
+    """The actions of retention as in Kafka 3.7, with one more condition for joining the ISR.
+
+    A follower may join only if its log starts at or after the leader's log start
+    (`has_heard_log_start`).
+    """
 
     # ---- the leader
 
@@ -90,10 +94,10 @@ class RetentionActions(RetentionState):
     def expand_isr(s, r: Replica) -> None:
         """A follower that has every committed record joins the ISR.
 
-        Kafka: Partition.isFollowerInSync, which does not compare log starts. Simplified: the leader
-        knows the follower's log. Only this spec has the rule `has_heard_log_start`. Without the
-        guard that the follower has every committed record, the claim `latest_values_are_kept`
-        breaks in 4 steps.
+        The follower's log must also start at or after the leader's log start
+        (`has_heard_log_start`). Kafka: Partition.isFollowerInSync, which does not compare log
+        starts. Simplified: the leader knows the follower's log. Without the guard that the follower
+        has every committed record, the claim `latest_values_are_kept` breaks in 4 steps.
         """
         when(
             ~s.isr[r],
