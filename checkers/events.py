@@ -84,11 +84,10 @@ class PropertyDecided(Event):
 class AnomalyDecided(Event):
     """The verdict of an analysis on one anomaly: `violated` if the anomaly occurs.
 
-    - `count` is how often it occurs; `file` in the run folder has each occurrence.
-    - `permitted` is true if an option or a setting of the clients allows the anomaly.
-    - `observations` counts the observations that could have shown the anomaly, and `observed` says
-      what they are, such as acknowledged sends.
-    - `may_follow_from` has other violated anomalies that may have caused this one.
+    `count` is how often it occurs; `file` in the run folder has each occurrence. `permitted` is
+    true if an option or a setting of the clients allows the anomaly. `observations` counts the
+    observations that could have shown it, and `observed` says what they are, such as acknowledged
+    sends. `may_follow_from` has other violated anomalies that may have caused this one.
     """
 
     name: ClassVar[str] = "anomaly_decided"
