@@ -113,9 +113,10 @@ def _outside(suite: Suite, side: Side, profile: Profile) -> Decided:
 
 
 def by_model(claim: Claim, decider: Decider) -> Iterator[Decided]:
-    """Yields the track record's verdicts on a claim about a spec, two for each bug that breaks it.
+    """Yields the verdicts of model checking on a claim, two for each bug that violates it.
 
-    The first verdict is on the variant without the bug, the second on the variant with the bug.
+    The first verdict is on the spec without the bug, the second on the spec with the bug. They are
+    copied from the track record, the file of all seeded bugs and their counterexamples.
     """
     for row in caught().values():
         if f"{row.spec}.{row.breaks}" == decider.name:
@@ -252,9 +253,10 @@ ENGINES: Final = {"model": by_model, "proof": by_proof, "history": by_history}
 def verdicts_of(
     names: Collection[str], sides: Collection[str], profile: Profile
 ) -> Iterator[Decided]:
-    """Yields the verdicts of the named suites and engines on all claims that they decide.
+    """Yields the verdicts of the named suites and engines on the claims that they decide.
 
-    `sides` selects verdicts inside the claims' conditions, outside them, or both.
+    A claim has a condition, for example on the settings of clients. `sides` selects the verdicts on
+    runs that satisfy the condition ("inside"), that do not ("outside"), or both.
     """
     for suite in SUITES.values():
         if suite.name in names:

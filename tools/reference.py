@@ -187,8 +187,9 @@ def plain(value: object) -> str:
 
 
 def served_requests() -> Iterator[str]:
-    """Yields the lines of the page of requests: which ones the served broker answers, and which
-    not.
+    """Yields the lines of the page that lists the requests which `urteil broker` serves.
+
+    A second table lists the other requests of Kafka, and why they are not served.
     """
     yield from (
         "# Requests of the served broker",

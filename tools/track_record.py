@@ -1,5 +1,6 @@
-"""Makes the track record: runs every buggy variant of the model, and the variant that fixes it.
+"""Makes the track record: checks every buggy variant of the specs, and the variant that fixes it.
 
+The record has the verdicts on both, and the length of the shortest counterexample for the bug.
 `python -m tools.track_record [SPEC ...]` writes `checkers/track_record.json`. With names of specs,
 only the variants of these specs are run again.
 """
@@ -17,7 +18,8 @@ from model.specs import all_variants
 def main(specs: list[str]) -> None:
     """Writes the track record: the verdicts on buggy variants, and on the variants that fix them.
 
-    Only variants of the named specs are run again; without names, all buggy variants are.
+    If specs are named, only their variants are run again, and the others keep their recorded
+    verdicts.
     """
     known = kept()
     record: dict[tuple[str, str], Caught] = {}

@@ -143,9 +143,10 @@ def add(new: Decided) -> None:
 
 
 def open_sides(suite: Suite, system: str, options: argparse.Namespace) -> list[tuple[Side, ...]]:
-    """Returns the claims that still need a verdict, inside or outside their conditions, in groups.
+    """Returns the claims still without a verdict, in groups that can share trials.
 
-    Claims of the same group can share trials.
+    Each claim has a condition, for example on the settings of clients. It needs one verdict from
+    trials inside the condition, and one from trials outside.
     """
     done: set[tuple[str, ...]] = (
         set() if options.again else {one.key for one in kept() if one.verdict != "undecided"}

@@ -110,9 +110,9 @@ def _is_alone(claim: Claim) -> bool:
 def _broken(suite: str, claim: str, rows: Sequence[Decided]) -> tuple[str, str, str, str]:
     """Returns the last four cells of a claim's row: setting, what a trial showed, again, options.
 
-    *Again* is the number of repetitions with the same result, such as `2 of 3 runs`. *Options* are
-    those of `python -m tools.trials` to repeat the row. If no trial broke the claim, the second
-    cell has the reason, and the other three cells are empty.
+    If a trial broke the claim outside its condition, *again* is the number of repetitions with the
+    same result, such as `2 of 3 runs`. *Options* are those of `python -m tools.trials` to repeat
+    the row. If none did, the second cell has the reason, and the other three cells are empty.
     """
     found = (
         row
@@ -128,8 +128,9 @@ def _broken(suite: str, claim: str, rows: Sequence[Decided]) -> tuple[str, str, 
 
 
 def _options(row: Decided) -> str:
-    """Returns the options of `python -m tools.trials` that repeat a verdict's trials; empty if they
-    had no faults or settings.
+    """Returns the options of `python -m tools.trials` that repeat the trials of a verdict.
+
+    Returns an empty text if the trials had no faults and the default settings.
     """
     proxied = {Power.CUT.value, Power.DELAY.value}.intersection(row.tried)
     settings = (f"--broker-config {setting}" for setting in row.settings)

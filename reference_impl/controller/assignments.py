@@ -35,7 +35,7 @@ class Assignment(NamedTuple):
 
 
 def kept(state: PartitionState, isr: Members) -> Assignment:
-    """Returns the assignment with the ISR `isr` and the present replicas."""
+    """Returns the assignment with a new ISR; the replicas of the partition stay as they are."""
     return Assignment(isr, state.replicas, state.adding, state.removing)
 
 
@@ -76,7 +76,10 @@ def reverted(state: PartitionState) -> tuple[Assignment, bool]:
 
 
 def assigned(state: PartitionState, assignment: Assignment) -> PartitionState:
-    """Returns the registration with these replicas; its ISR has the order of the replicas."""
+    """Returns the partition's registration with the replicas and the ISR of the assignment.
+
+    ISR members that are no replicas are dropped. The ISR gets the order of the replicas.
+    """
     isr, replicas, adding, removing = assignment
     in_order = tuple(broker for broker in replicas if broker in isr)
     return replace(state, isr=in_order, replicas=replicas, adding=adding, removing=removing)

@@ -61,12 +61,12 @@ def partition_change(
     unclean_shutdown: Members = (),
     bugs: Bugs = NO_BUGS,
 ) -> PartitionState:
-    """Returns the partition's registration with the ISR `isr` and the leader that the election
-    chooses.
+    """Returns the partition's registration with a new ISR, after an election of the leader.
 
-    The partition epoch increases. The election may keep the present leader, or choose none.
-    The brokers in `unclean_shutdown` leave the ELR, because they may have lost records. `min_isr`
-    is the effective min.insync.replicas; by default that of a topic with this partition alone.
+    The partition epoch increases. The election may keep the present leader, or choose none. The
+    brokers in `unclean_shutdown` leave the ELR, because they may have lost records. `min_isr` is
+    the effective min.insync.replicas. By default it is the partition's own setting, but at most its
+    number of replicas.
     """
     return _changed(
         state,
@@ -170,9 +170,10 @@ def change_without(
 def with_leader(
     state: PartitionState, broker: BrokerId | None, alive: Alive
 ) -> PartitionState | None:
-    """Returns the registration with another leader: `broker`, or for None the next live ISR member.
+    """Returns the registration with another live ISR member as leader, or None if there is none.
 
-    Returns None if the leader cannot change.
+    The new leader is `broker`. If `broker` is None, it is the next live member of the ISR after the
+    present leader.
     """
     after = state.isr.index(state.leader) + 1 if state.leader in state.isr else 0
     members = (*state.isr[after:], *state.isr[:after])

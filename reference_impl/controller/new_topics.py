@@ -14,7 +14,10 @@ _NO_TOPIC: Final = CreateTopic(topic="")
 
 
 def with_defaults(request: CreateTopic, defaults: TopicDefaults) -> CreateTopic:
-    """Returns the request with the dynamic default of each setting that it leaves out."""
+    """Returns the CreateTopic request, with dynamic defaults for the settings that it lacks.
+
+    A dynamic default is a value that an administrator has set for all topics.
+    """
     topic: dict[str, Any] = {}
     log: dict[str, Any] = {}
     for name, value in defaults.set_values():

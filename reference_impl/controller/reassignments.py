@@ -88,7 +88,10 @@ class _NotAssigned(Exception):
 def list_reassignments(
     cluster: ClusterState, request: ListReassignments
 ) -> tuple[Changes, ListedReassignments]:
-    """Returns no change, and the reassignments in progress; unknown partitions have none."""
+    """Returns an empty dict of changes, and the list of reassignments in progress.
+
+    Requested partitions that are unknown or not being reassigned are left out of the list.
+    """
     wanted = request.topic_partitions
     found = {
         place: state

@@ -104,10 +104,11 @@ def reconfigured(
     *,
     clears_elr: bool,
 ) -> PartitionState:
-    """Returns the partition's registration with these settings, and a new leader if needed.
+    """Returns the partition's registration with new values for some settings.
 
-    `configured` has the names of all settings that the topic then has itself; with None these names
-    stay as they are.
+    A partition without a leader gets one if the change enables unclean elections. `configured` has
+    the names of all settings that the topic sets itself after the change. None leaves these names
+    as they are.
     """
     state = cluster.states[place]
     log = {name: value for name, value in settings.items() if name in _OF_LOG}

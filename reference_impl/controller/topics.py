@@ -128,7 +128,11 @@ def delete_topic(cluster: ClusterState, request: DeleteTopic) -> tuple[Changes, 
 def create_partitions(
     cluster: ClusterState, request: CreatePartitions
 ) -> tuple[States, CreatedPartitions]:
-    """Returns the registrations of the new partitions, with the topic's configuration."""
+    """Returns the registrations of the new partitions, and the response.
+
+    A new partition has the configuration of partition 0. There are no registrations if the request
+    is rejected or only validated.
+    """
     name, count = request.topic, request.topic_partitions
     known = cluster.of_topic(name)
     replicas = max((len(state.replicas) for state in known.values()), default=0)

@@ -44,7 +44,7 @@ def write_offsets(file: Path, offsets: Mapping[TopicPartition, Offset]) -> None:
 
 
 def read_offsets(file: Path) -> dict[TopicPartition, Offset]:
-    """Returns the offset of each partition in the file; nothing if the file does not exist.
+    """Returns the offset of each partition in the file; {} if the file does not exist.
 
     Raises BadDataDir if the file is no checkpoint.
     """

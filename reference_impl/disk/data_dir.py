@@ -80,8 +80,10 @@ class LogDirectory:
         self._checkpoint()
 
     def _incarnation(self, place: TopicPartition) -> int:
-        """Returns the incarnation of the topic to which the folder's log belongs, or -1 if that
-        topic was deleted.
+        """Returns the incarnation of the topic to which the folder's log belongs.
+
+        A topic that is deleted and created again gets another incarnation, and with it another
+        topic id. Returns -1 if the topic with the folder's id was deleted.
         """
         file = self.folder / str(place) / checkpoints.PARTITION_METADATA
         now = self.incarnations.get(place.topic, 0)
@@ -91,7 +93,8 @@ class LogDirectory:
     def keep(self, broker: Broker) -> Broker:
         """Writes the logs that have changed, and returns the broker.
 
-        The returned broker may have closed segments only in the files, no longer in memory.
+        In the returned broker, some closed segments are no longer in memory but read from their
+        files.
         """
         if broker.replicas is self._seen:
             return broker
@@ -245,10 +248,10 @@ class DataDir:
         return dict(kept.logs), epoch
 
     def keep_broker(self, broker_id: BrokerId, broker: Broker) -> Broker:
-        """Writes the changes of the broker's logs, and returns the broker.
+        """Writes what has changed in the broker's logs, and returns the broker.
 
-        The returned broker may have closed segments only in the files, no longer in memory. Raises
-        OSError if the disk fails.
+        In the returned broker, some closed segments are no longer in memory but read from their
+        files. Raises OSError if the disk fails.
         """
         return self._brokers[broker_id].keep(broker)
 

@@ -109,9 +109,10 @@ def _files(log: PartitionLog) -> Mapping[int, Segment]:
 def _write_segments(folder: Path, old: Mapping[int, Segment], new: Mapping[int, Segment]) -> None:
     """Writes the changed segments, and deletes the files of segments that are gone.
 
-    A truncation deletes the last segments before it shortens another one. A compaction writes later
-    segments first, and deletes the old ones at the end. So a record may be in two files for a
-    moment, but the files never have a gap.
+    After a truncation, the files of the last segments are deleted before an earlier segment is
+    shortened. After a compaction, the new segments are written from the last to the first, then the
+    old files are deleted. So the process may die at any time: a record may be in two files, but the
+    files never lack a record between two others.
     """
     last = max(new)
     gone = sorted(old.keys() - new.keys(), reverse=True)

@@ -132,7 +132,7 @@ class _Replay:
 
     @classmethod
     def of(cls, folder: Path) -> _Replay:
-        """Returns the state before the first batch: leader epochs and snapshots from the folder.
+        """Returns the replay before its first batch: leader epochs and snapshots of the folder.
 
         Deletes a snapshot file that a killed process left incomplete.
         """
@@ -157,7 +157,10 @@ class _Replay:
             found = found[len(below) :]
 
     def take_up_to(self, offset: Offset) -> None:
-        """Takes over pending snapshots up to this offset; the last one sets the producer state."""
+        """Moves the snapshots up to this offset, inclusive, from `pending` to `snapshots`.
+
+        The last one becomes the producer state.
+        """
         while self.pending and self.pending[0][0] <= offset:
             at, kept = self.pending.pop(0)
             # A snapshot file has no aborted transactions: those read from the batches stay.

@@ -39,7 +39,9 @@ def sync(
 ) -> SyncResult:
     """Handles a SyncGroup: returns the assignment, lets the member wait, or rejects the request.
 
-    `is_written` is true if the assignment's append has begun.
+    The leader's SyncGroup has the assignment of all members, which must be logged. `is_written` is
+    true if an append of this generation's assignment is already in flight. Then the leader waits
+    too.
     """
     error = membership.member_error(group, request)
     if error is ErrorCode.NONE and not _is_consistent(group, request):

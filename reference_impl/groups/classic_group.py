@@ -135,9 +135,9 @@ class ClassicGroup:
 
     @property
     def is_waited_for(self) -> bool:
-        """True if all members are static and none has joined again.
+        """True if all members are static and none has rejoined in the current rebalance.
 
-        Such a rebalance does not end when its time is up.
+        Such a rebalance goes on when its time is up. A group without members is not waited for.
         """
         members = self.members.values()
         return bool(members) and all(

@@ -140,9 +140,10 @@ class GroupCoordinator:
     def append(
         self, context: Context, entries: list[Entry], written: PendingAppend, **transaction: Any
     ) -> StepResult[GroupCoordinator]:
-        """Appends the entries to the log.
+        """Appends the entries to the coordinator's log.
 
-        The responses in `written` are sent after the append.
+        The responses in `written` are sent when the entries are replicated, or when the append
+        fails.
         """
         send = coordinator_log.append(context, self.topic_partition, entries, **transaction)
         return replace(self, changes={**self.changes, context.correlation: written}), (send,)
@@ -232,9 +233,10 @@ class GroupCoordinator:
         return coordinator, (*effects, self._timer(context))
 
     def _expired(self, context: Context) -> tuple[GroupCoordinator, list[Entry]]:
-        """Returns the coordinator without its expired offsets and groups, and their tombstones.
+        """Returns the coordinator without expired groups, and the tombstones to append.
 
-        Changes nothing until the next check for expiry is due.
+        The tombstones delete the expired offsets and groups from the log. Until the next check for
+        expiry is due, the coordinator is unchanged and there are no tombstones.
         """
         if context.now_ms < self.expiry_ms:
             return self, []

@@ -179,10 +179,9 @@ def _left(
 
 
 def _with_changes(group: ConsumerGroup, context: Context, *, is_changed: bool) -> ConsumerGroup:
-    """Returns the group, with a new group epoch if something has changed.
+    """Returns the group, with the next group epoch if the target assignment must be computed again.
 
-    `is_changed` is true if a member has changed. The partition counts of the subscribed topics are
-    compared here.
+    This is so if a member has changed (`is_changed`), or the partition count of a subscribed topic.
     """
     wanted = {topic for member in group.members.values() for topic in member.topics}
     counts = context.coordinators.partition_counts()

@@ -59,7 +59,7 @@ class GroupOffsets:
         return cls(skipped=_skipped(log, bugs)).caught_up(log, bugs)
 
     def caught_up(self, log: PartitionLog, bugs: Bugs) -> GroupOffsets:
-        """Returns the offsets after reading the log up to the high watermark."""
+        """Returns the committed and pending offsets, read from the log up to the high watermark."""
         if self.read_to >= log.high_watermark:
             return self
         committed, pending, groups = dict(self.committed), dict(self.pending), set(self.groups)

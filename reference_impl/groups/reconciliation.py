@@ -24,9 +24,9 @@ from reference_impl.groups.consumer_group import NOTHING, ConsumerGroup, Consume
 
 
 class Finding(Enum):
-    """What the coordinator finds about a member at its heartbeat.
+    """What the coordinator finds out about a member's partitions at its heartbeat.
 
-    If several are true, the first one in this order decides the member's next state.
+    If several of these sentences are true, the first in this list decides the member's next state.
     """
 
     SETTLED = "the member has its target assignment"

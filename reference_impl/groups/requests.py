@@ -1,13 +1,13 @@
 """The requests to a group coordinator: membership, heartbeats, offsets and descriptions.
 
-    request -> rejected, or nothing changes -> response
-            -> a change of a group          -> append to the log -> replicated: response
+    request -> an error, or no group changes -> response at once
+            -> a group changes               -> append to the log -> replicated: response
 
-A JoinGroup or SyncGroup of a classic group waits for the other members instead.
+The response to a JoinGroup or SyncGroup of a classic group waits for requests of other members.
 
 Source: KIP-62, KIP-98, KIP-345, KIP-447, KIP-848; docs/kafka-rules.md E1 to E5.
 Simplified: a coordinator whose high watermark is below its log end at election responds
-COORDINATOR_LOAD_IN_PROGRESS; no group has members of both protocols.
+COORDINATOR_LOAD_IN_PROGRESS; no group has members of both protocols (classic and KIP-848).
 """
 
 from __future__ import annotations

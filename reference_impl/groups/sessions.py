@@ -47,7 +47,10 @@ def _revocation(group: ConsumerGroup, member_id: str) -> object:
 
 
 def with_all_members(clocks: Clocks, groups: Mapping[str, ConsumerGroup], now_ms: int) -> Clocks:
-    """Returns a clock for each member; a member that had none gets a clock that starts now."""
+    """Returns the clock of each member: its last heartbeat, and the start of its revocation.
+
+    A member without a clock gets one that starts now.
+    """
     return {
         (group.group, member_id): clocks.get((group.group, member_id), Clock(now_ms, now_ms))
         for group in groups.values()

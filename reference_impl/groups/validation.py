@@ -15,7 +15,10 @@ from reference_impl.protocol.messages import ErrorCode
 
 
 def request_error(request: GroupRequest, timeouts: Timeouts) -> ErrorCode:
-    """Returns the error that rejects a malformed request on every broker, or NONE."""
+    """Returns the error that rejects a malformed request, or NONE.
+
+    A broker makes this check even if it is not the group's coordinator.
+    """
     match request:
         case ConsumerGroupHeartbeat():
             return malformed_error(request)

@@ -1,16 +1,16 @@
 """An immutable sequence that grows at its end in constant time.
 
 A log is an immutable value, and a tuple of its segments would be copied with every append. The
-versions of a chain share one list instead: each version has the first items of the list, and a last
-item of its own.
+versions of a chain share one list instead. A version consists of the first items of the list, and a
+last item of its own.
 
     shared list              [a][b][c]
     the version a b c        first 2 items of the list, and its own c
     the version a b c d      first 3 items of the list, and its own d
-    the version a b c e      first 3 items of the list, and its own e (replaced d)
+    the version a b c e      first 3 items of the list, and its own e (instead of d)
 
-Only the newest version appends to the list. Any other version copies its items first, so no version
-ever changes.
+Only the newest version may add items to the list. Any other version copies its items first. So an
+existing version never changes.
 """
 
 from __future__ import annotations

@@ -164,7 +164,8 @@ class ProducerStates:
     ) -> SequenceCheck:
         """Returns `InSequence` if the leader may append the batch, else `Duplicate` or `Rejected`.
 
-        `verification` is given only for the first batches of a transaction.
+        `verification` has what the transaction coordinator's check of a transaction's first batches
+        has shown; it is None for any other batch.
 
         Kafka: UnifiedLog.analyzeAndValidateProducerState, then ProducerAppendInfo.appendDataBatch.
         """
@@ -216,7 +217,7 @@ class ProducerStates:
 def _in_sequence(
     head: Header, known: Producer | None, verification: Verification | None
 ) -> SequenceCheck:
-    """Returns the result of the sequence check for a batch.
+    """Returns `InSequence`, `Duplicate` or `Rejected` for the sequence numbers of a batch.
 
     The caller has already rejected batches with a stale producer epoch.
     """

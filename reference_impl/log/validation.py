@@ -46,10 +46,10 @@ class TooManyBytes(CorruptBatch):
 
 
 def scan(batch: bytes, head: Header, most_bytes: int = DECOMPRESSED_BYTES) -> RecordFacts:
-    """Returns facts about the records of a batch.
+    """Returns the records' largest timestamp, whether one has no key, and whether all are in order.
 
-    Raises CorruptBatch for malformed records, Undecompressable if decompression fails, TooManyBytes
-    above `most_bytes`.
+    Raises CorruptBatch for malformed records, Undecompressable if decompression fails, and
+    TooManyBytes if the decompressed records have more than `most_bytes`.
     """
     body = _records_of(batch, head, most_bytes)
     if head.record_count < FEW_RECORDS:
@@ -72,7 +72,7 @@ def scan_quickly(
 
 
 def scan_each(batch: bytes, head: Header, most_bytes: int = DECOMPRESSED_BYTES) -> RecordFacts:
-    """Returns facts about the records of a batch, and about each record.
+    """Returns the facts of `scan`, and also all timestamps and which records have no key.
 
     This is the definition of `scan`, and raises the same errors.
     """

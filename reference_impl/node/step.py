@@ -13,16 +13,16 @@ The contract between a node and its runtime:
 - A `Send` arrives at the other node as `RequestReceived`. A `Reply` arrives as `ResponseReceived`,
   with the correlation id of its request. Either message may be lost, late, repeated or reordered,
   so a node trusts only the content of a message. Messages to and from the controller may be lost or
-  late, but are neither repeated nor reordered. A leader relies on this order. It repeats an ISR
-  proposal until it gets a response; if the controller rejects the newest copy, it has applied no
-  earlier copy.
+  late, but are neither repeated nor reordered. A leader relies on this order: it sends copies of an
+  ISR proposal until it gets a response. If the controller rejects the newest copy, then it has
+  handled all earlier copies before, and has applied none of them.
 - Every request gets a response, unless the node crashes first. There are two exceptions.
   UpdateMetadata never has a response. Produce with acks=0 has one only if it is rejected; the TCP
   server does not send this response, but closes the connection, as Kafka does. A response may come
   in a later step: Produce with acks=all waits for replication, Fetch for up to `max_wait_ms`.
 - `Readable` announces new data for a consumer of a topic partition: more records, a higher end
-  offset, or another leader. A runtime may implement long polls itself: it then waits for `Readable`
-  and does not poll the node.
+  offset, or another leader. A runtime may implement long polls itself. While a long poll waits, the
+  runtime sends the node no request until `Readable` comes.
 """
 
 from __future__ import annotations
@@ -113,7 +113,10 @@ class SetTimer:
 
 @dataclass(frozen=True, slots=True)
 class Readable:
-    """Effect: a consumer may find more records, a higher end offset, or another leader."""
+    """Effect (an output of a step): consumers of a topic partition may now find something new.
+
+    They may find more records, a higher end offset, or another leader.
+    """
 
     topic_partition: TopicPartition
 

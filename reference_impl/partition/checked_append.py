@@ -91,9 +91,9 @@ def check_and_append(
 
 
 def _facts(leader: Leader, request: Produce, batch: Batch) -> RecordFacts | ErrorCode:
-    """Returns facts about the records of a client's batch, or the error that rejects the batch.
+    """Returns what the checks of a client's batch must know about its records, or an error.
 
-    Returns NONE for a batch of a coordinator, whose records are not checked.
+    The error rejects the batch. A coordinator's batch is not checked, so the result is NONE.
     """
     if request.scanned is not None:
         return request.scanned
@@ -139,9 +139,10 @@ def _append_if_valid(
     batch: Batch,
     facts: RecordFacts | ErrorCode,
 ) -> StepResult[Leader]:
-    """Appends the batch, or rejects it.
+    """Appends the batch, or rejects it if it is a coordinator's and no longer valid.
 
-    A coordinator's batch is rejected if the coordinator does not want the append any more.
+    For example, a group coordinator's offset commit is no longer valid if the member has left the
+    group.
     """
     error = ErrorCode.NONE
     if request.by_coordinator:

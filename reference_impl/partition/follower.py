@@ -203,8 +203,10 @@ def _appended(follower: Follower, answer: Fetched, context: Context) -> Follower
 
 
 def _divergence_point(log: PartitionLog, diverging: EpochEndOffset) -> Offset:
-    """Returns the offset to which the follower must truncate: the lower of the diverging epoch's
-    ends in the two logs.
+    """Returns the offset to which the follower must truncate its log.
+
+    The leader's response names the leader epoch at which the two logs diverge. The offset is the
+    end of this epoch in the follower's log or in the leader's, whichever is lower.
     """
     mine = log.end_of_epoch(diverging.leader_epoch)
     return min(mine.end_offset, diverging.end_offset)

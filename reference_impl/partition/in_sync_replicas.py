@@ -149,7 +149,10 @@ class InSyncReplicas:
         return lowest
 
     def low_watermark(self, log_start: Offset, context: Context) -> Offset:
-        """Returns the lowest log start among the live replicas; -1 if one is unknown."""
+        """Returns the lowest log start offset of the live replicas.
+
+        It is -1 if the leader does not know the log start of a live follower.
+        """
         followers = self.remotes.items()
         alive = [remote.log_start for broker, remote in followers if context.may_be_in_sync(broker)]
         return min([log_start, *alive])
@@ -237,10 +240,10 @@ class InSyncReplicas:
         return self.with_newer_state(state)
 
     def with_response(self, correlation: int, answer: AlteredPartition) -> InSyncReplicas:
-        """Returns the leader's view after a response to an ISR proposal.
+        """Returns the leader's view of the ISR after a response to its ISR proposal.
 
-        The proposal ends with a newer registration, or with INELIGIBLE_REPLICA for the newest
-        request.
+        A newer partition registration ends the proposal, and so does INELIGIBLE_REPLICA for its
+        newest request. Any other response changes nothing.
         """
         if answer.error is ErrorCode.INELIGIBLE_REPLICA:
             if correlation != self.proposal_correlation:

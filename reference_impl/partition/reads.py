@@ -173,9 +173,9 @@ def _diverging(
 def _end_of_epoch(leader: Leader, leader_epoch: LeaderEpoch) -> EpochEndOffset:
     """Returns the largest leader epoch up to the requested one, and its end offset.
 
-    Both are -1 if the requested epoch is unknown, or newer than the leader's own. The leader's own
-    epoch ends at the log end, even if it has no record yet. If the log is empty, all older epochs
-    end where the leader's own epoch begins.
+    Both are -1 if the request has epoch -1, or an epoch newer than the leader's own. The leader's
+    own epoch ends at the log end, even if it has no record yet. If the log is empty, all older
+    epochs end where the leader's own epoch begins.
     """
     own, log = leader.state.leader_epoch, leader.log
     if not 0 <= leader_epoch <= own:
@@ -284,9 +284,10 @@ def list_offsets_of_follower(
 def _listed(
     replica: LocalLog, leader_epoch: LeaderEpoch, request: ListOffsets, end: Offset, *, lags: bool
 ) -> ListedOffsets:
-    """Returns the response to ListOffsets; the offset `end` limits what may be found.
+    """Returns the response to ListOffsets; a search by timestamp finds only offsets below `end`.
 
-    `lags` is true while a new leader's high watermark is below its epoch's start.
+    `lags` is true while a new leader's high watermark is below its epoch's start. Then
+    OFFSET_NOT_AVAILABLE replaces the latest offset, and the result of a search that finds nothing.
     """
     log = replica.log
     error = epoch_error(request.current_leader_epoch, leader_epoch)

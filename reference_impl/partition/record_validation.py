@@ -74,9 +74,10 @@ def only_batch(data: bytes) -> Batch | ErrorCode:
 
 
 def scanned(batch: Batch, *, each: bool = False) -> RecordFacts | ErrorCode:
-    """Returns facts about a batch's records, or the error that rejects the batch.
+    """Returns the records' largest timestamp, whether one has no key, and whether all are in order.
 
-    With `each` there are also facts about each record.
+    With `each`, also returns all timestamps, and which records have no key. If the records cannot
+    be read, returns the error that rejects the batch.
     """
     try:
         return (scan_each if each else scan)(batch.data, batch.header)
@@ -91,9 +92,10 @@ def scanned(batch: Batch, *, each: bool = False) -> RecordFacts | ErrorCode:
 def batch_error(
     batch: Batch, facts: RecordFacts | ErrorCode, config: LogConfig, now_ms: int
 ) -> BatchError:
-    """Returns the first error of a client's batch in Kafka's order, or `VALID`.
+    """Returns the error of the first failed check of a client's batch, or `VALID`.
 
-    `facts` is the result of `scanned`.
+    The checks have the same order as in Kafka. `facts` describes the batch's records; it is an
+    error if they cannot be read.
 
     Kafka: UnifiedLog.analyzeAndValidateRecords, then LogValidator.validateBatch and validateRecord.
     """

@@ -11,8 +11,9 @@ the guard. A response without a guard is too late, and appends nothing.
 
 Source: KIP-890; ReplicaManager.handleProduceAppend, UnifiedLog.maybeStartTransactionVerification;
 docs/kafka-rules.md D8.
-Simplified: if a verification fails, the leader forgets the lowest sequence number of its batches.
-Kafka keeps it for the next verification.
+Simplified: if a verification fails, the leader forgets the lowest sequence number of the batches
+that waited for it. Kafka remembers it: after the next verification, no batch with a higher number
+may come first.
 """
 
 from __future__ import annotations
@@ -85,9 +86,9 @@ def on_verified(
 ) -> StepResult[Leader]:
     """Handles the response to a verification: appends or rejects each batch that waited for it.
 
-    Nothing happens if a marker has removed the guard, which is the id of the verification request.
-    A request that also adds the partition is repeated for some time if markers of the previous
-    transaction are unwritten. Kafka: ReplicaManager.handleProduceAppend.
+    Nothing happens if a transaction marker was written since the verification request. While
+    markers of the previous transaction are missing, the partition cannot be added to the new one:
+    then the leader repeats the request for some time. Kafka: ReplicaManager.handleProduceAppend.
     """
     found = [entry for entry in leader.unverified if entry.correlation == correlation]
     if not found:

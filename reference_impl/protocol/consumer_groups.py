@@ -5,7 +5,8 @@ carries the member epoch and the member's assignment. A field is None if its val
 since the last message.
 
 Source: KIP-848, KIP-1082; Kafka message schemas.
-Simplified: as in `messages`; no regular expressions, no racks, no client-side assignors.
+Simplified: no topic ids and no throttling, as in `protocol/messages.py`; no regular expressions, no
+racks, no client-side assignors.
 """
 
 from __future__ import annotations

@@ -10,8 +10,9 @@
     client -> broker                Metadata: the image that the broker has applied
 
 Source: Kafka message schemas; KIP-497, KIP-631, KIP-903, KIP-966.
-Simplified: as in `messages`; brokers receive the metadata as a whole image, not as a log of
-changes; there is one controller, and it is never replaced.
+Simplified: no topic ids and no throttling, as in `protocol/messages.py`; brokers receive the
+metadata as a whole image, not as a log of changes; there is one controller, and it is never
+replaced.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The requests of administrators about groups: describe, list and delete them and their offsets.
 
 Source: KIP-222, KIP-229, KIP-496, KIP-518, KIP-848; Kafka message schemas.
-Simplified: as in `messages`; a request is about one group, except `ListGroups`, which returns the
-groups of all coordinators on the broker.
+Simplified: no throttling, as in `protocol/messages.py`; a request is about one group, except
+`ListGroups`, which returns the groups of all coordinators on the broker.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 Source: KIP-98, KIP-345 (static members), KIP-394 (MEMBER_ID_REQUIRED), KIP-447; Kafka message
 schemas.
-Simplified: as in `messages`; the offsets of one request are either all accepted or all rejected.
+Simplified: no topic ids and no throttling, as in `protocol/messages.py`; the offsets of one request
+are either all accepted or all rejected.
 """
 
 from __future__ import annotations

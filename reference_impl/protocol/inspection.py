@@ -2,8 +2,8 @@
 
 Source: KIP-113 (DescribeLogDirs), KIP-664 (producers and transactions), KIP-994, KIP-1152; Kafka
 message schemas.
-Simplified: as in `messages`; a request is about one topic partition or one transactional id, except
-those that list everything of the broker.
+Simplified: no topic ids and no throttling, as in `protocol/messages.py`; a request is about one
+topic partition or one transactional id, or about all logs or transactions of the broker.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class AlterDefaults:
     validate_only: bool = False
 
     def applied_to(self, before: TopicDefaults) -> TopicDefaults:
-        """Returns the defaults after the request."""
+        """Returns the defaults `before`, changed by this request unless it only validates."""
         if self.validate_only:
             return before
         return replace(before, **{name: getattr(self.defaults, name) for name in self.names})

@@ -128,10 +128,10 @@ class Member:
         self.member_id, self.generation, self.owned = NO_MEMBER, NO_GENERATION, ()
 
     def commit(self, positions: Mapping[TopicPartition, Offset]) -> Steps[bool]:
-        """Commits the positions as the group's offsets; returns False if the group rejects the last
-        attempt.
+        """Commits the positions as the group's offsets; returns False if the last attempt fails.
 
-        An earlier attempt may have succeeded.
+        After False the offsets may be committed nevertheless: by an earlier attempt without a
+        response.
         """
         did = (CommitOffset(str(place), offset) for place, offset in positions.items())
         self.app.begin("commit_offset", *did, group=self.group)

@@ -33,7 +33,7 @@ ClientEffects = tuple[Effect | Observed, ...]
 class Leadership:
     """What a client knows of the leader of a topic partition.
 
-    Also counts the metadata requests, so that all brokers take turns.
+    It also counts the client's metadata requests, which go to each broker in turn.
     """
 
     topic_partition: TopicPartition

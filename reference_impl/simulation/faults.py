@@ -103,19 +103,22 @@ class DropResponses:
 
 @dataclass(frozen=True, slots=True)
 class Lose:
-    """Effect of the fault `On`: the message never arrives."""
+    """Loses a request or its response: an effect of the fault `On`, which waits for a request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Effect of the fault `On`: delays the message by `for_ms`; later ones may overtake it."""
+    """Delays a request or its response by `for_ms`: an effect of the fault `On`.
+
+    Later messages may overtake it.
+    """
 
     for_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class Die:
-    """Effect of the fault `On`: the receiving broker's process dies, or its whole machine."""
+    """Kills the broker that receives a request, or its machine: an effect of the fault `On`."""
 
     # If the machine dies, this percentage of the unflushed bytes remains.
     kept_percent: int | None = None  # None: the process alone

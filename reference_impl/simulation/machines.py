@@ -1,8 +1,9 @@
-"""The simulated machines of a cluster: brokers with their disks, and the faults of both.
+"""The simulated machines of a cluster, each with a broker and a disk, and their faults.
 
-Each kind of fault has a method that carries it out at once. The method `apply` takes a fault as
-data and calls the right method; a fault that waits for a request is stored instead. What remains on
-the disk depends on the fault: crash of the process, power loss, disk replaced, or clean shutdown.
+Each kind of fault has a method that carries it out at once. The method `apply` takes any fault and
+calls the right method. Only the fault `On` waits for certain requests: `apply` stores it until one
+of them comes. What remains on the disk depends on the fault: crash of the process, power loss, disk
+replaced, or clean shutdown.
 
 Source: docs/kafka-rules.md B9.
 """
@@ -48,7 +49,7 @@ class Machines(World):
         return frozenset((link.source, link.target) for link in self._network.split)
 
     def apply(self, fault: Fault) -> None:
-        """Applies the fault at once, or keeps it until the request that it waits for."""
+        """Carries out the fault at once, or stores an `On` fault until a matching request comes."""
         match fault:
             case faults.Crash(broker):
                 self.crash(broker)
@@ -84,7 +85,8 @@ class Machines(World):
     def crash(self, broker: BrokerId) -> None:
         """Kills the process of the broker.
 
-        Nothing happens if the broker is down, or if the id is NO_BROKER because there is no leader.
+        Nothing happens if the broker is down, or if `broker` is NO_BROKER (a partition has no
+        leader).
         """
         if broker not in self.broker_ids:
             return
@@ -103,7 +105,7 @@ class Machines(World):
     def lose_power(self, broker: BrokerId, kept_percent: int = 0, *, garbled: bool = False) -> None:
         """Kills the machine of the broker; only `kept_percent` of the unflushed bytes remain.
 
-        Nothing happens if the id is NO_BROKER because there is no leader.
+        Nothing happens if `broker` is NO_BROKER (a partition has no leader).
         """
         if broker not in self.broker_ids:
             return

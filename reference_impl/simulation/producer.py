@@ -289,9 +289,9 @@ class Producer:
         return replace(self, begun=again, next_sequence=following, producer_epoch=epoch)
 
     def _without_timed_out(self, now_ns: int) -> tuple[Producer, ClientEffects]:
-        """Returns the producer after the timeout of requests.
+        """Returns the producer after it has given up the requests without a response in time.
 
-        Batches without a response are sent again. Without retries, they end with an unknown
+        Their batches are sent again. Without retries, or with acks=0, they end with an unknown
         outcome.
         """
         timeout_ns = self.config.request_timeout_ms * NS_PER_MS

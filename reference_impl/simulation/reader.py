@@ -66,8 +66,9 @@ class Reader:
         return polled
 
     def poll_in_transaction(self) -> Steps[tuple[Poll, ...]]:
-        """Returns the records from the position on, and adds the poll to the open operation; empty
-        after an error.
+        """Returns the records from the position on, empty after an error.
+
+        In the history the poll is part of the operation in progress, a transaction.
         """
         answer = yield from self._fetch()
         polled = self._visible_records(answer)

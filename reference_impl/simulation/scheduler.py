@@ -34,8 +34,8 @@ class Scheduler(Generic[Event]):
     def schedule(self, at_ms: int, event: Event, *, after: Due | None = None) -> Due:
         """Schedules the event at `at_ms`, and returns its position in the order of events.
 
-        A time in the past becomes the present. An event that would come before the position `after`
-        comes right after it.
+        A position is a time and a random number. A time in the past becomes the present. If the new
+        event's position is before `after`, the event moves right behind `after`.
         """
         due = Due(max(at_ms, self.now_ms), self.coins.getrandbits(16), self._scheduled)
         if after is not None and due < after:

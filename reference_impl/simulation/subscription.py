@@ -62,9 +62,9 @@ class Subscription:
         return (yield from self._read(Reader.poll))
 
     def poll_in_transaction(self) -> Steps[tuple[Poll, ...]]:
-        """Returns some records of the owned partitions, and adds the poll to the open transaction.
+        """Returns some records of the owned partitions, without a heartbeat.
 
-        Sends no heartbeat.
+        In the history the poll is part of the operation in progress, a transaction.
         """
         return (yield from self._read(Reader.poll_in_transaction))
 

@@ -90,7 +90,7 @@ def bills(name: str, until_ms: int) -> ProgramFactory:
 
 
 def reads(topic: CreateTopic, until_ms: int = 0) -> ProgramFactory:
-    """Returns a program that reads committed records, and in the end the rest of the log."""
+    """Returns a program that polls committed records until `until_ms`, then reads to the end."""
 
     def program(app: Application) -> Program:
         brokers = BrokerClient(app=app)

@@ -132,9 +132,10 @@ class TransactionCoordinator:
         )
 
     def _with_fence(self, transactional_id: str) -> TransactionCoordinator:
-        """Returns the coordinator after it has raised the producer epoch of an open transaction.
+        """Returns the coordinator after it has fenced an open transaction's producer too early.
 
-        This is the seeded bug `FAILED_FENCE_COUNTS`: the epoch must not rise before the append.
+        This is the seeded bug `FAILED_FENCE_COUNTS`: the producer epoch rises in memory before the
+        new epoch is written to `__transaction_state`.
         """
         known = self.transactions.get(transactional_id)
         if known is None or known.state is not TxnState.ONGOING:

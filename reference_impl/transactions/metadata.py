@@ -120,8 +120,9 @@ class TransactionMetadata:
     def prepared(
         self, result: TxnResult, version: TransactionVersion, new_id: ProducerId
     ) -> TransactionMetadata:
-        """Returns the metadata in PREPARE_COMMIT or PREPARE_ABORT, in V2 with the next producer
-        epoch.
+        """Returns the metadata in state PREPARE_COMMIT for a commit, PREPARE_ABORT for an abort.
+
+        With transaction version 2, the producer epoch increases by 1.
         """
         prepared = self.moved(
             PREPARED[result],

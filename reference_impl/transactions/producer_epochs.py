@@ -18,7 +18,7 @@ from reference_impl.transactions.metadata import LAST_EPOCH, TransactionMetadata
 
 
 def is_newest_instance(known: TransactionMetadata, request: InitProducerId) -> bool:
-    """Returns True if the request may come from the newest producer instance."""
+    """Returns True unless the request comes from an older instance of the producer."""
     # A new instance has no producer id; before the first epoch any request is accepted.
     if request.producer_id == NO_PRODUCER_ID or known.producer_epoch == NO_PRODUCER_EPOCH:
         return True

@@ -1,12 +1,12 @@
-"""Carries out the faults of a served cluster: crashes, pauses, splits, elections, moves, the clock.
+"""Carries out the faults of a served cluster, such as crashes, splits, elections and reassignments.
 
 A fault happens in one of two ways:
 
     at once          the control port waits until the fault has happened; if the fault cannot
                      happen, it raises BadFault
-    by a request     a request triggers the fault, and is handled in parallel to it
+    by a request     a client's request triggers the fault, and is handled in parallel to it
 
-If a broker is already down, a second crash that a request triggers does nothing.
+A crash that a request triggers does nothing if the broker is already down.
 """
 
 from __future__ import annotations

@@ -58,9 +58,10 @@ async def alter_configs(broker: ServedBroker, call: Call) -> bytes:
 async def _altered(
     broker: ServedBroker, call: Call, change: Change, change_defaults: ChangeDefaults
 ) -> bytes:
-    """Changes the configuration of each resource with one request each; returns the response frame.
+    """Changes the configurations that a client's request names; returns the response frame.
 
-    A resource that occurs twice is rejected.
+    Each resource (topic or broker) has its own result. One that is named twice is rejected; this
+    does not affect the others.
     """
     places = Counter((one.resource_type, one.resource_name) for one in call.body.resources)
 

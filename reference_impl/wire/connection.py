@@ -48,7 +48,7 @@ class Connection(asyncio.Protocol):
         answer    with a request frame; returns the response frame, or None if there is no response
         begin     once, when the connection is open
         use       before each request, so that the owner knows the least recently used connection
-        hold      with a number of bytes while the connection holds many, then once with 0
+        hold      with the number of bytes in memory while it is above 64 KiB, then once with 0
         end       once, with the exception that ended the connection, or None
 
     The owner may replace `answer` and `max_frame_bytes` between two frames.
@@ -102,7 +102,10 @@ class Connection(asyncio.Protocol):
         self.finish(asyncio.CancelledError())
 
     def continue_over(self, transport: asyncio.Transport, early: bytes, *, is_eof: bool) -> None:
-        """Continues on another transport, which has already received the first bytes."""
+        """Continues on another transport, for example an encrypted one after the TLS handshake.
+
+        `early` has the bytes that the other transport has already received.
+        """
         self.transport = transport
         self._is_eof = is_eof
         if early or is_eof:
@@ -260,7 +263,8 @@ class Connection(asyncio.Protocol):
 def _continued(running: Coroutine[Any, Any, R], waits_for: Any) -> Generator[Any, Any, R]:
     """Runs a started coroutine to its end, and returns its result.
 
-    The coroutine first waits for the future `waits_for`. A cancellation is passed on to it.
+    The coroutine already waits for the future `waits_for`. If the caller is cancelled, the
+    coroutine is cancelled too.
     """
     while True:
         error: BaseException | None = None

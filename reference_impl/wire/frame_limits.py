@@ -1,19 +1,18 @@
 """Limits of a request frame, which are checked before the library kio decodes the frame.
 
-    each declared size -> within what is left of the frame? -> elements within the limit? -> kio
+    each length and count -> bytes left in the frame? -> elements so far within the limit? -> kio
 
 kio allocates the declared number of array elements before it reads the first element. A frame of 39
 bytes with a declared count of 2**32 - 2 makes kio allocate 71 GB and abort the process. kio's
-readers are native code and call each other below Python, so no guard can be put around them.
-Instead, `check` scans the frame before kio reads it. The scan follows the fields of kio's schema
-classes, reads only lengths, counts and tags, and skips all values. The schemas alone define the
-scan, so it covers every request and version.
+readers are native code, so Python cannot check the counts while kio decodes the frame.
+
+Instead, `check` scans the frame before kio reads it, and raises FrameRefused if a limit is
+exceeded. The scan follows the fields of kio's schema classes, reads only lengths, counts and tags,
+and skips all values. The schemas alone define the scan, so it covers every request and version.
 
 The number of elements is limited too, because an empty string takes one byte of the frame, and a
-million of them occupy the broker for seconds. Kafka has no such limit.
-
-Kafka closes the connection of a request that it cannot read. Kafka too compares each count with the
-bytes that are left.
+million of them occupy the broker for seconds. Kafka has no such limit. Kafka too compares each
+count with the bytes that are left, and closes the connection of a request that it cannot read.
 
 Source: MetadataRequestData.read ("Tried to allocate a collection of size") and its like;
 Processor.processCompletedReceives; NetworkReceive.readFrom (socket.request.max.bytes); KIP-482
@@ -88,9 +87,10 @@ class _Scan:
     elements: int = 0
 
     def take(self, count: int, at: int) -> None:
-        """Counts array elements that the frame declares at `at`.
+        """Adds the declared length of an array to the number of elements so far.
 
-        Raises FrameRefused if the frame is too short for them or exceeds the limit.
+        Raises FrameRefused if the bytes after the position `at` are too few for these elements, or
+        if the frame has too many elements.
         """
         # Each element takes at least one byte.
         if count > self.size - at:
@@ -104,9 +104,10 @@ Skip = Callable[[_Scan, int], int]  # returns the position after the value that 
 
 
 def check(kind: Any, frame: bytes, at: int, limits: FrameLimits = LIMITS) -> int:
-    """Checks an entity of schema class `kind`, and returns the position after it.
+    """Checks a header or body that begins at the position `at`; returns the position after it.
 
-    Raises FrameRefused if the frame is too short or exceeds a limit.
+    `kind` is its schema class in kio. Raises FrameRefused if the frame is too short or exceeds a
+    limit.
     """
     scan = _Scan(frame, len(frame), limits.elements)
     try:
@@ -127,7 +128,10 @@ def _refuse(at: int, what: str) -> NoReturn:
 
 @cache
 def _entity(kind: Any) -> Skip:
-    """Returns the function that skips an entity: its fields in order, then its tagged fields."""
+    """Returns a function that skips a structure of this schema class in a frame.
+
+    It skips the fields in order, then the tagged fields, and returns the position after them.
+    """
     flexible: bool = kind.__flexible__
     is_header = kind.__name__ == "RequestHeader"
     steps: list[Skip] = []

@@ -22,5 +22,5 @@ class Handled:
 
     @property
     def is_applied(self) -> bool:
-        """False if the request has batches and all of them were rejected."""
+        """True if the request has no batches, or if at least one batch was not rejected."""
         return not self.appended or any(one.is_applied for one in self.appended)

@@ -47,7 +47,10 @@ def allow_open_files(count: int) -> None:
 
 @dataclass(slots=True)
 class InFlight(Generic[C]):
-    """The open connections, with the number of bytes for those that hold many."""
+    """The open connections, and the number of bytes of those that hold more than 64 KiB.
+
+    These bytes are the received parts of a request, and the unread part of a response.
+    """
 
     limits: InFlightLimits = IN_FLIGHT
     # The least recently used connection first.
@@ -78,10 +81,10 @@ class InFlight(Generic[C]):
             self._connections[connection] = None
 
     def hold(self, connection: C, count: int) -> C | None:
-        """Records how many bytes a connection holds; the number is 0 if it is small.
+        """Records how many bytes a connection holds; 0 means at most 64 KiB.
 
-        If all connections together hold too many bytes, returns the one with the oldest large
-        request; the caller must close it.
+        If all connections together hold too many bytes, returns the connection with the oldest
+        large request or response, which the caller must close. Otherwise returns None.
         """
         self._held += count - self._bytes.get(connection, 0)
         if count:

@@ -32,13 +32,19 @@ class LeaderHints:
     async def of(
         cls, broker: ServedBroker, call: Call, places: Collection[TopicPartition]
     ) -> LeaderHints:
-        """Returns the hints for these topic partitions, from the applied metadata."""
+        """Returns the leaders of these topic partitions, as far as the broker knows them.
+
+        They come from the metadata that the broker has applied.
+        """
         known = (await image(broker)).topic_partitions if places else ()
         states = {place: state for place, state in known if place in places}
         return cls(call, states, broker.addresses)
 
     def beside(self, place: TopicPartition) -> dict[str, Any]:
-        """Returns the response field with the leader of a topic partition; empty without a hint."""
+        """Returns the response field `current_leader` of a topic partition.
+
+        Returns {} for a topic partition whose leader the response does not name.
+        """
         state = self.states.get(place)
         if state is None:
             return {}

@@ -1,12 +1,13 @@
-"""Closes a listener of asyncio, so that no connection that it accepted loses its protocol.
+"""Closes a listener of asyncio without abandoning a connection that it has just accepted.
 
-A connection that is accepted reaches its protocol two turns of the event loop later:
+asyncio takes three turns of the event loop to set up a connection:
 
     turn 1   the listening socket is readable: the loop accepts, and starts a task
     turn 2   the task makes the transport; in Python 3.11 this fails if the server is closed
     turn 3   the transport calls `connection_made`
 
-If it fails in turn 2, nothing closes the socket, and the client waits forever.
+If turn 2 fails, nothing closes the accepted socket, and the client waits forever. So the listener
+first stops accepting, waits for turn 2, and then closes.
 """
 
 from __future__ import annotations

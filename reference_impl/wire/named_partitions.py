@@ -42,14 +42,14 @@ def entities(message: Any) -> Iterator[Any]:
 
 
 def first_of(entity: Any, names: tuple[str, ...]) -> Any:
-    """Returns the value of the first of these fields that the entity has; None if it has none."""
+    """Returns the value of the first of the fields `names` that an object has; None without any."""
     return next((getattr(entity, name) for name in names if hasattr(entity, name)), None)
 
 
 def places_of(entity: Any) -> Iterator[Place]:
-    """Yields topic and partition number of each partition in a topic entity of a message.
+    """Yields topic and number of each partition in one structure of a request or response.
 
-    Yields nothing for an entity that is not a topic with partitions.
+    Yields nothing if the structure is not a topic with partitions.
     """
     topic, below = first_of(entity, TOPIC), first_of(entity, PARTITIONS)
     if topic is None or not isinstance(below, tuple):

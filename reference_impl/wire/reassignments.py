@@ -25,8 +25,8 @@ from reference_impl.wire.served_broker import ServedBroker, request_core
 async def alter_partition_reassignments(broker: ServedBroker, call: Call) -> bytes:
     """Handles AlterPartitionReassignments; returns the response frame.
 
-    By then each reassignment has begun, unless the response has an error for it. New replicas may
-    still have to fetch.
+    The frame is returned when each reassignment has begun, or has an error in the response. New
+    replicas may still have to fetch.
     """
     body = call.body
     allows_change = getattr(body, "allow_replication_factor_change", True)

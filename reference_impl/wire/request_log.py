@@ -30,7 +30,11 @@ KEPT: Final = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Logged:
-    """One request in the log; `number` is 0 until it is listed."""
+    """One request in the log of a cluster's requests.
+
+    The handled requests have the numbers 1, 2, 3 and so on; `number` is 0 until the request is
+    handled.
+    """
 
     number: int = 0
     request: Request
@@ -62,7 +66,7 @@ class RequestLog:
     def end(
         self, entry: Logged, call: Call, handled: Handled, took_ms: float, acted: Sequence[int]
     ) -> None:
-        """Lists the request with the errors of its response."""
+        """Adds the request to the log, with its number and the errors of its response."""
         errors = () if handled.frame is None else errors_in(response_in(call, handled.frame))
         self.last += 1
         self._entries.append(
@@ -84,7 +88,7 @@ class RequestLog:
     def matching(self, when: When, since: int = 0) -> list[Logged]:
         """Returns the logged requests that match and have a number above `since`, oldest first.
 
-        Fields of `when` that count requests are ignored.
+        Fields of `when` that count requests, such as `nth=3`, are ignored.
         """
         return [one for one in self._entries if one.number > since and when.selects(one.request)]
 

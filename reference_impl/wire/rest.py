@@ -1,6 +1,6 @@
-"""Topic partitions at rest: their timers would change nothing, so the host holds the timers back.
+"""Topic partitions at rest: some of their timers are due, but would change nothing and do not fire.
 
-A timer of a partition may rest in these cases:
+A due timer of a partition rests (does not fire yet) in these cases:
 
     timer                 node       rests while
     --------------------  ---------  -----------------------------------------------------------
@@ -12,10 +12,11 @@ WAITS lets waiting requests time out, REPLICA_LAG removes slow followers from th
 repeats a fetch without a response. Equal replicas have the same records, high watermark and log
 start.
 
-A node accepts a timer at any time after the timer is due. So the host may deliver it later: when
-the leader or the follower has changed. Both are immutable values, so the host compares only their
-identity. The replicas of a node are such a value too. So the host looks only at the topic
-partitions that `ReplicaChanges` finds, and at none if nothing has happened.
+A node accepts a timer at any time after the timer is due. So a resting timer may fire later, once
+the leader or the follower has changed. The state of a replica is an immutable object, and a change
+makes a new object. So it is enough to compare the identities of the objects. The replicas of a node
+are such an object too. So the host looks only at the topic partitions that `ReplicaChanges` finds,
+and at none if nothing has happened.
 
 If these timers fired, the followers of 500 partitions would send 2,000 fetches a second. In Kafka
 one fetch of a fetch session has all partitions of a leader.
@@ -46,9 +47,9 @@ _OF_LEADER = frozenset({TimerKind.WAITS, TimerKind.REPLICA_LAG})
 
 
 def reason_to_rest(nodes: Nodes, node_id: NodeId, timer: Timer) -> Reason | None:
-    """Returns None if a due timer must fire.
+    """Returns the replicas because of which a due timer need not fire; None if it must fire.
 
-    Otherwise it can wait until one of the returned replicas changes: now it would do nothing.
+    The timer would change nothing until one of these replicas changes.
     """
     reason = present(nodes, node_id, timer)
     match reason:
@@ -63,9 +64,10 @@ def reason_to_rest(nodes: Nodes, node_id: NodeId, timer: Timer) -> Reason | None
 
 
 def present(nodes: Nodes, node_id: NodeId, timer: Timer) -> Reason:
-    """Returns the current replicas that decide whether this timer may rest.
+    """Returns the replicas whose state decides whether a due timer must fire.
 
-    A missing replica is None. The result is empty for a timer that always fires.
+    A replica that a broker does not have is None. The result is empty for a timer that always
+    fires.
     """
     place = timer.topic_partition
     replica = _replica(nodes, node_id, place)

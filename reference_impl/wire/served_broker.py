@@ -39,7 +39,7 @@ class ServedBroker(Protocol):
 
     @property
     def credentials(self) -> Credentials:
-        """The users of the cluster."""
+        """The users of the cluster, with their passwords and SCRAM credentials."""
         ...
 
     async def call(self, request: Request) -> Response:

@@ -56,7 +56,7 @@ class Timers:
 
     @property
     def resting(self) -> Counter[TimerKind]:
-        """The number of resting timers of each kind."""
+        """For each kind of timer, how many are due but held back: they would change nothing."""
         return Counter(timer.kind for _, timer in self._resting)
 
     def set(self, node_id: NodeId, timer: Timer, at_ms: int) -> None:
@@ -84,7 +84,7 @@ class Timers:
         )
 
     def _due(self, node_id: NodeId, timer: Timer, life: int) -> None:
-        """Fires a due timer, or lets the timer rest if it would change nothing."""
+        """Fires a due timer; one that would change nothing waits until a replica changes."""
         del self._set[node_id, timer]
         reason = rest.reason_to_rest(self.nodes, node_id, timer)
         if reason is not None and life == self.lives[node_id]:
@@ -93,7 +93,7 @@ class Timers:
             self.fire(node_id, timer, life)
 
     def _wake_resting(self) -> None:
-        """For each resting timer: if its replicas have changed, sets the timer again.
+        """Sets the timers again that wait for a change of a replica, if it has changed.
 
         Is called again every 500 ms, by default.
         """

@@ -149,9 +149,10 @@ def replace_configs_fields(configs: Iterable[Any]) -> dict[str, Any]:
 def describe(
     state: PartitionState | CreateTopic, defaults: TopicDefaults = NO_DEFAULTS
 ) -> list[Described]:
-    """Returns all supported settings of a topic.
+    """Returns all supported settings of a topic, each with its value and source.
 
-    `state` is the registration of any partition of the topic, or the request that creates it.
+    `state` is the registration of any partition of the topic, since all have the same settings. For
+    a topic that does not exist yet, it is the request that creates the topic.
     """
     found: list[Described] = []
     for name, (field, kind, _) in CONFIGS.items():

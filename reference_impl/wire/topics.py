@@ -72,7 +72,10 @@ async def create_topics(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def _name_error(broker: ServedBroker, topic: str) -> CreatedTopic:
-    """Checks the name of a topic: returns the broker's response for it, but creates nothing."""
+    """Returns the broker's response to a topic's name; its error is NONE if the name is valid.
+
+    Nothing is created.
+    """
     # Kafka checks the name before replicas and settings.
     only_name = CreateTopic(topic=topic, replication_factor=1, validate_only=True)
     return await request_core(broker, only_name, CreatedTopic)

@@ -205,8 +205,8 @@ def offsets_of(
 ) -> tuple[tuple[TopicPartition, CommittedOffset], ...]:
     """Returns the topic partitions in a request, each with the offset to commit.
 
-    If the request has topic ids, `names` has the topics' names by position in `topics`; topics
-    without a name are left out.
+    If the request has topic ids, `names` has the name of each topic by its index in the request:
+    `{0: "a", 2: "b"}`. Topics without a name are left out.
     """
     return tuple(
         (

@@ -1,8 +1,7 @@
 """The supported requests and their versions, as ApiVersions advertises them.
 
-The versions are those of Apache Kafka 4.1. For JoinGroup, and for share and streams groups, they
-are those of 4.3. So a client chooses the same versions for this broker as for Kafka. An unsupported
-request is not listed.
+The versions are those of Apache Kafka 4.1. Only JoinGroup, and the requests of share and streams
+groups, have the versions of Kafka 4.3. An unsupported request is not listed.
 
 Produce is an exception, as in Kafka: versions 0 to 2 are advertised, because old versions of
 librdkafka need this, but a request of these versions is rejected.
@@ -20,7 +19,10 @@ from reference_impl.wire.apis import Api
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """The first and the last advertised version of a request, and the first supported version."""
+    """The versions of a request: the first and last advertised one, and the first supported one.
+
+    Only for Produce, advertised versions are unsupported: 0 to 2.
+    """
 
     first: int
     last: int

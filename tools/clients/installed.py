@@ -41,7 +41,10 @@ class Installed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
-    """A client to try; `install` raises InputFault if the client cannot be installed."""
+    """A Kafka client (a library or program) with which the scenarios are run.
+
+    `install` makes it ready, and raises InputFault if it cannot be installed.
+    """
 
     name: str
     language: str

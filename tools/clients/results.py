@@ -1,4 +1,7 @@
-"""The recorded results: benchmarks/results/clients.json, one row for each client."""
+"""The recorded results of the clients' scenarios: benchmarks/results/clients.json.
+
+The file has one row for each version of a client library or program.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ RESULTS: Final = Path(__file__).parents[2] / "benchmarks" / "results" / "clients
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """The results of one client in one version; a scenario without a cell was not tried."""
+    """The results of one client in one version: for each tried scenario its outcome."""
 
     client: str
     language: str
@@ -25,7 +28,7 @@ class Row:
 
     @classmethod
     def of(cls, rows: Sequence[Row], client: Client, program: Installed) -> Row:
-        """Returns the recorded row of this client and version, without cells if it is new."""
+        """Returns the recorded row of this client and version, or a new row without results."""
         for row in rows:
             if (row.client, row.version) == (client.name, program.version):
                 return row
@@ -37,7 +40,7 @@ class Row:
 
 
 def kept(path: Path = RESULTS) -> list[Row]:
-    """Returns the recorded rows in the order of the clients; none if nothing is recorded."""
+    """Returns the recorded results of all clients, in the order of the file; [] without a file."""
     if not path.exists():
         return []
     return [_row(entry) for entry in json.loads(path.read_text(encoding="utf-8"))["clients"]]

@@ -25,7 +25,10 @@ RETURNS_AFTER: Final = 400  # requests to the others, while one broker is down
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """A scenario that every client runs; it fails if its planned crash does not happen."""
+    """A scenario that every client library or program runs against a served broker.
+
+    If it plans the crash of a broker, it fails unless the crash happens.
+    """
 
     name: str
     title: str

@@ -20,7 +20,10 @@ ACTS_WITHIN_S: Final = 1.0  # the program has ended, so its last request has arr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """The result of a scenario; the note names the codecs, what is missing, or the error."""
+    """The result of one scenario with one client library or program.
+
+    `note` is more about the outcome: why it failed or was not tried, or which codecs were used.
+    """
 
     outcome: Outcome
     note: str = ""
@@ -52,7 +55,10 @@ def try_scenario(
 
 
 def _checked_codecs(broker: Broker, topic: str, cell: Cell) -> Cell:
-    """Returns the cell as failed if the batches do not have the codecs that the client named."""
+    """Returns the result unchanged if the topic's batches have the codecs that the client named.
+
+    Otherwise returns a failed result.
+    """
     try:
         found = codecs(broker, topic)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Reads a topic's batches from the brokers: which codecs they have, and who wrote them."""
+"""Reads a topic's batches from the brokers, to check their compression codecs and producer ids."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ FEW_BYTES: Final = 4_000_000
 
 
 def codecs(broker: Broker, topic: str) -> set[str]:
-    """Returns the codecs of the topic's batches; raises ValueError for a non-idempotent one."""
+    """Returns the compression codecs of the topic's batches.
+
+    Raises ValueError if a batch has no producer id, so that it is not idempotent.
+    """
     found: set[str] = set()
     for batch in _headers(broker, topic):
         if batch.producer_id < 0:

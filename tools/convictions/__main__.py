@@ -1,11 +1,12 @@
-"""Simulates and analyzes histories with one planted fault each, and keeps what they raised.
+"""Looks for false convictions: anomalies that history analysis reports without a cause.
 
     python -m tools.convictions --seconds 900              # goes on where the record ends
     python -m tools.convictions --case transactions/bug/no-dedup --seed 3    # one history
     python -m tools.convictions --page                     # only the page
 
-The record is benchmarks/results/convictions.json, the page docs/convictions.md. The exit code is 1
-if a history raised an anomaly that is neither an effect of its fault nor follows from one.
+It simulates histories with one planted fault or none, analyzes them, and counts the anomalies. The
+record is benchmarks/results/convictions.json, the page docs/convictions.md. The exit code is 1 if a
+history has an anomaly that is neither an effect of its fault nor a consequence of such an effect.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Runs histories with one planted fault each, analyzes them, and tallies what is raised."""
+"""Simulates histories with one planted fault or none, analyzes them, and counts the anomalies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ BATCH: Final = 64  # histories that are started at once
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Defect:
-    """An anomaly that a case raised, although neither its fault nor a consequence explains it."""
+    """A defect of the analysis: an anomaly that the planted fault of a history does not explain.
+
+    The anomaly is neither an effect of the fault nor a consequence of such an effect.
+    """
 
     case: Case
     anomaly: str

@@ -1,9 +1,13 @@
-"""The cases of the campaign: each is a workload with one planted fault, or without a fault.
+"""The cases to simulate: each is a workload with one planted fault, or without a fault.
 
-A case without a fault is clean. Kafka keeps its promises under faults around the broker (a crash, a
-cut link, a lost disk, a rough network), so their histories must show no anomaly. With a seeded bug
-of the broker, a history may show the effects of the bug and their consequences. Such a case also
-has two faults of a sweep, because most bugs show only then.
+    clean     no fault
+    fault     one crash, cut link, lost disk or lost message
+    network   a network that delays, loses, doubles or reorders messages
+    bug       a seeded bug of the broker, with two random faults of brokers and links
+
+Kafka keeps its promises in the first three kinds of cases, so their histories must show no anomaly.
+With a seeded bug, a history may show the effects of the bug and their consequences. Most bugs show
+only under faults, so these cases have two of them.
 """
 
 from __future__ import annotations
@@ -141,7 +145,10 @@ def _explained(bug: Bug) -> frozenset[str]:
 
 
 def cases() -> tuple[Case, ...]:
-    """Returns all cases: each workload clean, with each fault, each network and each seeded bug."""
+    """Returns all cases: each workload without a fault, and with each planted fault in turn.
+
+    A planted fault is a single fault such as a crash, a bad network, or a seeded bug of the broker.
+    """
     explained = {row.bug: _explained(row.bug) for row in SEEDED_BUGS}
     return tuple(
         case

@@ -1,7 +1,8 @@
-"""The anomalies that a seeded bug can directly cause, beside those in its own row, and why.
+"""The additional anomalies that a seeded bug can directly cause, and why.
 
-The row of a seeded bug (`reference_impl.node.seeded_bugs`) names the promises that the checks must
-find broken. Under the faults of a sweep, the same bug can cause the anomalies listed here.
+`reference_impl.node.seeded_bugs` names the promises that each seeded bug breaks, and that the
+checks must find broken. Under random faults of brokers and links, the same bug can also cause the
+anomalies listed here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Prints the record of the campaign as the page docs/convictions.md."""
+"""Makes the page docs/convictions.md from the recorded results of `tools.convictions`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ of the anomalies, not row by row. Only one fault is planted at a time.
 
 
 def page(every: Sequence[Case], tallies: Mapping[str, Tally]) -> str:
-    """Returns the page: totals, defects, and what each planted fault raised."""
+    """Returns the page: numbers of histories, unexplained anomalies, and anomalies of each bug."""
     return "\n".join((TOP, *_lines(every, tallies), FOOT)).rstrip() + "\n"
 
 

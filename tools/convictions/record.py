@@ -1,7 +1,7 @@
-"""The record of the campaign: for each case the number of its histories and what they raised.
+"""The record of `tools.convictions`: for each case the number of histories and their anomalies.
 
-It is kept as JSON. The seeds of a case are 0 to `histories` - 1, so a campaign goes on where the
-last one ended.
+A case is a workload with one planted fault, or without a fault. The record is a JSON file. The
+seeds of a case are 0 to `histories` - 1, so the next call goes on where the last one ended.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ KEPT: Final = Path(__file__).parents[2] / "benchmarks" / "results" / "conviction
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The verdict on one history, and the anomalies that were raised although not permitted."""
+    """The verdict on one history, and the anomalies found that are not permitted."""
 
     case: str
     seed: int
@@ -27,7 +27,11 @@ class Outcome:
 
 @dataclass(slots=True, kw_only=True)
 class Tally:
-    """What the histories of one case raised: counts, and for each anomaly the first seed."""
+    """The counts of one case: its histories, their verdicts, and their anomalies.
+
+    A case is a workload with one planted fault, or without a fault. `first` has the first seed with
+    each anomaly.
+    """
 
     case: str
     histories: int = 0
@@ -44,14 +48,14 @@ class Tally:
 
 
 def kept(file: Path = KEPT) -> dict[str, Tally]:
-    """Returns the tallies by case; none if there is no record yet."""
+    """Returns the recorded counts, by name of the case; {} if the file does not exist."""
     if not file.exists():
         return {}
     return {row["case"]: Tally(**row) for row in json.loads(file.read_text(encoding="utf-8"))}
 
 
 def keep(tallies: Iterable[Tally], file: Path = KEPT) -> None:
-    """Writes the record: one line for each case, ordered by name."""
+    """Writes the counts to the JSON file, one line for each case, ordered by name."""
     rows = [
         json.dumps({name: cell for name, cell in asdict(one).items() if cell != {}}, sort_keys=True)
         for one in sorted(tallies, key=lambda it: it.case)

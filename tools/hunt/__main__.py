@@ -1,11 +1,12 @@
-"""Runs drawn plans for some time, and adds each run to the record and to the page docs/hunt.md.
+"""Runs random workloads under faults on Kafka clusters, and records each run in docs/hunt.md.
 
     python -m tools.hunt --seconds 28800
     python -m tools.hunt --seed 17 --on 4.2.0 --runs 1     # the plan of one seed again
     python -m tools.hunt --known unclean-election
     python -m tools.hunt --page                 # only the page
 
-No run begins that would end after `--seconds`. Ctrl-C and SIGTERM end the present run and stop its
+The plan of a run (version, settings, workload and faults) is drawn from the run's seed. No run
+begins that would end after `--seconds`. Ctrl-C and SIGTERM end the present run and stop its
 cluster; the run is recorded as interrupted.
 """
 
@@ -61,7 +62,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def plans(options: argparse.Namespace) -> Iterator[Plan]:
-    """Yields the plan of the known defect alone, or drawn plans without end."""
+    """Yields plans of runs: random ones without end, or only the plan that `--known` names."""
     if options.known:
         yield KNOWN[options.known]
         return

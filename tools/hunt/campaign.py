@@ -46,15 +46,16 @@ FAULTS_S: Final = 25.0  # a run has no new faults and changes after this time
 
 @dataclass(slots=True)
 class Done:
-    """The faults that a run has injected so far, and what has changed the cluster's settings."""
+    """What a run has done to its cluster so far: injected faults, and requested changes."""
 
     faults: list[Step] = field(default_factory=list[Step])
     changer: Changer | None = None
 
 
 def conduct(plan: Plan, folder: Path) -> Row:
-    """Runs the plan in the new folder and returns its row, with the verdict `interrupted` after
-    Ctrl-C; then the caller must end the campaign.
+    """Runs the plan in a new folder, and returns the row that records the run.
+
+    After Ctrl-C the verdict of the run is `interrupted`, and the caller must not begin another run.
     """
     began, done = time.monotonic(), Done()
     row = Row(
@@ -133,7 +134,7 @@ def _record(plan: Plan, folder: Path, done: Done) -> None:
 
 
 def _over(sent: threading.Event) -> threading.Event:
-    """Returns an event that is set after `FAULTS_S`, or earlier when every record is sent."""
+    """Returns an event that is set when every record is sent, at the latest after `FAULTS_S`."""
     over = threading.Event()
 
     def end() -> None:
@@ -145,7 +146,11 @@ def _over(sent: threading.Event) -> threading.Event:
 
 
 def judged(row: Row, folder: Path) -> Row:
-    """Returns the row with the verdict on the folder's history and log directories."""
+    """Returns the row of a run with the verdict on its history and its log directories.
+
+    The verdict is `violated` if either breaks a guarantee that the settings promise. Both are in
+    `folder`.
+    """
     history = folder / HISTORY
     analysis = analyze(history, declared=assumptions_of(history))
     (folder / VERDICT).write_text(explained(analysis) + "\n")

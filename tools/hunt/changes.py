@@ -53,7 +53,10 @@ class Change:
 
 @dataclass(slots=True)
 class Changer:
-    """Draws and requests changes of one cluster; `addresses` has each broker's address."""
+    """Requests random changes of a cluster: reassignments, elections, and settings of topics.
+
+    `addresses` has each broker's address.
+    """
 
     rng: random.Random
     addresses: Mapping[int, Address]
@@ -61,7 +64,11 @@ class Changer:
     done: list[Change] = field(default_factory=list[Change])
 
     def run(self, kinds: Sequence[str], until: threading.Event) -> None:
-        """Requests changes of these kinds, one at a time, until the event `until` is set."""
+        """Requests random changes of the cluster, one at a time, until the event `until` is set.
+
+        Each change is of one of these kinds, such as `configure`. Without kinds, nothing is
+        requested.
+        """
         while kinds and not until.wait(self.rng.uniform(*EVERY_S)):
             try:
                 partitions = list(self.administration.replicas().items())
@@ -113,7 +120,7 @@ def _reassign(to: Changer, place: Place, replicas: Sequence[int]) -> Drawn:
 
 
 def _cancel(to: Changer, place: Place, _: Sequence[int]) -> Drawn:
-    """Cancels the reassignment of the partition, which has none in most cases."""
+    """Cancels the reassignment of the partition; in most cases none is in progress."""
     return f"{_name(place)} to None", lambda: to.administration.reassign({place: None})
 
 

@@ -43,7 +43,10 @@ PAUSE_S: Final = 4.0  # longer than a session, and than a checkpoint takes
 
 
 def make(into: Path) -> None:
-    """Writes `log_dirs_compacted` and `log_dirs_unclean` into the folder, replacing old ones."""
+    """Writes the log directories of two Kafka clusters into the folder, replacing old ones.
+
+    `log_dirs_compacted` has a compacted topic, `log_dirs_unclean` an unclean election.
+    """
     with tempfile.TemporaryDirectory(prefix="urteil-kafka-") as folder:
         _compacted(Path(folder) / "compacted", into / "log_dirs_compacted")
         _unclean(Path(folder) / "unclean", into / "log_dirs_unclean")

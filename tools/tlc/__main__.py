@@ -23,7 +23,11 @@ RESULTS = Path(__file__).parents[2] / "benchmarks" / "results" / "tlc.json"
 
 
 def main(arguments: list[str]) -> int:
-    """Compares the chosen variants and writes the file; returns the exit code."""
+    """Compares TLC with Urteil's explorer, and writes the results to the file `--out`.
+
+    The patterns select variants (versions and bugs) of the specs. Returns the exit code: 1 if TLC
+    and the explorer differ, else 0.
+    """
     parser = argparse.ArgumentParser(prog="python -m tools.tlc", description=__doc__)
     parser.add_argument("patterns", nargs="*", default=["*"], help="SPEC/VARIANT, with globs")
     parser.add_argument("--seconds", type=float, default=60.0, help="limit of one run of TLC")
@@ -46,7 +50,7 @@ def main(arguments: list[str]) -> int:
 
 
 def kept(file: Path) -> dict[str, Row]:
-    """Returns the rows of a file, by spec and variant."""
+    """Returns the earlier results in the file, one for each SPEC/VARIANT."""
     rows = [Row(**row) for row in json.loads(file.read_text())["rows"]]
     return {f"{row.spec}/{row.variant}": row for row in rows}
 
@@ -58,7 +62,10 @@ def in_order(rows: Mapping[str, Row]) -> list[Row]:
 
 
 def written(rows: list[Row], seconds: float) -> str:
-    """Returns the file's text: the build of TLC, the limit, the summary, a line for each row."""
+    """Returns the text of the JSON file: how TLC was run, a summary, and a line for each variant.
+
+    A variant is a version or a bug of a spec. `seconds` is the time limit of one run of TLC.
+    """
     head = {
         "tlc": ARTIFACT,
         "limit_s": seconds,

@@ -43,10 +43,10 @@ class Row:
 
 
 def compared(variant: Variant, *, seconds: float, jar: Path) -> Row:
-    """Compares TLC with the explorer on one version or bug; each run of TLC ends after `seconds`.
+    """Compares TLC with the explorer on one variant of a spec: a version or a bug.
 
-    The constants are the variant's own. If the explorer cannot visit every state with them, the
-    default constants are used.
+    Each run of TLC ends after `seconds`. The constants are those of the variant. If the explorer
+    cannot visit every state with them, the spec's default constants are used.
     """
     constants, spec, found = _smallest(variant)
     row = Row(spec=variant.spec, variant=variant.name, constants=constants)
@@ -122,7 +122,7 @@ class _Comparing:
 
 
 def summary(rows: list[Row]) -> Mapping[str, int]:
-    """Returns the numbers of rows that agree, that agree but are unfinished, and that differ."""
+    """Returns how many variants agree, agree as far as TLC came in its time limit, and differ."""
     return {
         "agree": sum(not r.differences and not r.unfinished for r in rows),
         "agree as far as TLC came": sum(not r.differences and bool(r.unfinished) for r in rows),

@@ -54,12 +54,14 @@ def error_code(number: int) -> ErrorCode:
 
 @dataclass(slots=True)
 class Names:
-    """Translates the names of one trial (one test run) to its names on the wire, and back.
+    """Translates the names of one test run to its names on the wire, and back.
 
-    It also stores the topic ids from Metadata responses.
+    On the wire, topics, groups and transactional ids have the prefix of the run. The object also
+    stores the topic ids from Metadata responses.
 
-    A broker without CreateTopics creates a topic by itself, perhaps with too many partitions. Then
-    `partitions` has the number that the trial needs, and the clients see no further ones.
+    A broker without CreateTopics creates a topic when a client first names it, perhaps with too
+    many partitions. `partitions` has the number that the run needs; its clients do not see the
+    others.
     """
 
     prefix: str = ""

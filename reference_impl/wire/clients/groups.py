@@ -108,8 +108,10 @@ def fetch_offsets(request: FetchOffsets, writer: Writer, names: Names) -> Values
 
 
 def fetched_offsets(request: FetchOffsets, body: Any, names: Names) -> FetchedOffsets:
-    """Returns the offsets in an OffsetFetch response; a missing topic partition or an unknown group
-    has no committed offset.
+    """Returns the offsets in an OffsetFetch response.
+
+    A requested topic partition without a committed offset has the offset None. This includes those
+    that the response leaves out, and all those of an unknown group.
     """
     found = tuple(
         (

@@ -1,14 +1,14 @@
-"""Carries out the fault rules in force on each request, before and after it is applied.
+"""Carries out the fault rules in force on each request, before and after the broker handles it.
 
-    before    a rule may delay the request, refuse it with an error, or prevent that it is applied
-    applied   by the broker
+    before    a rule may delay the request, refuse it with an error, or prevent its handling
+    applied   the broker handles the request
     after     a rule may delay the response, replace it, or lose it
     logged
 
-A rule acts before the request is applied, or after it if the rule has `applied`. So a rule that
-crashes the request's own broker prevents that the request is applied. With `applied`, the request
-is applied and answered, and then the broker dies. To lose this response too, add a second rule:
-`disconnect` with `applied`.
+A rule acts before the request is handled. If its field `applied` is true, it acts afterwards. For
+example, a rule crashes the broker that gets the request. Then the request is never handled. With
+`applied`, the request is handled and answered before the broker dies. To lose this response too,
+add a second rule: `disconnect` with `applied`.
 
 Without rules and without a log of requests, this module is not called.
 """
@@ -61,9 +61,9 @@ class AroundRequests:
         return bool(self.rules) or self.log is not None
 
     def stop(self) -> None:
-        """Ends the silence of all connections on which a `drop` fault holds back the response.
+        """Ends all waits of `drop` faults, which hold back the responses on their connections.
 
-        Called when the cluster stops.
+        Called when the cluster stops. The connections then end without these responses.
         """
         self._stopped.set()
 

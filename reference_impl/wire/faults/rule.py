@@ -58,7 +58,7 @@ class BadFault(InputFault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drop:
-    """Sends no response, and nothing else on this connection until the rule ends."""
+    """Sends no response; the connection stays open but silent until the rule ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,7 +203,7 @@ class When:
         every=3              it acts on the numbers 3, 6, 9 and so on
         first=5              it acts on 5, 6, 7 and so on
         first=5, every=3     it acts on 7, 10, 13 and so on: counting starts at 5
-        probability=0.1      it acts on each of these with this chance
+        probability=0.1      it acts on each selected request with this probability
         times=2              it acts at most twice
     """
 
@@ -235,7 +235,10 @@ class When:
         return self.topic is not None or self.partition is not None
 
     def selects(self, request: Request) -> bool:
-        """Returns True if the request matches, however many requests matched before."""
+        """Returns True if the request has the wanted API, client, broker and topic partition.
+
+        The fields that count requests, such as `nth`, are ignored here.
+        """
         return (
             self.api in (None, request.api)
             and self.broker in (None, request.broker)

@@ -77,11 +77,11 @@ class RulesInForce:
         return any(one.rule.when and one.rule.when.reads_partitions for one in self)
 
     def acting_on(self, request: Request, *, applied: bool) -> list[ActiveRule]:
-        """Counts the request for each rule that selects it; returns the rules that act on it.
+        """Returns the rules that act on a request, either before it is applied or after it.
 
-        Called once before the request is applied, and once after it. Faults of the cluster come
-        first, because a fault of the request may end the request. When a rule acts for the first
-        time, its next rule (`then`) comes into force.
+        Counts the request for each of these rules that selects it. Faults of the cluster come
+        first, because a fault of the request may end the request; only the first of the latter
+        acts. When a rule acts for the first time, the rule in its field `then` comes into force.
         """
         of_phase = [one for one in self if one.rule.when and one.rule.when.applied == applied]
         selecting = [one for one in of_phase if one.sees(request)]

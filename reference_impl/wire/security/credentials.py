@@ -39,7 +39,7 @@ class Credentials:
 
     @classmethod
     def of(cls, security: Security) -> Credentials:
-        """Returns the credentials of all users in `security`, for each mechanism in it."""
+        """Returns all users' passwords, and their credentials for each SCRAM mechanism."""
         known = cls(security.users)
         for mechanism in security.mechanisms if security.users else ():
             if mechanism in SCRAM:

@@ -43,7 +43,7 @@ class Proceed(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """The security of a cluster's listeners, ready for connections."""
+    """The security of a cluster's listeners: settings, users' credentials, and the TLS context."""
 
     security: Security
     credentials: Credentials
@@ -51,7 +51,10 @@ class Gate:
 
     @classmethod
     def of(cls, security: Security) -> Gate:
-        """Returns the gate of these settings; raises BadSecurity if a file cannot be used."""
+        """Loads the certificates and makes the credentials.
+
+        Raises BadSecurity if a file cannot be used.
+        """
         return cls(security, Credentials.of(security), server_context(security))
 
     def guard(
@@ -62,7 +65,7 @@ class Gate:
         now_ms: Callable[[], int],
         note: Callable[[Connection, str], None],
     ) -> asyncio.Protocol:
-        """Returns the first protocol of an accepted connection.
+        """Returns the asyncio protocol that gets the first bytes of an accepted connection.
 
         With TLS this is the handshake, else the connection itself.
         """

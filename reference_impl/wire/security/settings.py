@@ -113,7 +113,7 @@ class Security:
 
 
 def check_user(name: str, password: str, place: str) -> None:
-    """Raises BadSecurity if no client can send this name and this password."""
+    """Raises BadSecurity for an empty name or password, a zero byte, or text that is not UTF-8."""
     if not name:
         raise BadSecurity(f"{place}: the name of a user is empty; write NAME=PASSWORD")
     if not password:

@@ -253,7 +253,10 @@ async def committed(args: Args) -> int:
 
 
 async def expect_values(args: Args, topic: str, wanted: list[str]) -> None:
-    """Compares the values of partition 0, below its last stable offset."""
+    """Fails unless partition 0 has exactly the values `wanted`, in this order.
+
+    Only committed records below the last stable offset are read.
+    """
     place = TopicPartition(topic, 0)
     seen: list[str] = []
     async with AIOKafkaConsumer(

@@ -289,7 +289,7 @@ def committed(args: Args) -> int:
 
 
 def all_values(args: Args, topic: str) -> list[str]:
-    """Returns the values of partition 0, below its last stable offset."""
+    """Returns the values of the committed records in partition 0, below its last stable offset."""
     consumer = Consumer(
         {
             "bootstrap.servers": args.servers,

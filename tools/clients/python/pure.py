@@ -250,7 +250,10 @@ def member(args: Args, **settings: Any) -> Any:
 
 
 def size_of(consumer: Any) -> int:
-    """Returns how many partitions the member has, after it has served its callbacks."""
+    """Returns how many partitions the consumer owns, after a poll that may end a rebalance.
+
+    Fails if the poll returns a record.
+    """
     expect(not consumer.poll(100), "a record too early")
     return len(consumer.assignment())
 
