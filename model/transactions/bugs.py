@@ -187,9 +187,7 @@ class ReadsMarkTwice(Transactions):
 
     @action
     def compare(s, p: TopicPartition) -> None:
-        """A fetch begins: it reads the high watermark, and finds that the last stable offset is
-        equal.
-        """
+        """A fetch begins, while the high watermark equals the last stable offset."""
         when(s.last_stable_offset(p) == s.log[p].high_watermark)
         s.compared[p] = True
 
@@ -219,9 +217,10 @@ class ReadsMarkTwice(Transactions):
     in_force=UNKNOWN,
 )
 class VouchesWhenIdle(Verification):
-    """The coordinator confirms a transaction only if no append to its log waits.
+    """The coordinator confirms a transaction to a leader only if its own log has no open append.
 
-    A client adds one partition and sends to another partition at the same time. The leader of the
+    A client adds one partition and sends to another partition at the same time. While the
+    coordinator appends the addition, it does not confirm the other partition. So the leader of the
     other partition refuses the record, although the client made no error (KAFKA-14904). This bug
     breaks the claim `what_is_added_is_vouched_for`.
     """
@@ -269,7 +268,7 @@ class FencesTwice(Transactions):
 
     @action(fair="weak")
     def fence(s) -> None:
-        """The coordinator aborts an ongoing transaction, and the producer's epoch grows by 2."""
+        """The coordinator aborts an ongoing transaction, and raises the epoch by 2 instead of 1."""
         when(s.may_fence())
         s.prepare(s.metadata.transaction, ABORT, s.epoch_of_decision() + 1, s.ends_epochs())
 
@@ -286,15 +285,16 @@ class FencesTwice(Transactions):
 class FenceKeepsId(Transactions):
     """A fence that uses the last epoch of a producer id does not move the producer to another id.
 
-    The fenced client aborts, and the coordinator takes this for a repeated call. The client
-    receives the largest epoch, and its next transaction can never end (KAFKA-20090). This bug
-    breaks the claim `epochs_stay_in_range`.
+    The fenced client then asks to abort its transaction. The coordinator takes this for a retry of
+    an abort that it has made, and answers with the largest epoch. Under this epoch, the client's
+    next transaction can never end (KAFKA-20090). This bug breaks the claim `epochs_stay_in_range`.
     """
 
     @action(fair="weak")
     def fence(s) -> None:
-        """The coordinator aborts an ongoing transaction; the producer keeps its producer id, even
-        if the id has no further epochs.
+        """The coordinator aborts an ongoing transaction, and always keeps the producer id.
+
+        Kafka should take another producer id when the epochs of this id run out.
         """
         when(s.may_fence())
         s.prepare(s.metadata.transaction, ABORT, s.epoch_of_decision(), false)
@@ -343,7 +343,7 @@ class ReturnsAfterExpiry(Transactions):
 
     @action
     def init_again(s, i: Instance) -> None:
-        """A client whose producer id the coordinator has forgotten receives a new one."""
+        """A client whose transactional id has expired receives another producer id."""
         unused = s.take_producer_id(true)
         when(
             s.metadata.state == DEAD,

@@ -54,9 +54,10 @@ TWO_INSTANCES: Constants = {**QUIET, "instances": 2, "transactions": 1}
 class StrictFence(Transactions):
     """After a fence for a new instance, the old instance receives no new epoch.
 
-    A fence is the abort of the old instance's open transaction. As in transaction version 1, the
-    coordinator does not store the previous epoch with a fence. So a late EndTxn of the old instance
-    is refused, and not taken for a retry.
+    A fence is the abort of the old instance's open transaction. The coordinator recognises a retry
+    of EndTxn by the previous epoch, which it stores at the end of a transaction. With a fence it
+    stores no previous epoch, as in transaction version 1. So a late EndTxn of the old instance is
+    refused, and the old instance gets no epoch by it.
     """
 
     fenced: Set[Transaction]  # aborted because a newer instance asked for a producer id
@@ -80,26 +81,24 @@ class StrictFence(Transactions):
             s.fenced[k] = s.fenced[k] & (s.decided[k] != nothing)
 
     def is_barred(s, k: Transaction) -> Bool:
-        """True if a fence aborted the transaction, so a request to end it is never a retry."""
+        """True if a fence has aborted the transaction; then every request to end it is refused."""
         return s.fenced[k]
 
     def is_done(s, k: Transaction, outcome: Outcome) -> Bool:
-        """True if EndTxn succeeds in transaction version 2, and no fence has aborted the
-        transaction.
+        """True if the coordinator answers EndTxn with success: as in version 2, but not after a
+        fence.
         """
         return super().is_done(k, outcome) & ~s.is_barred(k)
 
     def is_known(s, k: Transaction) -> Bool:
-        """True if the producer id and epoch are accepted in transaction version 2, and no fence has
-        aborted the transaction.
-        """
+        """True if the producer id and epoch are accepted as in version 2, but not after a fence."""
         return super().is_known(k) & ~s.is_barred(k)
 
     def may_be_fenced(s, i: Instance) -> Bool:
         """True if there is a reason to fence the instance.
 
-        The reasons are those of version 2, and one more: a newer instance has asked for a producer
-        id, even if it has not received the id yet.
+        The reason is a newer instance, a timeout, or an expired transactional id. A newer instance
+        is a reason as soon as it has asked for a producer id, before it receives the id.
         """
         asked = exists(all_of(s.owner[k] == i, s.fenced[k]) for k in Transaction)
         return super().may_be_fenced(i) | asked
@@ -128,11 +127,11 @@ class StrictFence(Transactions):
     in_force=kafka("4.0", LATEST, "since 4.0.1; reproduced on a real broker of 4.3"),
 )
 class FenceLooksLikeAnEnd(StrictFence):
-    """A fence raises the epoch by one and stores the previous epoch, as the end of a transaction
-    does.
+    """A fence stores the previous epoch, so the fenced instance gets the epoch of the fence.
 
-    The old instance aborts the transaction that it still believes open. The coordinator takes the
-    request for a retry, and answers with the epoch of the fence. The old instance then begins its
+    The old instance does not know of the fence, and asks to abort the transaction that the fence
+    has aborted. An end of a transaction stores the previous epoch too, so the coordinator takes the
+    request for a retry. It answers with the epoch of the fence. The old instance then begins its
     next transaction before the new instance asks again. So the new instance must fence again, and
     may wait for ever. This bug breaks the claim `the_fenced_get_no_epoch`.
     """

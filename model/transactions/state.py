@@ -98,7 +98,7 @@ class TransactionState(Int):
 
 
 class Error(Int):
-    """An error of a client; the instance closes after it."""
+    """An error that a client receives; every error is fatal, so the client closes."""
 
     labels = ("FENCED", "INVALID_TXN_STATE")
 

@@ -1,6 +1,9 @@
-"""The versions of the transaction protocol: version 2 as of Kafka 4.2, and three earlier protocols.
+"""The versions of the transaction protocol, from Kafka 0.11 to 4.2.
 
-The earlier protocols are those before KIP-890 and before KIP-1228.
+    v1             Kafka 0.11 to 3.5: before KIP-890
+    verification   Kafka 3.6 to 3.9: the first part of KIP-890
+    lax-markers    Kafka 4.0 and 4.1: transaction version 2 (KIP-890), but without KIP-1228
+    v2             Kafka 4.2 and later: transaction version 2 with KIP-1228
 
 Source: KIP-98; KIP-890; KAFKA-9666, as in Apache Kafka 3.5, 3.6 and 4.0.
 """
@@ -41,7 +44,7 @@ from model.variants import LATEST, kafka, version
 
 
 class Failure(Int):
-    """The number of failed appends to the coordinator's log."""
+    """The number of appends to the coordinator's log that have failed so far."""
 
 
 @version("v2", in_force=kafka("4.2", LATEST), default=True)
@@ -90,8 +93,9 @@ class Version1(Transactions):
     # ---- the coordinator
 
     def asks_to_add(s, k: Transaction, p: TopicPartition) -> Bool:
-        """True if the client may add the partition: in transaction version 1, the client does so
-        before it sends the record.
+        """True if the client may ask the coordinator to add the partition to its transaction.
+
+        In transaction version 1, the client asks before it sends its record to the partition.
         """
         return s.is_waiting(k) & ~s.sent[k][p]
 
@@ -115,10 +119,11 @@ class Version1(Transactions):
     def fence(s) -> None:
         """The coordinator aborts an ongoing transaction under the next epoch.
 
-        The coordinator's metadata has the new epoch before the append is committed. Kafka:
-        TransactionCoordinator before 4.0. Simplified: may happen at any time. A fence whose append
-        failed must not take another epoch. Without this rule, the variant `forgets-failed-fence`
-        breaks the claim `memory_is_the_log` in 8 steps.
+        The coordinator's metadata gets the new epoch at once, before the abort in its log is
+        committed. Kafka: TransactionCoordinator before 4.0. Simplified: may happen at any time. If
+        the append of the abort fails, the next fence must use the same epoch again
+        (`epoch_of_fence`). Without this rule, the variant `forgets-failed-fence` breaks the claim
+        `memory_is_the_log` in 8 steps.
         """
         producer_epoch = s.epoch_of_fence()
         when(s.may_fence())
@@ -126,11 +131,10 @@ class Version1(Transactions):
         s.metadata.producer_epoch = producer_epoch
 
     def appends_wait(s) -> bool:
-        """True if an append to the coordinator's log waits before it is committed, and so may be
-        lost or may fail.
+        """True if there is a step between an append to the coordinator's log and its commit.
 
-        This depends only on constants of the spec: if `coordinator_failures` and `append_failures`
-        are 0, every append is committed at once.
+        In this step the append may be lost or may fail. If the constants `coordinator_failures` and
+        `append_failures` are 0, every append is committed at once.
         """
         return s.coordinator_failures + s.append_failures > 0
 
@@ -168,7 +172,7 @@ class Version1(Transactions):
     def may_ask_for_nothing(s, k: Transaction, outcome: Outcome) -> Bool:
         """True if the client has sent a record, or the coordinator has added a partition.
 
-        So a client may not end an empty transaction.
+        Otherwise the transaction is empty, and the client may neither commit nor abort it.
         """
         return exists(s.sent[k][p] | s.has_added(k, p) for p in TopicPartition)
 
@@ -180,11 +184,10 @@ class Version1(Transactions):
         return s.is_current(k) & (s.metadata.state == ONGOING)
 
     def is_decided_under(s, k: Transaction) -> Bool:
-        """True if the producer id and epoch of the coordinator's last decision are those of this
-        transaction.
+        """True if the coordinator's last decision may be about this transaction.
 
-        In transaction version 1, a decision changes neither. So the transaction's producer id and
-        epoch must be the current ones.
+        In transaction version 1, a decision changes neither producer id nor epoch. So the
+        coordinator's producer id and epoch must be those of the transaction.
         """
         return s.is_current(k)
 
@@ -193,8 +196,8 @@ class Version1(Transactions):
     def may_be_fenced(s, i: Instance) -> Bool:
         """True if there is a reason to fence the instance.
 
-        The reasons are those of version 2, and one more: the append of the last fence to the
-        coordinator's log has failed.
+        The reason is a newer instance, a timeout, or an expired transactional id. Another reason is
+        a failed append: the log of the coordinator lacks the abort of the last fence.
         """
         return super().may_be_fenced(i) | s.fence_failed
 

@@ -110,9 +110,9 @@ class Clients(Markers):
         return s.is_waiting(k) & ((outcome == ABORT) | acknowledged)
 
     def may_ask_for_nothing(s, k: Transaction, outcome: Outcome) -> Bool:
-        """False if the client would commit a transaction without records; otherwise true.
+        """True if the client may ask for this outcome with the records that it has sent.
 
-        The client may end such a transaction only with an abort.
+        A client may abort a transaction without records, but not commit it.
         """
         return (outcome == ABORT) | exists(s.sent[k][p] for p in TopicPartition)
 
@@ -148,12 +148,11 @@ class Clients(Markers):
         s.prepare(decided, outcome, s.epoch_of_decision(), s.ends_epochs())
 
     def is_decided_under(s, k: Transaction) -> Bool:
-        """True if the producer id and epoch of the coordinator's last decision are those of this
-        transaction.
+        """True if the coordinator's last decision was made under this transaction's id and epoch.
 
-        The decision has moved the producer from the transaction's epoch to the next one. If the
-        transaction had the last epoch of its producer id, the decision has moved the producer to
-        epoch 0 of another id.
+        A decision raises the producer epoch by one, so the coordinator's epoch is now one larger
+        than the transaction's. If the transaction had the last epoch of its producer id, the
+        coordinator now has epoch 0 of another id.
         """
         m, stamp = s.metadata, s.stamp[k]
         return any_of(
@@ -168,12 +167,12 @@ class Clients(Markers):
         )
 
     def is_done(s, k: Transaction, outcome: Outcome) -> Bool:
-        """True if the coordinator answers EndTxn with success.
+        """True if the coordinator answers the client's EndTxn (commit or abort) with success.
 
-        EndTxn asks for an outcome: commit or abort. The coordinator's last decision must have this
-        outcome, and the transaction's producer id and epoch. If the client has asked for this
-        outcome before, the answer does not wait for the markers. If the coordinator decided without
-        a request, as in a fence, all markers must be written first.
+        The coordinator's last decision must have this outcome, and the transaction's producer id
+        and epoch. If the client requested the decision, the coordinator answers before the markers
+        are written. If it decided without a request, as in a fence, all markers must be written
+        first.
         """
         m = s.metadata
         decides = (m.state == PREPARE) & (s.requested[k] == outcome)
@@ -181,12 +180,12 @@ class Clients(Markers):
 
     @action(fair="weak")
     def hear_end(s, k: Transaction, i: Instance, outcome: Outcome) -> None:
-        """A client learns that its transaction ended as the client asked, and receives its new
-        producer epoch.
+        """A client hears that its transaction was committed or aborted, as it asked.
 
-        Kafka: EndTxnResponse v5 and TransactionManager. Simplified: if an answer is lost, the
-        client learns the end in a later step. Without the guard that the coordinator has decided as
-        the client asked (`is_done`), the claim `told_is_true` breaks in 5 steps.
+        The client also receives its new producer epoch. Kafka: EndTxnResponse v5 and
+        TransactionManager. Simplified: if an answer is lost, the client learns the end in a later
+        step. Without the guard `is_done`, a client may hear of a commit or an abort that was not
+        decided: the claim `told_is_true` breaks in 5 steps.
         """
         m = s.metadata
         when(

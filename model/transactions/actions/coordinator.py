@@ -67,26 +67,25 @@ class Coordinator(Partitions):
         return s.transaction_state.appended != s.transaction_state.committed
 
     def is_busy(s) -> Bool:
-        """True if the coordinator answers calls with CONCURRENT_TRANSACTIONS.
+        """True if the coordinator is busy: it answers calls with CONCURRENT_TRANSACTIONS.
 
-        An append to its log waits, or the markers of a decision are not all written.
+        It is busy until an append to its log is committed, and until all markers of a decision are
+        written.
         """
         return s.is_appending() | (s.metadata.state == PREPARE)
 
     def appends_wait(s) -> bool:
-        """True if an append to the coordinator's log waits before it is committed, and so may be
-        lost.
+        """True if there is a step between an append to the coordinator's log and its commit.
 
-        This depends only on a constant of the spec: if `coordinator_failures` is 0, every append is
-        committed at once.
+        In this step the append may be lost. If the constant `coordinator_failures` is 0, no append
+        can be lost, so every append is committed at once.
         """
         return s.coordinator_failures > 0
 
     def write(s, metadata: Metadata, answering: Instance | Nothing) -> None:
-        """Appends metadata to the coordinator's log.
+        """Appends transaction metadata to the coordinator's log.
 
-        The parameter `answering` is the instance that waits for the coordinator's answer, or
-        `nothing`.
+        `answering` is the client that gets an answer when the append is committed, or `nothing`.
         """
         if s.appends_wait():
             s.transaction_state.appended = metadata
@@ -96,10 +95,10 @@ class Coordinator(Partitions):
             s.take_effect(metadata, answering)
 
     def take_effect(s, metadata: Metadata, answering: Instance | Nothing) -> None:
-        """Updates the coordinator after its record is committed.
+        """Updates the coordinator after a record of its log is committed.
 
-        The coordinator's metadata becomes this record. If the record is a decision, its markers are
-        sent. The instance `answering` receives its producer id and epoch.
+        The record becomes the coordinator's metadata. If it is a decision, its markers are sent.
+        The client `answering`, if any, receives the producer id and epoch of the record.
         """
         k, decides = metadata.transaction, metadata.state == PREPARE
         s.decided[k] = ite(decides, metadata.outcome, s.decided[k])
@@ -232,9 +231,9 @@ class Coordinator(Partitions):
         return s.is_in_flight(p, k) & ~s.is_ongoing(p, k)
 
     def has_added(s, k: Transaction, p: TopicPartition) -> Bool:
-        """True if the coordinator has added the partition to the ongoing transaction.
+        """True if the transaction is ongoing, and the coordinator has added the partition to it.
 
-        The transaction's producer id and epoch must be current.
+        The transaction's producer id and epoch are then the coordinator's.
         """
         m = s.metadata
         return all_of(m.state == ONGOING, s.is_current(k), m.partitions[p])
@@ -273,12 +272,11 @@ class Coordinator(Partitions):
         )
 
     def vouches(s, k: Transaction, p: TopicPartition) -> Bool:
-        """True if the coordinator confirms to a leader that the ongoing transaction has the
-        partition.
+        """True if the coordinator confirms to a leader that its partition is in the transaction.
 
-        The coordinator confirms this even while an append waits. Without this rule, the variant
-        `vouches-when-idle` breaks the claim `what_is_added_is_vouched_for` in 6 steps
-        (KAFKA-14904).
+        The coordinator confirms this even while another append to its log is not committed. Without
+        this rule, the variant `vouches-when-idle` breaks the claim `what_is_added_is_vouched_for`
+        in 6 steps (KAFKA-14904).
         """
         return s.has_added(k, p)
 
@@ -311,7 +309,10 @@ class Coordinator(Partitions):
         return s.is_exhausted(s.metadata.producer_epoch)
 
     def epoch_of_decision(s) -> ProducerEpoch:
-        """Returns the producer epoch of a decision and its markers: the producer's epoch plus 1."""
+        """Returns the producer epoch of a decision (commit or abort) and of its markers.
+
+        It is the producer's epoch plus 1.
+        """
         return s.metadata.producer_epoch + 1
 
     def prepare(
@@ -339,7 +340,7 @@ class Coordinator(Partitions):
         )
 
     def may_fence(s) -> Bool:
-        """True if a transaction is ongoing and the transactional id is not busy."""
+        """True if a transaction is ongoing and the coordinator is not busy, so it may abort it."""
         return ~s.is_busy() & (s.metadata.state == ONGOING)
 
     @action(fair="weak")
@@ -348,8 +349,9 @@ class Coordinator(Partitions):
 
         Kafka: TransactionCoordinator.handleInitProducerId (fence) and abortTimedOutTransactions.
         Simplified: may happen at any time. A fence uses one epoch. The variant `fences-twice` uses
-        two, and breaks the claim `epochs_stay_in_range` in 9 steps. The variant `fence-keeps-id`
-        keeps a producer id without further epochs, and breaks this claim in 12 steps.
+        two, and breaks the claim `epochs_stay_in_range` in 9 steps. If the epochs of the producer
+        id run out, the producer gets another id. The variant `fence-keeps-id` keeps the id, and
+        breaks the claim `epochs_stay_in_range` in 12 steps.
         """
         when(s.may_fence())
         s.prepare(s.metadata.transaction, ABORT, s.epoch_of_decision(), s.ends_epochs())

@@ -122,18 +122,18 @@ class Partitions(State):
         )
 
     def keeps_guard(s, k: Transaction, producer_id: ProducerId) -> Bool:
-        """True if a transaction's verification survives a record or marker of this producer id.
+        """True if a transaction stays verified when a producer id appends a record or marker.
 
-        The verification (a *guard*) survives only if the transaction has another producer id.
-        Without this rule, the variant `keeps-guard` breaks the claim `no_hanging_transaction` in 9
-        steps (KAFKA-14884).
+        The verification (a *guard*) of a transaction lasts until its own producer id appends;
+        appends of other producer ids leave it. Without this rule, the variant `keeps-guard` breaks
+        the claim `no_hanging_transaction` in 9 steps (KAFKA-14884).
         """
         return s.stamp[k].producer_id != producer_id
 
     def refusal(s, p: TopicPartition, k: Transaction) -> Error:
-        """Returns the error for a record with an old epoch: FENCED.
+        """Returns the error for a record whose producer epoch is too old: always FENCED.
 
-        The leader checks the epoch before it checks the verification.
+        Even an unverified transaction gets this error, because the leader checks the epoch first.
         """
         return FENCED
 
@@ -162,8 +162,8 @@ class Partitions(State):
     def is_in_flight(s, p: TopicPartition, k: Transaction) -> Bool:
         """True if the client sent the record and the log does not have it yet.
 
-        With the constant `records_late`, this stays true after the client asked to end the
-        transaction. Without this constant, it then becomes false: the record never arrives.
+        If the constant `records_late` is false, a record never arrives after the client has asked
+        to end the transaction. Then the result is false.
         """
         sent = s.sent[k][p] & ~s.has_record(p, k)
         return sent if s.records_late else sent & s.is_waiting(k)
@@ -200,9 +200,9 @@ class Partitions(State):
         """The leader refuses a record with an old epoch, and the client closes.
 
         Kafka: ProducerAppendInfo.checkProducerEpoch, INVALID_PRODUCER_EPOCH. Simplified: the error
-        is always fatal. If the leader checks the verification first, a fenced producer gets another
-        error: the variant `guard-before-epoch` breaks the claim `the_fenced_are_told_so` in 7
-        steps.
+        is always fatal. If the leader checked first whether the transaction is verified (KIP-890),
+        a fenced producer would get another error: the variant `guard-before-epoch` breaks the claim
+        `the_fenced_are_told_so` in 7 steps.
         """
         stamp = s.stamp[k]
         when(

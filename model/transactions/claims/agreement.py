@@ -42,7 +42,7 @@ FOLLOWS = (  # state of a transactional id, and a state that may follow
 
 
 class Agreement(Clients):
-    """Claims about the servers, and predicates for all claims."""
+    """Claims about the coordinator and the partitions, and predicates that other claims use too."""
 
     # ---- predicates
 
@@ -144,7 +144,7 @@ class Agreement(Clients):
 
     @invariant
     def what_is_added_is_vouched_for(s) -> Bool:
-        """The coordinator confirms every partition that it has added to its ongoing transaction."""
+        """The coordinator confirms each partition of its transaction to a leader that asks."""
         return forall(
             implies(s.has_added(k, p), s.vouches(k, p)) for k in Transaction for p in TopicPartition
         )
