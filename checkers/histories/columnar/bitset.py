@@ -66,7 +66,8 @@ def bits_between(word: Ints, low: Ints, high: Ints) -> Bits:
 def union_of_runs(bits: Bits, starts: Ints) -> Bits:
     """Returns the bitwise or of `bits` over each range of rows.
 
-    `starts` has the first row of each range; the first of them must be 0.
+    `starts` has the first row of each range: the first range begins at row 0, and each range ends
+    where the next one begins.
     """
     return np.bitwise_or.reduceat(bits, starts) if len(starts) else bits
 

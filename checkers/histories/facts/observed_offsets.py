@@ -62,7 +62,7 @@ class ObservedOffsets:
 def observed_offsets(batch: Batch, isolation: Isolation) -> ObservedOffsets:
     """Returns the rows of the batch that have an offset, in completion order.
 
-    If the isolation level of a row is not recorded, the parameter `isolation` replaces it.
+    If a row has no isolation level, the level `isolation` is assumed.
     """
     return batch.derived(("observed offsets", isolation), lambda it: _observed(it, isolation))
 

@@ -93,9 +93,7 @@ def _packed(batch: Batch, rows: Ints, *, clean: bool) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class OffsetCounts:
-    """The offsets of each key that hold a record, as 64-bit words with counts of the records
-    before.
-    """
+    """The offsets of each key with a record, as a bitset that counts records quickly."""
 
     index: KeyedWords
     bits: Bits
@@ -150,7 +148,7 @@ class OffsetCounts:
         return (word << WORD_BITS) + zeros
 
     def _rank(self, key: Ints, offset: Ints) -> Ints:
-        """Returns, for each key and offset, the number of records before it.
+        """Returns, for each key and offset, the number of records before this offset.
 
         All records of lower keys are counted too.
         """

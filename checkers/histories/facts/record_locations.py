@@ -55,8 +55,9 @@ READS: Final = ("op", "outcome", "kind", "key", "offset", "value", "isolation")
 
 
 def shuffle_kernels(declared: Declarations) -> dict[Source, Kernel]:
-    """Returns the functions that shuffle the batches of the history into RECORD_LOCATIONS and
-    SENDS.
+    """Returns two functions that shuffle a history: by location, and by value.
+
+    They make the sources RECORD_LOCATIONS and SENDS.
     """
     locations = partial(_locations, isolation=declared.isolation)
     sends = partial(_sends, isolation=declared.isolation)
@@ -148,8 +149,9 @@ def first_rows(batch: Batch) -> Ints:
 
 
 def location_of(batch: Batch) -> Ints:
-    """Returns, for each row, the number of its location: a run of rows with equal key, offset and
-    value.
+    """Returns, for each row, the number of its location.
+
+    A location is a run of rows with equal key, offset and value.
     """
 
     def made(batch: Batch) -> Ints:
@@ -164,7 +166,8 @@ def location_of(batch: Batch) -> Ints:
 def took_effect(batch: Batch, committed: Ints) -> Mask:
     """Returns a mask of the sends that must have taken effect.
 
-    These are all acknowledged sends, and the sends of the operations in `committed`.
+    These are all acknowledged sends, and the sends that ended `info` of the operations in
+    `committed`.
     """
     role = role_of(batch)
     took: Mask = role == SEND_OK

@@ -70,7 +70,7 @@ class UnconfirmedValues:
     resent: Batch
 
     def locations(self) -> Batch:
-        """Returns the observations that prove the offset of a value in the log."""
+        """Returns the sends and polls that prove the offset of an unconfirmed value in the log."""
         key, value, role = (self.observations.ints(name) for name in ("key", "value", "role"))
         failed = self.sends.where(self.sends.ints("role") == SEND_FAIL)
         had_failed = pairs_in(key, value, failed.ints("key"), failed.ints("value"))
@@ -80,7 +80,7 @@ class UnconfirmedValues:
         return self.observations.where(proves_location(self.observations, self.committed) & ~copies)
 
     def aborted(self) -> Pairs:
-        """Returns the keys and values that were polled although every send of them failed."""
+        """Returns each key and value of an unconfirmed value whose sends all failed."""
         failed = self.sends.ints("role") == SEND_FAIL
         key, value = self.sends.ints("key"), self.sends.ints("value")
         resent = pairs_in(key, value, key[~failed], value[~failed])

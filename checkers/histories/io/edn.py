@@ -84,8 +84,9 @@ class _Open:
 
 
 def entries(lines: Iterable[str]) -> Iterator[tuple[int, Form]]:
-    """Yields each EDN form with the number of its last line. A text that is one vector or list
-    yields its elements. Raises NotEdn.
+    """Yields each EDN form with the number of its last line.
+
+    A text that is one vector or list yields its elements. Raises NotEdn.
 
     >>> [form for _, form in entries(['[{:a 1}', '"x"]'])]
     [{':a': 1}, '"x"']

@@ -144,7 +144,7 @@ def partitions_of(
 ) -> tuple[HistoryPartition, ...]:
     """Returns the history in partitions of about `rows_per_partition` rows.
 
-    Empty for an empty history.
+    The result is empty for an empty history.
     """
     ordered = sorted((s for s in row_ranges if s.rows), key=lambda s: (s.first_op, s.last_op))
     partitions: list[HistoryPartition] = []

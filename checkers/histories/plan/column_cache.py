@@ -71,7 +71,10 @@ class CachedPartition:
         return self.stored.may_contain(ops)
 
     def containing(self, ops: Sequence[Ints]) -> Partition:
-        """Returns a part of this partition that has all rows of the operations `ops`, or more."""
+        """Returns a partition with all rows of some operations, possibly with other rows too.
+
+        `ops` has arrays of operation numbers; each array is ascending.
+        """
         near = self.stored.containing(ops)
         few = near.rows * _FEW <= self.rows
         # If the part would be large, or if cached columns are in files, it is the whole partition.

@@ -27,11 +27,12 @@ NameT = TypeVar("NameT")
 
 
 class Dataset(Protocol):
-    """A source that is divided into partitions; `collect` runs functions (kernels) on them."""
+    """Rows in partitions, on which functions from a batch of rows to a table (kernels) can run."""
 
     def collect(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
-        """Runs the kernels (functions from a batch to a table) and returns one table for each, in
-        the order of the partitions.
+        """Runs the kernels (functions from a batch to a table), and returns one table for each.
+
+        The rows of a table are in the order of the partitions.
         """
         ...
 

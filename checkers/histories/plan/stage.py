@@ -53,8 +53,9 @@ class Source(Enum):
 
 @dataclass(frozen=True, slots=True, init=False)
 class Stage(Generic[AnswerT]):
-    """A query on one source: a kernel (a function from a batch to a table) and the decoding of its
-    result.
+    """A query on one source: a kernel, and a function that decodes its result.
+
+    A kernel is a function from a batch of rows to a table.
     """
 
     source: Source

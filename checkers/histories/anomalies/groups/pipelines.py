@@ -106,7 +106,7 @@ def _earliest(unreported: pa.Table) -> Batch:
 
 
 def _inputs_consumed_twice(inputs: OwnerOffsets) -> Plan[Finding]:
-    """Finds inputs that two transactions consumed.
+    """Finds inputs that two transactions of a group consumed.
 
     There is no finding if a commit moved the group back between the two transactions.
     """

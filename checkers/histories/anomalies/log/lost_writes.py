@@ -106,8 +106,9 @@ def lost_writes(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def _highest_reads(unconfirmed: UnconfirmedValues, batch: Batch) -> pa.Table:
-    """Returns, for each key, the confirmed value at the highest polled offset and its first
-    reader.
+    """Returns, for each key, the confirmed value at the highest polled offset.
+
+    The column `reader_op` has the first operation that polled it.
     """
     at = first_rows(batch)
     # A value is confirmed if it was polled only at offsets where a send of it was acknowledged.

@@ -39,7 +39,7 @@ LOCATION_AND_OP: Final = pa.schema(
 
 
 def shown_locations(committed: Ints, batch: Batch) -> Ints:
-    """Returns the locations (key, offset, value) that some operation proves, as rows."""
+    """Returns the numbers of the locations (key, offset, value) that some operation proves."""
 
     def made(batch: Batch) -> Ints:
         at = first_rows(batch)

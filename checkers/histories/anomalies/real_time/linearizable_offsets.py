@@ -197,7 +197,7 @@ def linearizable_offsets(context: Context) -> Plan[tuple[Finding, ...]]:
 def offsets_without_shuffle(context: Context) -> Plan[tuple[Finding, ...]]:
     """Finds offset order inversions and stale end offsets.
 
-    Reads the history twice instead of shuffling it.
+    It reads the history twice instead of shuffling it.
     """
     isolation = context.declared.isolation
     first, sends = yield from in_parallel(

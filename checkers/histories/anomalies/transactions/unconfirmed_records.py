@@ -59,7 +59,7 @@ def unconfirmed_records(unconfirmed: UnconfirmedValues) -> dict[Record, Unconfir
 
     Callers share the dictionary and must not change it.
     """
-    # A value is unconfirmed if it was polled at an offset where none of its sends was acknowledged.
+    # A value is unconfirmed if it was polled at an offset that no acknowledged send of it has.
     return unconfirmed.observations.derived(("records",), lambda _: _collect_records(unconfirmed))
 
 
