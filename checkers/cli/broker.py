@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     multiple=True,
     help="Inject a fault; repeatable. drop-response:every=7 applies every 7th produce request but"
     " sends no response; kill-broker:id=1,after=100 kills broker 1 after 100 produce requests;"
-    " delay:ms=500,api=Fetch,topic=orders and all others: docs/how-to/faults-in-your-tests.md.",
+    " delay:ms=500,api=Fetch,topic=orders delays matching requests. The documentation, 'Faults in"
+    " your tests', lists all faults.",
 )
 @click.option(
     "--control",

@@ -50,7 +50,7 @@ TRAIL: Final = 12  # requests before a difference
     type=click.IntRange(1),
     default=1_000,
     show_default=True,
-    help="Pairs of answers to compare at least; a recording is compared whole.",
+    help="Least number of pairs of responses to compare. A recording is always compared whole.",
 )
 @click.option(
     "--family",
@@ -99,7 +99,7 @@ def conform_command(
     from checkers.conform.peer_reasons import reasons_of
 
     if (on is None) == (against is None):
-        raise InputFault("name the system with --on, or a recording with --against, not both")
+        raise InputFault("name either a system with --on, or a recording with --against")
     if against is not None:
         if record is not None or only or families:
             raise InputFault("--against compares a whole recording: leave out the other options")

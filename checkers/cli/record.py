@@ -100,10 +100,9 @@ class Subject:
     "faults",
     multiple=True,
     metavar="FAULT",
-    help="Fault to inject; repeatable. kill, stop (cleanly), pause, power-loss (of one broker),"
-    " blackout (power loss of all), reassign, last-standing: rounds of faults on brokers, drawn"
-    " from --seed."
-    " Others, for served: see urteil broker --help."
+    help="Fault to inject; repeatable. Rounds of faults on brokers, at random times: kill, stop"
+    " (cleanly), pause, power-loss (of one broker), blackout (power loss of all), reassign,"
+    " last-standing. The reference broker also takes the faults of urteil broker --help."
     f" Default: {DROPPING} for served, else none.",
 )
 @click.option(

@@ -37,7 +37,7 @@ NAMED: Final = 8  # seeds that a reason lists
 @click.option(
     "--liveness",
     is_flag=True,
-    help="Faults end only for the fewest brokers that can work alone; others stay down.",
+    help="At the end, restore only the fewest brokers that can serve; the others stay down.",
 )
 @click.option(
     "--master", help="Spark master: each seed is a task. Default: all cores of this machine."

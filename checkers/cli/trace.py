@@ -67,7 +67,7 @@ SUFFIXES: Final = (".log", ".log.gz")
     type=click.IntRange(0),
     default=100,
     show_default=True,
-    help="How much later a line may have been written than what it shows, in ms.",
+    help="Longest time between an event and the log line that shows it, in ms.",
 )
 @click.option(
     "--allow",
@@ -118,7 +118,7 @@ def trace_command(
     from checkers.tracing.reading import read
 
     if (on is None) == (not paths):
-        raise InputFault("name the LOGS to follow, or a system with --on, and not both")
+        raise InputFault("name either the LOGS to follow, or a system with --on")
     if on is not None:
         campaign = Campaign(
             on=on,

@@ -57,10 +57,14 @@ def description(folder: Path) -> dict[str, Any]:
     return described
 
 
+def _why(fault: OSError | UnicodeDecodeError) -> str:
+    return str(fault.strerror) if isinstance(fault, OSError) else "not UTF-8"
+
+
 def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as fault:
         raise NoRun(
-            f"{path}: cannot be read ({fault}); name the folder of a run, runs/..."
+            f"{path}: cannot be read ({_why(fault)}); name the folder of a run, runs/..."
         ) from fault

@@ -158,7 +158,7 @@ def _lines(file: Path) -> list[str]:
 
 def _malformed(file: Path, line: str) -> BadDataDir:
     return BadDataDir(
-        f"{file}: {line[:40]!r} is no line of this file; restore the file, or delete it"
+        f"{file}: {line[:40]!r} does not belong in this checkpoint; restore the file, or delete it"
     )
 
 

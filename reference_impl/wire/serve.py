@@ -107,7 +107,8 @@ class ServeOptions:
             crashes = isinstance(rule.fault, Crash) and rule.then is not None
             if self.brokers == 1 and (crashes or isinstance(rule.fault, Start)):
                 raise BadFault(
-                    "broker", "a restart needs two brokers: the others count the requests"
+                    "broker",
+                    "a restart needs at least two brokers: the others count requests until it",
                 )
         if self.control is not None and not 0 <= self.control <= LAST_PORT:
             raise CannotServe(f"control port {self.control}: the last port is {LAST_PORT}")

@@ -54,7 +54,7 @@ def _steps(*, unclean: bool) -> tuple[Step, ...]:
 
 REPRODUCTION: Final = Reproduction(
     name="unclean-election",
-    promise="Always: records that were acknowledged with acks=all survive the loss of no disk.",
+    promise="Always: a record acknowledged with acks=all is kept, as long as no disk is lost.",
     because="A replica outside the ISR becomes leader, and the records that it lacks are lost.",
     case=Case(
         about="unclean.leader.election.enable=true", layout=LAYOUT, steps=_steps(unclean=True)

@@ -65,12 +65,12 @@ _PERMITS: Final[Mapping[str, Mapping[str, str]]] = {
     G2: {ALWAYS: "Kafka does not promise a consistent snapshot across partitions"},
 }
 _ONLY_WITH: Final = {"G0": WW_DEPS, G_SINGLE: RW_DEPS, G2: RW_DEPS}
-_REASONS: Final = {
-    "ww": "it sent the value directly before a value of the next in the log of a key",
-    "wr": "it sent a record that the next polled",
-    "rw": "it polled a key only up to the value directly before a value that the next sent",
-    "process": "it ran earlier in the same process",
-    "realtime": "it ended before the next began",
+_EDGES: Final = {
+    "ww": "sent the value directly before a value of the second in a key's log",
+    "wr": "sent a record that the second polled",
+    "rw": "polled a key only up to the value directly before one that the second sent",
+    "process": "ran earlier in the same process",
+    "realtime": "ended before the second began",
 }
 
 
@@ -93,14 +93,15 @@ def _anomaly(form: str, declared: Declarations) -> Anomaly:
     if form != base:
         time = form.removeprefix(base)
     kinds = FORMS.get(form, (*FORMS["G1c"], "rw"))
-    reasons = ", or because ".join(_REASONS[kind] for kind in kinds)
-    once = " exactly once" if form == G_SINGLE else " at least once"
+    dependencies = ", ".join(kinds)
+    count = {G_SINGLE: ", with exactly one rw", G2: ", with at least one rw"}.get(form, "")
+    meanings = "; ".join(f"{kind}: the first {_EDGES[kind]}" for kind in kinds)
     return Anomaly(
         id=form,
         statement=_extended(_STATEMENTS[base], _TIMES[time][0]),
         rule=(
-            f"Operations form a cycle in which each precedes the next because {reasons}"
-            + (f"; the last reason applies{once}." if "rw" in kinds else ".")
+            f"Operations form a cycle of the dependencies {dependencies}{count}. "
+            f"Of two operations, {meanings}."
         ),
         explanation=_extended(_EXPLANATIONS[base], _TIMES[time][1]),
         permits=_PERMITS[base],

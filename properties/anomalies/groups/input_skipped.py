@@ -173,10 +173,10 @@ def anomaly(declared: Declarations) -> Anomaly:
             "A pipeline consumes every record of its input before it commits a higher offset."
         ),
         rule=(
-            "A transaction of a group committed an offset above a record although no operation of "
-            "the group polled that record, except failed ones; the record is neither deleted nor "
-            "below where the group began, no commit outside transactions jumped over it, and no "
-            "transaction with unknown outcome and unrecorded polls can have consumed it."
+            "A transaction of a group committed an offset above a record that no operation of the "
+            "group polled, except failed ones. The record is not deleted, and not below the offset "
+            "where the group began. No commit outside transactions passed it, and no transaction "
+            "with unknown outcome and unrecorded polls can have consumed it."
         ),
         explanation=(
             "The offsets of a transaction took effect although it aborted, or the consumer's "

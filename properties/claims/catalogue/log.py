@@ -113,14 +113,13 @@ LOG: Final = (
         id="retention_loses",
         group="log",
         statement=(
-            "A consumer that is away for longer than the retention may lose records (whole closed"
-            " segments are deleted, never before the limit), and one that is away for less "
-            "resumes at its position, unless its group was empty for longer than "
-            "offsets.retention.minutes and lost that position."
+            "A consumer that is away for longer than the retention may miss deleted records; one "
+            "that is away for less resumes at its position and misses none."
         ),
         condition=(
-            "The retention limit is a time, the producer's clock is right, and the consumer had "
-            "read to the end before it left."
+            "The retention limit is a time, the producer's clock is right, the consumer had read "
+            "to the end before it left, and its group was not empty for longer than "
+            "offsets.retention.minutes."
         ),
         broken_by=(
             "The consumer is away for longer than the limit, or retention.bytes deletes the "

@@ -160,8 +160,7 @@ REPLICATION: Final = (
         id="writes_to_leader",
         group="replication",
         statement=(
-            "All writes of a partition, and by default all reads, go through one leader (KIP-392 "
-            "lets a consumer read a follower, up to the follower's high watermark), and a record "
+            "All writes of a partition, and by default all reads, go through one leader; a record "
             "that only a stale leader acknowledged (acks=1) is not committed."
         ),
         broken_by="After an unclean election committed records are replaced.",

@@ -198,7 +198,7 @@ async def _show_requests(cluster: Controlled, asked: Asked) -> Answer:
     for name in selection:
         if name not in ("api", "topic", "partition", "client_id", "broker"):
             known = "api, topic, partition, client_id, broker, since, count, wait_ms"
-            raise BadFault(f"query.{name}", f"no such field; here are {known}")
+            raise BadFault(f"query.{name}", f"there is no such field; the fields are {known}")
     numbers = {name: asked.number(name, 0) for name in ("partition", "broker") if name in selection}
     when = when_of({**selection, **numbers}, "query")
     since, count = asked.number("since", 0), asked.number("count", 0)
@@ -228,7 +228,9 @@ async def _create_topic(cluster: Controlled, asked: Asked) -> Answer:
         raise BadFault("body", 'write {"name": "orders", "partitions": 3, "replicas": 3}')
     for name, value in document.items():
         if name not in ("name", *wanted):
-            raise BadFault(name, f"no such field; here are name, {', '.join(wanted)}")
+            raise BadFault(
+                name, f"there is no such field; the fields are name, {', '.join(wanted)}"
+            )
         if name != "name" and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
             raise BadFault(name, f"{json.dumps(value)}: write a whole number from 1 on")
     wanted |= {name: value for name, value in document.items() if name != "name"}

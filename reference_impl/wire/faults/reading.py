@@ -54,7 +54,10 @@ def rule_of(document: Any, at: str = "") -> Rule:
     fault: Fault = _made(kind, own, at, (*field_names(kind), "when", "then"))
     when, then = values.get("when"), values.get("then")
     if then is not None and when is None:
-        raise BadFault(_in(at, "then"), 'needs "when" beside it: a rule follows on a request')
+        raise BadFault(
+            _in(at, "then"),
+            'needs "when" in the same rule: it follows a request that "when" selects',
+        )
     try:
         return Rule(
             fault=fault,
@@ -80,7 +83,10 @@ def _made(kind: type[Any], values: Mapping[str, Any], at: str, known: tuple[str,
     hints = get_type_hints(kind)
     for name in values:
         if name not in hints:
-            raise BadFault(_in(at, name), f"no such field; here are {', '.join(known) or 'none'}")
+            raise BadFault(
+                _in(at, name),
+                f"there is no such field; the fields are {', '.join(known) or 'none'}",
+            )
     for one in fields(kind):
         if one.default is MISSING and one.name not in values:
             raise BadFault(_in(at, one.name), "is missing")
@@ -235,7 +241,7 @@ def _long(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
     unknown = values.keys() - own - of_when
     if unknown:
         known = ", ".join((*field_names(kind), *field_names(When)))
-        raise BadFault(min(unknown), f"no such field; here are {known}")
+        raise BadFault(min(unknown), f"there is no such field; the fields are {known}")
     when = {key: value for key, value in values.items() if key not in own}
     made = {key: _as_list(kind, key, value) for key, value in values.items() if key in own}
     return {"do": name, **made, **({"when": when} if when else {})}
@@ -261,7 +267,7 @@ def _drop_response(values: Mapping[str, Any]) -> dict[str, Any]:
 def _kill_broker(values: Mapping[str, Any]) -> dict[str, Any]:
     _only(values, "id", "after", "restart")
     if not {"id", "after"} <= values.keys():
-        raise BadFault("", "id and after are missing")
+        raise BadFault("", "write id and after, such as kill-broker:id=1,after=100")
     broker, restart = values["id"], values.get("restart")
     crash = {
         "do": "crash",

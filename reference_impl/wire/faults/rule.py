@@ -228,7 +228,10 @@ class When:
             raise BadFault("when.probability", f"{self.probability}: write a number from 0 to 1")
         others = (self.first, self.every, self.times, self.probability)
         if self.nth is not None and others != (1, 1, None, None):
-            raise BadFault("when.nth", "leave out first, every, times and probability beside it")
+            raise BadFault(
+                "when.nth",
+                "cannot be combined with first, every, times or probability: leave them out",
+            )
 
     @property
     def reads_partitions(self) -> bool:

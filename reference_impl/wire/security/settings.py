@@ -123,7 +123,9 @@ def check_user(name: str, password: str, place: str) -> None:
     try:
         (name + password).encode()
     except UnicodeEncodeError as error:
-        raise BadSecurity(f"{place}: {name!r} or its password is not UTF-8; write it so") from error
+        raise BadSecurity(
+            f"{place}: {name!r} or its password is not UTF-8; write both in UTF-8"
+        ) from error
 
 
 NO_SECURITY: Final = Security()

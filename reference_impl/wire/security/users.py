@@ -37,7 +37,9 @@ def _lines(file: Path) -> list[str]:
             f"--users {file}: {error.strerror}; name a file with NAME=PASSWORD lines"
         ) from error
     except UnicodeDecodeError as error:
-        raise BadSecurity(f"--users {file}: byte {error.start} is not UTF-8; save it so") from error
+        raise BadSecurity(
+            f"--users {file}: byte {error.start} is not UTF-8; save the file as UTF-8"
+        ) from error
 
 
 def _add(users: dict[str, str], text: str, place: str) -> None:

@@ -157,8 +157,8 @@ def test_each_kind_of_difference_is_found(
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        ((), "name the system with --on, or a recording with --against"),
-        (("--on", "served", "--against", "x"), "not both"),
+        ((), "name either a system with --on, or a recording with --against"),
+        (("--on", "served", "--against", "x"), "name either a system"),
         (("--against", "missing.gz"), "missing.gz: No such file or directory"),
         (("--against", "missing.gz", "--record", "y"), "leave out the other options"),
         (("--on", "served", "--family", "append"), "appends"),

@@ -119,10 +119,13 @@ def test_lost_records_are_a_violation_unless_their_step_is_allowed(call: Call) -
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "name the LOGS to follow, or a system with --on, and not both"),
+        ((), "name either the LOGS to follow, or a system with --on"),
         (("--on", "served"), "only Apache Kafka that Urteil starts writes TRACE logs"),
         (("--on", "localhost:9092"), "or name the LOGS of your own cluster"),
-        (("--on", "apache-kafka:4.3.0", "logs"), "name the LOGS to follow, or a system with --on"),
+        (
+            ("--on", "apache-kafka:4.3.0", "logs"),
+            "name either the LOGS to follow, or a system with --on",
+        ),
     ],
 )
 def test_a_trace_needs_logs_or_a_system_that_writes_them(

@@ -142,7 +142,7 @@ def test_a_port_in_use_is_rejected_by_name() -> None:
         ({"faults": (parsed("kill-broker:id=9,after=1"),)}, "broker: 9 must be 1 to 3"),
         (
             {"brokers": 1, "faults": (parsed("kill-broker:id=1,after=1,restart=9"),)},
-            "a restart needs two brokers",
+            "a restart needs at least two brokers",
         ),
     ],
 )
