@@ -85,9 +85,7 @@ class StrictFence(Transactions):
         return s.fenced[k]
 
     def is_done(s, k: Transaction, outcome: Outcome) -> Bool:
-        """True if the coordinator answers EndTxn with success: as in version 2, but not after a
-        fence.
-        """
+        """True if EndTxn is answered with success as in version 2, but not after a fence."""
         return super().is_done(k, outcome) & ~s.is_barred(k)
 
     def is_known(s, k: Transaction) -> Bool:
