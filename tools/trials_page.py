@@ -196,9 +196,9 @@ def _undecided(rows: Sequence[Decided]) -> Iterator[str]:
 
 
 def _evidence(suite: str, rows: Sequence[Decided]) -> Iterator[str]:
-    """Yields the lines of a suite's table of decided claims.
+    """Yields the lines of a table: a suite's claims that trials have decided.
 
-    Claims that held in the same trials share one row.
+    Claims that held in the same trials share one row. Yields nothing if no claim is decided.
     """
     decided = sorted((row for row in rows if row.verdict in DECIDED), key=_held_together)
     if not decided:

@@ -62,8 +62,8 @@ def scan_quickly(
 ) -> RecordFacts | None:
     """Returns the facts of `scan`, or None if they are not found quickly.
 
-    So it is with malformed records, with more than `most_bytes` of records, and if more than
-    `most_singles` records must be read one by one.
+    The result is None for malformed records, for more than `most_bytes` of records, and if more
+    than `most_singles` records must be read one by one.
     """
     try:
         return _facts_by_runs(_records_of(batch, head, most_bytes), head, most_singles)

@@ -84,9 +84,7 @@ class InSyncReplicas:
 
     @classmethod
     def of_new_leader(cls, state: PartitionState, context: Context) -> InSyncReplicas:
-        """Returns the view of a new leader, which knows no follower's end offset but counts the ISR
-        as caught up.
-        """
+        """Returns the view of a new leader: the ISR is caught up, but no end offset is known."""
         return cls(
             state=state,
             ignores_minimum=Bug.MINIMUM_IGNORED in context.bugs,
@@ -217,9 +215,10 @@ class InSyncReplicas:
         return replace(self, proposal=proposal, proposal_correlation=correlation)
 
     def with_newer_state(self, state: PartitionState) -> InSyncReplicas:
-        """Returns the view after a newer partition registration, which ends the ISR proposal.
+        """Returns the leader's view of the ISR after a newer partition registration.
 
-        If the registration is not newer, returns the view unchanged.
+        The registration ends the pending ISR proposal. If it is not newer, the view stays
+        unchanged.
         """
         if state.partition_epoch <= self.state.partition_epoch:
             return self
@@ -231,8 +230,9 @@ class InSyncReplicas:
         return replace(self, state=state, remotes=remotes, proposal=None, proposal_correlation=None)
 
     def with_metadata(self, state: PartitionState) -> InSyncReplicas:
-        """Returns the leader's view after newer metadata; a new partition epoch ends the pending
-        ISR proposal.
+        """Returns the leader's view of the ISR after newer metadata.
+
+        A new partition epoch ends the pending ISR proposal.
         """
         # Then only the configuration has changed.
         if state.partition_epoch == self.state.partition_epoch:

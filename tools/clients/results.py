@@ -1,6 +1,6 @@
 """The recorded results of the clients' scenarios: benchmarks/results/clients.json.
 
-The file has one row for each version of a client library or program.
+The file has one row for each client library or program, with the version that was tried last.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def kept(path: Path = RESULTS) -> list[Row]:
 
 
 def save(row: Row, path: Path = RESULTS) -> None:
-    """Replaces the row of a client."""
+    """Records the results of a client, replacing its earlier results."""
     rows = {one.client: one for one in kept(path)} | {row.client: row}
     order = [client.name for client in CLIENTS if client.name in rows]
     document = {"clients": [_entry(rows[name]) for name in order]}

@@ -73,7 +73,7 @@ def plans(options: argparse.Namespace) -> Iterator[Plan]:
 
 
 def note(row: Row) -> None:
-    """Prints the row of a run in one line on stderr."""
+    """Prints one line about a finished run on stderr."""
     broke = ", ".join(row.violated) or row.reason
     sys.stderr.write(
         f"seed {row.known or row.seed} on {row.version}, {row.workload}: {row.verdict}"

@@ -46,7 +46,7 @@ class Row:
 
 
 def kept(path: Path = KEPT) -> tuple[Row, ...]:
-    """Returns all rows, oldest first; none if there is no record."""
+    """Returns the recorded runs, oldest first; () if there are none."""
     if not path.exists() or not path.stat().st_size:
         return ()
     rows: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))

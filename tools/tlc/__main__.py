@@ -56,7 +56,7 @@ def kept(file: Path) -> dict[str, Row]:
 
 
 def in_order(rows: Mapping[str, Row]) -> list[Row]:
-    """Returns the rows in the order of the specs, without rows of variants that were removed."""
+    """Returns the results in the order of the specs, without variants that no longer exist."""
     names = (f"{v.spec}/{v.name}" for v in all_variants())
     return [rows[name] for name in names if name in rows]
 

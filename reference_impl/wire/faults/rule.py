@@ -117,7 +117,7 @@ class Resume:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Split:
-    """Loses every message between two sides of the cluster; clients still reach every broker."""
+    """Loses every message between two groups of nodes; clients still connect to every broker."""
 
     brokers: tuple[BrokerId, ...]
     others: tuple[Node, ...] | None = None  # None: all other brokers and the controller
@@ -184,7 +184,7 @@ NAMES: Final = {kind: name for name, kind in FAULTS.items()}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """The facts of one request; a rule selects requests by them."""
+    """What a rule can match of a request: broker, API, client id and topic partitions."""
 
     broker: BrokerId
     api: Api

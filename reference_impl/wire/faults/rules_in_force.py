@@ -80,8 +80,9 @@ class RulesInForce:
         """Returns the rules that act on a request, either before it is applied or after it.
 
         Counts the request for each of these rules that selects it. Faults of the cluster come
-        first, because a fault of the request may end the request; only the first of the latter
-        acts. When a rule acts for the first time, the rule in its field `then` comes into force.
+        first, because a fault of the request may end the request. If several rules have a fault of
+        the request, only the first acts. When a rule acts for the first time, the rule in its field
+        `then` comes into force.
         """
         of_phase = [one for one in self if one.rule.when and one.rule.when.applied == applied]
         selecting = [one for one in of_phase if one.sees(request)]
