@@ -43,9 +43,9 @@ class Declarations:
     jepsen: bool = False
 
     def conditions(self) -> frozenset[str]:
-        """Returns the names of what the user declared, such as `ww-deps`, and always `always`.
+        """Returns the names of the declared conditions, such as `ww-deps`; `always` is one of them.
 
-        An anomaly may be permitted under such a name.
+        Under some conditions, an anomaly is no violation.
         """
         conditions = {
             ALWAYS: True,

@@ -85,7 +85,10 @@ def sends(transaction: Operation) -> tuple[Send, ...]:
 
 
 def is_void(transaction: Operation) -> bool:
-    """Returns True if the transaction is void: none of its records may ever be visible."""
+    """Returns True if no record of the transaction may ever be visible.
+
+    That is, the transaction failed, or its end was never requested.
+    """
     return transaction.outcome == "fail" or transaction.end_asked_ns is None
 
 

@@ -38,7 +38,7 @@ class SequenceJump(Location):
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class ProducerEpochBack(Location):
-    """A batch or marker whose producer epoch is below that of the producer's batch before it."""
+    """A batch or marker with a lower producer epoch than the previous batch of its producer."""
 
     producer_id: int
     producer_epoch: int
@@ -113,7 +113,7 @@ def _jump(one: Batch, two: Batch) -> dict[str, Any]:
 
 
 def producer_epochs_back(logs: Logs) -> tuple[ProducerEpochBack, ...]:
-    """Returns one row per batch with a lower producer epoch than the producer's batch before it."""
+    """Returns one row per batch with a lower producer epoch than its producer's previous batch."""
     return tuple(
         sorted(
             ProducerEpochBack(

@@ -199,7 +199,9 @@ _END: Final = On(api="EndTxn", moment="before", does=Hold(700))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScenarioKind:
-    """A kind of simulated runs, with the specs that validate them and their mutations."""
+    """A kind of simulated runs, the specs that validate them, and the mutations that test
+    validation.
+    """
 
     make: Callable[..., Events]  # takes a seed and seeded bugs
     topic_partitions: tuple[TopicPartition, ...]

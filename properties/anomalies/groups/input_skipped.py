@@ -36,8 +36,9 @@ from properties.anomalies.transactions.visible import TRANSACTION
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class InputSkipped:
-    """A skipped input record, an operation that observed it, and a transaction that committed a
-    higher offset.
+    """A skipped input record, and a transaction of the group that committed a higher offset.
+
+    `known_op` is an operation that observed the record.
     """
 
     group: str

@@ -91,15 +91,15 @@ def fetches(history: History) -> tuple[Fetch, ...]:
 
 
 def facts(history: History) -> tuple[Commit | Fetch, ...]:
-    """Returns the facts: all commits of group offsets, followed by all fetches."""
+    """Returns all commits of group offsets, followed by all fetches."""
     return (*commits(history), *fetches(history))
 
 
 def known_to(fetch: Fetch, fact: Commit | Fetch) -> bool:
-    """Returns True if `fact`, a commit or fetch, shows the group's offset at a time before the
+    """Returns True if `fact`, a commit or fetch, shows what the group's offset was before the
     fetch.
 
-    A fact of another group or key shows nothing. A commit shows its offset only if it ended `ok`.
+    It must be of the same group and key, and a commit must have ended `ok`.
     """
     if fact.register != fetch.register or fact.completed_ns >= fetch.invoked_ns:
         return False

@@ -56,7 +56,7 @@ class _Shown:
 
 
 def _shown(history: History) -> Iterator[_Shown]:
-    """Yields each offset commit of a transaction, with the first read of the transaction's records.
+    """Yields each offset commit of a transaction, with the first read of a record that it sent.
 
     Transactions that failed, or of which no record was read, are left out.
     """
@@ -75,7 +75,7 @@ def _before(history: History, fetch: Fetch, shown: _Shown) -> bool:
 
 
 def _after(fetch: Fetch, commit: Commit) -> bool:
-    """Returns True if the fetch cannot miss the commit, once output of its transaction was read.
+    """Returns True if the fetch must see the commit, once output of its transaction was read.
 
     Such a fetch is at read_committed, of the same group and key, and began after the commit.
     """

@@ -54,9 +54,9 @@ Node = Broker | Controller
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mutations:
-    """The mutations that exist for one kind of simulated run.
+    """The ways in which a simulated run can be altered, to test trace validation.
 
-    `visible` returns the part of a node's state that the mutations change.
+    `visible` returns the part of a node's state that they change.
     """
 
     visible: Callable[[Node], object]  # the part of a node; an event that changes it is a step

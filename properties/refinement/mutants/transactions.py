@@ -164,8 +164,9 @@ def _with_last(
 
 
 def _marker(batch: Batch, *, is_opposite: bool = False, by: int = 0) -> Iterable[bytes] | None:
-    """Returns the marker with its producer epoch raised by `by`, and its result inverted if
-    `is_opposite`; None for other batches and negative epochs.
+    """Returns the marker with another producer epoch or result; None if that is impossible.
+
+    It is impossible for batches that are no markers, and for negative epochs.
     """
     head, epoch = batch.header, batch.header.producer_epoch + by
     if not head.is_control or epoch < 0:

@@ -83,8 +83,8 @@ class OffsetHarness:
 
 
 def _with_copy(effect: Effect) -> Effect:
-    """Returns an effect that stores a copy of the harness in `before`, and then runs the given
-    effect.
+    """Returns a function like `effect` that first stores a copy of the harness in its field
+    `before`.
     """
 
     def effect_with_copy(harness: OffsetHarness, *arguments: Any) -> None:

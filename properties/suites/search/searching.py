@@ -28,7 +28,10 @@ _PAIRS_UP_TO: Final = 12  # calls; a longer program is shrunk one call at a time
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """The smallest run found: the claim or goal that it shows, the evidence, and the calls."""
+    """The smallest run found: the claim that it breaks or goal that it reaches, and its calls.
+
+    `how` describes the evidence.
+    """
 
     name: str
     how: str

@@ -121,7 +121,7 @@ class OneIdMachine(LeaderFaultsMachine):
 
     @rule(count=st.integers(1, 2))
     def send_without_waiting(self, count: int) -> None:
-        """Queues sends at the newest instance; no time passes."""
+        """Queues sends at the newest producer; no time passes."""
         instance = self._newest()
         if not instance.is_over:
             instance.todo.extend(self._sends(instance, count))
@@ -153,7 +153,7 @@ class OneIdMachine(LeaderFaultsMachine):
 
     @rule()
     def replace(self) -> None:
-        """Starts a new instance; the old one does not notice."""
+        """Starts a new producer with the transactional id; the old one does not notice."""
         instance = Instance(
             transactional_id=ID, version=self.setting.version, timeout_ms=TIMEOUT_MS
         )
@@ -163,7 +163,7 @@ class OneIdMachine(LeaderFaultsMachine):
     @precondition(lambda self: not self.newest.is_over)
     @rule()
     def kill(self) -> None:
-        """Kills the newest instance."""
+        """Kills the process of the newest producer."""
         instance, client = self._instances[-1]
         self.cluster.kill(client)
         instance.ends()
@@ -172,7 +172,7 @@ class OneIdMachine(LeaderFaultsMachine):
 
     @rule(count=st.integers(1, 2))
     def zombie_commits(self, count: int) -> None:
-        """Lets a replaced instance send and commit; if none is alive, replaces the newest first."""
+        """Lets a replaced producer send and commit; if none is alive, replaces the newest first."""
         if self._zombie() is None:
             self._newest()
             self.replace()
