@@ -66,11 +66,11 @@ _PERMITS: Final[Mapping[str, Mapping[str, str]]] = {
 }
 _ONLY_WITH: Final = {"G0": WW_DEPS, G_SINGLE: RW_DEPS, G2: RW_DEPS}
 _EDGES: Final = {
-    "ww": "sent the value directly before a value of the second in a key's log",
-    "wr": "sent a record that the second polled",
-    "rw": "polled a key only up to the value directly before one that the second sent",
-    "process": "ran earlier in the same process",
-    "realtime": "ended before the second began",
+    "ww": "it sent the value directly before a value of the other in a key's log",
+    "wr": "it sent a record that the other polled",
+    "rw": "it polled a key only up to the value directly before one that the other sent",
+    "process": "it ran earlier in the same process",
+    "realtime": "it ended before the other began",
 }
 
 
@@ -93,15 +93,15 @@ def _anomaly(form: str, declared: Declarations) -> Anomaly:
     if form != base:
         time = form.removeprefix(base)
     kinds = FORMS.get(form, (*FORMS["G1c"], "rw"))
-    dependencies = ", ".join(kinds)
+    edges = ", ".join(kinds)
     count = {G_SINGLE: ", with exactly one rw", G2: ", with at least one rw"}.get(form, "")
-    meanings = "; ".join(f"{kind}: the first {_EDGES[kind]}" for kind in kinds)
+    meanings = "; ".join(f"{kind} if {_EDGES[kind]}" for kind in kinds)
     return Anomaly(
         id=form,
         statement=_extended(_STATEMENTS[base], _TIMES[time][0]),
         rule=(
-            f"Operations form a cycle of the dependencies {dependencies}{count}. "
-            f"Of two operations, {meanings}."
+            f"Operations form a cycle of {edges} edges{count}. "
+            f"An operation has an edge to another, {meanings}."
         ),
         explanation=_extended(_EXPLANATIONS[base], _TIMES[time][1]),
         permits=_PERMITS[base],
