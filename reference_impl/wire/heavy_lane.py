@@ -24,6 +24,7 @@ from typing import Any, Final, TypeVar
 from model.vocabulary import BrokerId, TopicPartition
 from reference_impl.protocol.messages import Produce, Produced
 from reference_impl.protocol.requests import Request, Response
+from reference_impl.wire.fetch_sessions import FetchSessions
 from reference_impl.wire.security.credentials import Credentials
 from reference_impl.wire.served_broker import ServedBroker
 
@@ -103,6 +104,13 @@ class BrokerFromLane:
     def credentials(self) -> Credentials:
         return self.broker.credentials
 
+    @property
+    def fetch_sessions(self) -> FetchSessions:
+        return self.broker.fetch_sessions
+
+    def replica(self, topic_partition: TopicPartition) -> object:
+        return self.broker.replica(topic_partition)
+
     async def call(self, request: Request) -> Response:
         async with self._calls:
             return await self._there(self.broker.call(request))
@@ -121,8 +129,13 @@ class BrokerFromLane:
 
         return asyncio.run_coroutine_threadsafe(sent(), self.loop).result()
 
-    async def readable(self, topic_partitions: Collection[TopicPartition], timeout_ms: int) -> None:
-        await self._there(self.broker.readable(topic_partitions, timeout_ms))
+    async def readable(
+        self,
+        topic_partitions: Collection[TopicPartition],
+        timeout_ms: int,
+        is_unchanged: Callable[[], bool],
+    ) -> None:
+        await self._there(self.broker.readable(topic_partitions, timeout_ms, is_unchanged))
 
     async def apart(self, work: Callable[[], R]) -> R:
         return work()

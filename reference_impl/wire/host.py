@@ -38,6 +38,7 @@ from reference_impl.node.step import (
     TimerFired,
 )
 from reference_impl.node.timeouts import Timeouts
+from reference_impl.partition.roles import Replica
 from reference_impl.protocol.controller import NO_METADATA, BrokerState, MetadataImage
 from reference_impl.protocol.messages import (
     CONTROLLER,
@@ -269,14 +270,23 @@ class Host:
             raise BrokerDown(f"broker {broker_id} raised an exception, see the log")
         return correlation
 
+    def replica(self, broker_id: BrokerId, topic_partition: TopicPartition) -> Replica | None:
+        node = self._nodes.get(NodeId(broker_id))
+        return node.replicas.get(topic_partition) if isinstance(node, Broker) else None
+
     async def readable(
-        self, broker_id: BrokerId, topic_partitions: Collection[TopicPartition], timeout_ms: int
+        self,
+        broker_id: BrokerId,
+        topic_partitions: Collection[TopicPartition],
+        timeout_ms: int,
+        is_unchanged: Callable[[], bool],
     ) -> None:
         """Waits until one of the topic partitions has more to read, or the timeout has passed.
 
-        Also returns when the broker dies.
+        Also returns when the broker dies, and at once if `is_unchanged` returns False.
         """
-        await self._polls[NodeId(broker_id)].readable(topic_partitions, timeout_ms)
+        polls = self._polls[NodeId(broker_id)]
+        await polls.readable(topic_partitions, timeout_ms, is_unchanged)
 
     # ------------------------------------------------------------ steps and effects
 

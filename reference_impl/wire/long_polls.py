@@ -6,7 +6,7 @@ no data -> waits -> a topic partition is readable, or the time is over -> reads 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from model.vocabulary import TopicPartition
@@ -16,15 +16,24 @@ from model.vocabulary import TopicPartition
 class LongPolls:
     _waiting: dict[TopicPartition, set[asyncio.Future[None]]] = field(default_factory=dict)
 
-    async def readable(self, topic_partitions: Collection[TopicPartition], timeout_ms: int) -> None:
-        """Waits until `wake` is called for one of the topic partitions, or the time is over."""
+    async def readable(
+        self,
+        topic_partitions: Collection[TopicPartition],
+        timeout_ms: int,
+        is_unchanged: Callable[[], bool],
+    ) -> None:
+        """Waits until `wake` is called for one of the topic partitions, or the time is over.
+
+        Returns at once if `is_unchanged` returns False: something has changed since the read.
+        """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
         for place in topic_partitions:
             self._waiting.setdefault(place, set()).add(future)
         timer = loop.call_later(timeout_ms / 1000, _end_wait, future)
         try:
-            await future
+            if is_unchanged():
+                await future
         finally:
             timer.cancel()
             for place in topic_partitions:

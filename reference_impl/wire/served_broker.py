@@ -14,13 +14,13 @@ from model.vocabulary import BrokerId, TopicPartition
 from reference_impl.protocol.controller import DescribedMetadata, Metadata, MetadataImage
 from reference_impl.protocol.messages import ErrorCode, Produce, Produced
 from reference_impl.protocol.requests import Request, Response
+from reference_impl.wire.fetch_sessions import FetchSessions
 from reference_impl.wire.security.credentials import Credentials
 
 R = TypeVar("R")
 
 # Errors of the wire layer alone: the core never sees such requests.
 UNKNOWN_TOPIC_ID = ErrorCode.UNKNOWN_TOPIC_ID
-FETCH_SESSION_ID_NOT_FOUND = 70
 
 
 class ServedBroker(Protocol):
@@ -42,6 +42,16 @@ class ServedBroker(Protocol):
         """The users of the cluster, with their passwords and SCRAM credentials."""
         ...
 
+    @property
+    def fetch_sessions(self) -> FetchSessions: ...
+
+    def replica(self, topic_partition: TopicPartition) -> object:
+        """Returns the broker's replica of a topic partition; None if it has none.
+
+        While the replica is the same object, the same fetch of a consumer has the same response.
+        """
+        ...
+
     async def call(self, request: Request) -> Response:
         """Returns the broker's response to the request, which may take a long time."""
         ...
@@ -54,8 +64,16 @@ class ServedBroker(Protocol):
         """Sends a produce request with acks=0; returns its error, or None if it is appended."""
         ...
 
-    async def readable(self, topic_partitions: Collection[TopicPartition], timeout_ms: int) -> None:
-        """Waits until a topic partition may have more to read, or the timeout has passed."""
+    async def readable(
+        self,
+        topic_partitions: Collection[TopicPartition],
+        timeout_ms: int,
+        is_unchanged: Callable[[], bool],
+    ) -> None:
+        """Waits until a topic partition may have more to read, or the timeout has passed.
+
+        Returns at once if `is_unchanged` returns False when the wait begins.
+        """
         ...
 
     async def apart(self, work: Callable[[], R]) -> R:

@@ -31,6 +31,7 @@ from reference_impl.wire import (
     data_plane,
     delete_records,
     elections,
+    fetches,
     group_administration,
     groups,
     inspection,
@@ -52,6 +53,7 @@ from reference_impl.wire.apis import Api
 from reference_impl.wire.applied_log import AppliedLog
 from reference_impl.wire.connection import Connection, LastResponse
 from reference_impl.wire.faults.around_requests import AroundRequests
+from reference_impl.wire.fetch_sessions import FetchSessions
 from reference_impl.wire.frame_limits import INLINE, LIMITS
 from reference_impl.wire.handled import Handled
 from reference_impl.wire.heavy_lane import BrokerFromLane, HeavyLane
@@ -68,7 +70,7 @@ from reference_impl.wire.served_broker import ServedBroker
 R = TypeVar("R")
 
 ANSWERS: Final[Mapping[Api, Callable[[ServedBroker, Call], Coroutine[Any, Any, bytes]]]] = {
-    Api.FETCH: data_plane.fetch,
+    Api.FETCH: fetches.fetch,
     Api.LIST_OFFSETS: data_plane.list_offsets,
     Api.METADATA: control_plane.metadata,
     Api.OFFSET_COMMIT: groups.offset_commit,
@@ -164,6 +166,7 @@ class Listener:
     lane: HeavyLane = field(default_factory=HeavyLane)
     auto_creates_topics: bool = False
     gate: Gate = field(default_factory=open_gate)
+    fetch_sessions: FetchSessions = field(default_factory=FetchSessions)
     _server: asyncio.Server | None = None
     _open: set[Connection] = field(default_factory=set)
 
@@ -182,6 +185,7 @@ class Listener:
             closing, self._server = self._server, None
             await close_listener(closing)
         await asyncio.gather(*(connection.close() for connection in [*self._open]))
+        self.fetch_sessions.clear()
         await asyncio.sleep(0)  # an aborted connection closes its socket before the loop may end
 
     # ------------------------------------------------------------ the ServedBroker interface
@@ -195,8 +199,16 @@ class Listener:
     def send(self, request: Produce) -> Produced | None:
         return self.host.send(self.broker_id, request)
 
-    async def readable(self, topic_partitions: Collection[TopicPartition], timeout_ms: int) -> None:
-        await self.host.readable(self.broker_id, topic_partitions, timeout_ms)
+    def replica(self, topic_partition: TopicPartition) -> object:
+        return self.host.replica(self.broker_id, topic_partition)
+
+    async def readable(
+        self,
+        topic_partitions: Collection[TopicPartition],
+        timeout_ms: int,
+        is_unchanged: Callable[[], bool],
+    ) -> None:
+        await self.host.readable(self.broker_id, topic_partitions, timeout_ms, is_unchanged)
 
     async def apart(self, work: Callable[[], R]) -> R:
         async def worked() -> R:

@@ -36,6 +36,7 @@ from reference_impl.wire.faults.rule import (
     Request,
 )
 from reference_impl.wire.faults.rules_in_force import RulesInForce
+from reference_impl.wire.faults.session_partitions import with_session_partitions
 from reference_impl.wire.handled import Handled
 from reference_impl.wire.named_partitions import TopicName, named
 from reference_impl.wire.request_log import RequestLog
@@ -70,11 +71,12 @@ class AroundRequests:
     async def carry_out(self, broker: ServedBroker, call: Call, handle: Handle) -> Handled:
         """Returns the result of the request, with the faults of the rules that match it."""
         self.requests += 1
-        request = await self._facts(broker, call)
+        named_call = with_session_partitions(call, broker.fetch_sessions)
+        request = await self._facts(broker, named_call)
         entry = None if self.log is None else self.log.begin(request, call)
         started_s = time.monotonic()
         acting = self.rules.acting_on(request, applied=False)
-        handled = await self._before(acting, request, broker, call, handle)
+        handled = await self._before(acting, request, call, named_call, handle)
         if handled.is_answered and handled.is_applied:
             self.applied += call.api is Api.PRODUCE and bool(handled.appended)
             after = self.rules.acting_on(request, applied=True)
@@ -100,8 +102,8 @@ class AroundRequests:
         self,
         acting: list[ActiveRule],
         request: Request,
-        broker: ServedBroker,
         call: Call,
+        named_call: Call,
         handle: Handle,
     ) -> Handled:
         for active in acting:
@@ -113,7 +115,7 @@ class AroundRequests:
                 case Disconnect():
                     return Handled(None, closes=True, is_answered=False)
                 case Error(error=error):
-                    return await self._refused(call, error, handle)
+                    return await self._refused(named_call, error, handle)
                 case _ as fault:
                     self.happen(fault)
                     if _ends(fault, request):

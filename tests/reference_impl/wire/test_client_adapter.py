@@ -51,6 +51,7 @@ from reference_impl.wire.clients.frames import NoCommonVersion, api_versions_req
 from reference_impl.wire.clients.frames import offered_versions as offered_in
 from reference_impl.wire.clients.groups import fetched_offsets
 from reference_impl.wire.clients.topics import described_metadata
+from reference_impl.wire.fetch_sessions import FetchSessions
 from reference_impl.wire.security.credentials import Credentials
 from reference_impl.wire.server import ANSWERS
 from reference_impl.wire.versions import VERSIONS
@@ -71,6 +72,10 @@ class OneAnswer:
     asked: list[Request] = field(default_factory=list[Request])
     auto_creates_topics: bool = False
     credentials: Credentials = field(default_factory=Credentials)
+    fetch_sessions: FetchSessions = field(default_factory=FetchSessions)
+
+    def replica(self, topic_partition: TopicPartition) -> object:
+        return None
 
     async def call(self, request: Request) -> Response:
         if isinstance(request, Metadata):
@@ -85,7 +90,12 @@ class OneAnswer:
         self.asked.append(request)
         return None
 
-    async def readable(self, topic_partitions: Collection[TopicPartition], timeout_ms: int) -> None:
+    async def readable(
+        self,
+        topic_partitions: Collection[TopicPartition],
+        timeout_ms: int,
+        is_unchanged: Callable[[], bool],
+    ) -> None:
         raise AssertionError("every response here is complete")
 
     async def apart(self, work: Callable[[], R]) -> R:

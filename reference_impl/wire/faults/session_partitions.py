@@ -1,0 +1,30 @@
+"""Names all partitions of a fetch, so that fault rules see those that only its session has.
+
+An incremental fetch names few partitions or none, but reads all partitions of its session. A rule
+that selects a topic acts on the fetch nevertheless, and an error is set at each partition.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from reference_impl.wire.adapter import Call, parts
+from reference_impl.wire.apis import Api
+from reference_impl.wire.fetch_sessions import FetchSessions
+from reference_impl.wire.kio_schemas import EntityType
+
+
+def with_session_partitions(call: Call, sessions: FetchSessions) -> Call:
+    """Returns a fetch that names all its partitions; returns any other request unchanged."""
+    if call.api is not Api.FETCH:
+        return call
+    topics: dict[Any, list[Any]] = {}
+    for one in sessions.unnamed_partitions(call.body):
+        topics.setdefault(one.topic_id or one.name, []).append(one.wanted)
+    if not topics:
+        return call
+    kind, takes = parts(call.api, call.version, EntityType.request)["FetchTopic"]
+    field = "topic_id" if "topic_id" in takes else "topic"
+    more = (kind(**{field: topic, "partitions": tuple(wanted)}) for topic, wanted in topics.items())
+    return replace(call, body=replace(call.body, topics=(*call.body.topics, *more)))

@@ -1,0 +1,397 @@
+"""Fetch sessions: a client names its partitions once, and later requests have only what changed.
+
+    epoch 0           a full fetch: all partitions are named; the response begins a session
+    epoch 1, 2, ...   an incremental fetch of the session: names only partitions that are new, have
+                      other offsets or are forgotten; the response has only partitions with news
+    epoch -1          a full fetch that ends the session, if any, and begins none
+
+A broker keeps up to 1,000 sessions. A new session replaces one that was not used for two minutes,
+or a smaller one that is older than two minutes. If there is none, the fetch gets no session, and
+the client sends full fetches. A client that repeats a request, or loses a response, learns so by
+the epoch, and begins a new session.
+
+A session also keeps the response for each partition without records. The replicas of a broker are
+immutable values. While a replica is the same value, the same request has the same response, so the
+broker does not read this partition again.
+
+Source: KIP-227; FetchManager.newContext, FetchContext, FetchSession, FetchSessionCacheShard.
+Simplified: one cache instead of eight shards with an eighth of the sessions each. All sessions of a
+broker have at most 200,000 partitions; a session that would exceed it ends.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from uuid import UUID
+
+from model.vocabulary import LeaderEpoch, Offset, TopicPartition
+from reference_impl.protocol.messages import ErrorCode, Fetch, Fetched
+
+if TYPE_CHECKING:
+    from reference_impl.wire.topic_ids import TopicIds
+
+NO_SESSION: Final = 0
+INITIAL_EPOCH, FINAL_EPOCH = 0, -1
+LAST_EPOCH: Final = 2**31 - 1
+IDS_SINCE: Final = 13  # Fetch: topics have ids instead of names (KIP-516)
+NO_OFFSET: Final = -1
+
+SLOTS: Final = 1_000  # max.incremental.fetch.session.cache.slots
+EVICTION_MS: Final = 120_000  # min.incremental.fetch.session.eviction.ms
+MOST_PARTITIONS: Final = 200_000
+
+Key: TypeAlias = tuple[str | UUID, int]
+
+
+@dataclass(slots=True)
+class FetchPartition:
+    """A partition of a fetch: what the client requests, and what the broker last returned."""
+
+    topic_id: UUID | None  # None: the version of the request has names
+    name: str | None  # None: no topic has the id
+    wanted: Any  # the part of the request
+    is_inconsistent: bool = False  # another topic has the name now
+    high_watermark: int = NO_OFFSET  # of the last response
+    log_start: int = NO_OFFSET
+    # The response of a read without records, and the replica that was read.
+    unchanged: Fetched | None = None
+    replica: object = None
+    _request: Fetch | None = None
+
+    @property
+    def index(self) -> int:
+        index: int = self.wanted.partition
+        return index
+
+    @property
+    def place(self) -> TopicPartition:
+        return TopicPartition(self.name or "", self.index)
+
+    def want(self, wanted: Any) -> None:
+        """Takes over the offsets and limits of a newer request."""
+        self.wanted = wanted
+        self._request = self.unchanged = None
+
+    def request(self, *, read_committed: bool, any_replica: bool) -> Fetch:
+        """Returns the request to the broker for this partition."""
+        known = self._request
+        if known is None or (known.read_committed, known.any_replica) != (
+            read_committed,
+            any_replica,
+        ):
+            self.unchanged = None
+            wanted = self.wanted
+            known = self._request = Fetch(
+                topic_partition=self.place,
+                fetch_offset=Offset(wanted.fetch_offset),
+                current_leader_epoch=LeaderEpoch(getattr(wanted, "current_leader_epoch", -1)),
+                last_fetched_epoch=LeaderEpoch(getattr(wanted, "last_fetched_epoch", -1)),
+                max_bytes=wanted.partition_max_bytes,
+                read_committed=read_committed,
+                any_replica=any_replica,
+                cuts_last=True,
+            )
+        return known
+
+    def must_respond(self, answer: Fetched) -> bool:
+        """Returns True if the answer has news for the client, and remembers the answer.
+
+        Kafka: FetchSession.CachedPartition.maybeUpdateResponseData.
+        """
+        is_news = (
+            bool(answer.batches or answer.error)
+            or answer.diverging_epoch is not None
+            or (answer.high_watermark, answer.log_start_offset)
+            != (self.high_watermark, self.log_start)
+        )
+        self.remember(answer)
+        return is_news
+
+    def remember(self, answer: Fetched) -> None:
+        # After an error, the next answer without one is always news.
+        self.high_watermark = NO_OFFSET if answer.error else answer.high_watermark
+        self.log_start = answer.log_start_offset
+
+
+Answers: TypeAlias = list[tuple[FetchPartition, Fetched]]
+
+
+@dataclass(slots=True)
+class FetchSession:
+    """The partitions of a client at one broker, in the order in which the next fetch reads them."""
+
+    id: int
+    privileged: bool  # of a follower
+    uses_topic_ids: bool
+    created_ms: int
+    used_ms: int
+    partitions: dict[Key, FetchPartition]
+    epoch: int = INITIAL_EPOCH + 1  # of the next request
+    counted: int = 0  # partitions, when it was last used
+
+    def is_evictable_by(self, *, privileged: bool) -> bool:
+        is_old = self.used_ms - self.created_ms > EVICTION_MS
+        return is_old or (privileged and not self.privileged)
+
+    @property
+    def value(self) -> tuple[bool, int, int]:
+        """The order of eviction: sessions with the least value go first."""
+        return self.privileged, self.counted, self.id
+
+
+@dataclass(frozen=True, slots=True)
+class SessionError:
+    """A fetch that is refused, because it does not fit to its session."""
+
+    error: ErrorCode
+    session_id: int = NO_SESSION
+
+
+@dataclass(frozen=True, slots=True)
+class FetchContext:
+    """The partitions of one fetch, and its session, if any."""
+
+    partitions: Collection[FetchPartition]
+    session: FetchSession | None = None  # of an incremental fetch
+    begins_session: bool = False
+    is_privileged: bool = False
+    uses_topic_ids: bool = False
+
+
+@dataclass(slots=True)
+class FetchSessions:
+    """The fetch sessions of one broker.
+
+    Large requests are handled in another thread, so each method holds a lock.
+    """
+
+    slots: int = SLOTS
+    _sessions: dict[int, FetchSession] = field(default_factory=dict)
+    _partitions: int = 0  # of all sessions
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def clear(self) -> None:
+        """Forgets all sessions: the broker has died."""
+        with self._lock:
+            self._sessions.clear()
+            self._partitions = 0
+
+    def begin(
+        self, version: int, body: Any, ids: TopicIds | None, now_ms: int
+    ) -> FetchContext | SessionError:
+        """Returns the partitions of a fetch, or the error that refuses it.
+
+        `ids` has the topics of the applied metadata; None if the version has topic names.
+
+        Kafka: FetchManager.newContext.
+        """
+        session_id = getattr(body, "session_id", NO_SESSION)
+        epoch = getattr(body, "session_epoch", FINAL_EPOCH)
+        named = _named(body.topics, ids)
+        with self._lock:
+            if epoch in {INITIAL_EPOCH, FINAL_EPOCH}:
+                self._remove(session_id)
+                return FetchContext(
+                    named.values(),
+                    begins_session=epoch == INITIAL_EPOCH,
+                    is_privileged=_is_follower(body),
+                    uses_topic_ids=version >= IDS_SINCE,
+                )
+            session = self._sessions.get(session_id)
+            if session is None:
+                return SessionError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+            if session.epoch != epoch:
+                return SessionError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+            if session.uses_topic_ids != (version >= IDS_SINCE):
+                return SessionError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
+            _update(session, named, _forgotten(body))
+            if not session.partitions:
+                self._remove(session_id)
+                return FetchContext(named.values())
+            self._touch(session, now_ms)
+            if self._partitions > MOST_PARTITIONS:
+                self._remove(session_id)
+                return SessionError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+            session.epoch = _after(epoch)
+            if ids is not None:
+                _resolve(session.partitions.values(), ids)
+            return FetchContext([*session.partitions.values()], session)
+
+    def end(
+        self, context: FetchContext, epoch: int, answers: Answers, now_ms: int
+    ) -> tuple[Answers, int] | SessionError:
+        """Returns the answers that the response has, and the id of its session.
+
+        `epoch` is that of the request. Kafka: FetchContext.updateAndGenerateResponseData.
+        """
+        session = context.session
+        with self._lock:
+            if session is None:
+                return answers, self._maybe_create(context, answers, now_ms)
+            if session.epoch != _after(epoch):
+                return SessionError(ErrorCode.INVALID_FETCH_SESSION_EPOCH, session.id)
+            chosen: Answers = []
+            for partition, answer in answers:
+                key = _key(partition)
+                if session.partitions.get(key) is partition and partition.must_respond(answer):
+                    chosen.append((partition, answer))
+                    if answer.batches:
+                        # The other partitions are read first by the next fetch.
+                        session.partitions[key] = session.partitions.pop(key)
+            return chosen, session.id
+
+    def unnamed_partitions(self, body: Any) -> list[FetchPartition]:
+        """Returns the partitions that an incremental fetch reads, but does not name.
+
+        The list is empty for a full fetch and for an unknown session.
+        """
+        epoch = getattr(body, "session_epoch", FINAL_EPOCH)
+        with self._lock:
+            session = self._sessions.get(getattr(body, "session_id", NO_SESSION))
+            if session is None or epoch in {INITIAL_EPOCH, FINAL_EPOCH}:
+                return []
+            known = dict(session.partitions)
+        for key in [*_keys(body.topics), *_forgotten(body)]:
+            known.pop(key, None)
+        return [*known.values()]
+
+    # ------------------------------------------------------------ the cache
+
+    def _maybe_create(self, context: FetchContext, answers: Answers, now_ms: int) -> int:
+        """Begins a session if the fetch wants one and there is room; returns its id, or 0.
+
+        Kafka: FetchSessionCacheShard.maybeCreateSession.
+        """
+        size = len(answers)
+        if not context.begins_session or self._partitions + size > MOST_PARTITIONS:
+            return NO_SESSION
+        is_full = len(self._sessions) >= self.slots
+        if is_full and not self._evicts((context.is_privileged, size, 0), now_ms):
+            return NO_SESSION
+        id_ = self._new_id()
+        for partition, answer in answers:
+            partition.remember(answer)
+        partitions = {_key(partition): partition for partition, _ in answers}
+        session = self._sessions[id_] = FetchSession(
+            id_, context.is_privileged, context.uses_topic_ids, now_ms, now_ms, partitions
+        )
+        self._touch(session, now_ms)
+        return id_
+
+    def _evicts(self, value: tuple[bool, int, int], now_ms: int) -> bool:
+        """Removes a session for a new one of this value; returns False if none may go.
+
+        Kafka: FetchSessionCacheShard.tryEvict.
+        """
+        oldest = min(self._sessions.values(), key=lambda one: (one.used_ms, one.id), default=None)
+        if oldest is None:
+            return False
+        if now_ms - oldest.used_ms > EVICTION_MS:
+            self._remove(oldest.id)
+            return True
+        is_privileged, _, _ = value
+        evictable = (
+            one for one in self._sessions.values() if one.is_evictable_by(privileged=is_privileged)
+        )
+        least = min(evictable, key=lambda one: one.value, default=None)
+        if least is None or value < least.value:
+            return False
+        self._remove(least.id)
+        return True
+
+    def _new_id(self) -> int:
+        """Returns a random id, so that no session of a broker's earlier life has it."""
+        while (id_ := 1 + secrets.randbelow(LAST_EPOCH)) in self._sessions:
+            pass
+        return id_
+
+    def _touch(self, session: FetchSession, now_ms: int) -> None:
+        session.used_ms = now_ms
+        self._partitions += len(session.partitions) - session.counted
+        session.counted = len(session.partitions)
+
+    def _remove(self, session_id: int) -> None:
+        removed = self._sessions.pop(session_id, None)
+        if removed is not None:
+            self._partitions -= removed.counted
+
+
+# ---------------------------------------------------------------- partitions of a request
+
+
+def _named(topics: Iterable[Any], ids: TopicIds | None) -> dict[Key, FetchPartition]:
+    """Returns the partitions that a fetch names; the last of equal ones has the offsets."""
+    found: dict[Key, FetchPartition] = {}
+    for topic in topics:
+        topic_id = _topic_id(topic) if ids is not None else None
+        name = topic.topic if ids is None else ids.name_of(topic_id)
+        for wanted in topic.partitions:
+            partition = FetchPartition(topic_id, name, wanted)
+            found[_key(partition)] = partition
+    return found
+
+
+def _topic_id(topic: Any) -> UUID:
+    return topic.topic_id or UUID(int=0)  # kio has None for zero
+
+
+def _keys(topics: Iterable[Any]) -> list[Key]:
+    return [
+        (
+            _topic_id(topic) if hasattr(topic, "topic_id") else topic.topic,
+            getattr(one, "partition", one),
+        )
+        for topic in topics
+        for one in topic.partitions
+    ]
+
+
+def _forgotten(body: Any) -> list[Key]:
+    return _keys(body.forgotten_topics_data)
+
+
+def _update(
+    session: FetchSession, named: Mapping[Key, FetchPartition], forgotten: Iterable[Key]
+) -> None:
+    """Changes the partitions of a session as a request demands. Kafka: FetchSession.update."""
+    for key, partition in named.items():
+        known = session.partitions.setdefault(key, partition)
+        if known is not partition:
+            known.want(partition.wanted)
+    for key in forgotten:
+        session.partitions.pop(key, None)
+
+
+def _resolve(partitions: Iterable[FetchPartition], ids: TopicIds) -> None:
+    """Finds the names of new topics, and the names that another topic has now.
+
+    Kafka: FetchSession.CachedPartition.maybeResolveUnknownName.
+    """
+    for one in partitions:
+        if one.name is None:
+            one.name = ids.name_of(one.topic_id)
+        now = None if one.name is None else ids.by_name.get(one.name)
+        one.is_inconsistent = now is not None and now != one.topic_id
+
+
+def _key(partition: FetchPartition) -> Key:
+    topic = partition.name if partition.topic_id is None else partition.topic_id
+    assert topic is not None, "a partition has the name or the id of its topic"
+    return topic, partition.wanted.partition
+
+
+def _is_follower(body: Any) -> bool:
+    state = getattr(body, "replica_state", body)
+    return bool(state.replica_id >= 0)
+
+
+def _after(epoch: int) -> int:
+    """Returns the epoch that follows. Kafka: FetchMetadata.nextEpoch."""
+    return 1 if epoch == LAST_EPOCH else epoch + 1
