@@ -163,10 +163,9 @@ def strongest(
 
 
 def breaking(deliveries: Iterable[Delivery]) -> tuple[Skip | Repetition, ...]:
-    """Returns one skip and one repetition as examples, each of the application with the most of
-    them.
+    """Returns an example of a skipped record and one of a repeated record, where there are any.
 
-    If the history has no skip, or no repetition, that example is left out.
+    The first is of the application that skipped most, the second of the one that repeated most.
     """
     some = sorted(deliveries, key=lambda it: it.application)
     skips = max(some, key=lambda it: it.skipped, default=None)

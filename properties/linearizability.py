@@ -54,9 +54,10 @@ _Configuration = tuple[StateT, frozenset[Call[ActionT]]]
 def stuck(
     calls: Collection[Call[ActionT]], initial: StateT, step: Step[StateT, ActionT]
 ) -> Iterator[Stuck[StateT, ActionT]]:
-    """Yields each call that fits no legal order of the calls so far, and then goes on without it.
+    """Yields each call that fits no legal order; the search continues without this call.
 
-    The calls are checked when they complete. None is yielded if and only if all are linearizable.
+    A call is checked when it completes. The iterator is empty if and only if all calls are
+    linearizable.
     """
     configurations: set[_Configuration[StateT, ActionT]] = {(initial, frozenset())}
     opened: set[Call[ActionT]] = set()

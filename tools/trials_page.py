@@ -108,11 +108,14 @@ def _is_alone(claim: Claim) -> bool:
 
 
 def _broken(suite: str, claim: str, rows: Sequence[Decided]) -> tuple[str, str, str, str]:
-    """Returns the last four cells of a claim's row: setting, what a trial showed, again, options.
+    """Returns the last four cells of a claim's row.
 
-    If a trial broke the claim outside its condition, *again* is the number of repetitions with the
-    same result, such as `2 of 3 runs`. *Options* are those of `python -m tools.trials` to repeat
-    the row. If none did, the second cell has the reason, and the other three cells are empty.
+        Setting             in which a trial broke the claim
+        What a trial showed
+        Again               how many repetitions had the same result, such as `2 of 3 runs`
+        Options             of `python -m tools.trials`, to repeat the row
+
+    If no trial broke the claim, the second cell has the reason, and the others are empty.
     """
     found = (
         row

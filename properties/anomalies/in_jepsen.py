@@ -1,9 +1,8 @@
 """The anomalies under the names that Jepsen's Kafka checker (jepsen.tests.kafka) gives them.
 
-Jepsen's checker has no process dependencies, so Jepsen calls a -process form a -realtime form. If a
-strongly connected component has a cycle, it also reports a name without the form,
-`PL-..-cycle-exists`. An anomaly that Jepsen does not look for is reported, but counts as no
-violation.
+Jepsen's checker has no process dependencies, so it calls a cycle G0-process a G0-realtime. It gives
+each G0 and G1c a second name too: a G0 is also a `PL-1-cycle-exists`. An anomaly that Jepsen does
+not look for is reported, but counts as no violation.
 
 Source: jepsen.tests.kafka; Elle: elle.txn, for the names of its consistency models.
 """

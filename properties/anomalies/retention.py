@@ -21,10 +21,11 @@ NOWHERE: Final = 2**63 - 1  # above every offset: no record has to be there
 
 
 def kept_from(history: History, declared: Declarations) -> Callable[[str], int]:
-    """Returns a function from a key to the lowest offset at which no record may be missing.
+    """Returns a function from a key to the lowest offset whose record must still exist.
 
-    This is the log start. If no client read the log start, no record may be missing: the function
-    returns `BEGINNING`. If the topic may be compacted, any record may be: it returns `NOWHERE`.
+    the topic may be compacted   `NOWHERE`: any record may be gone
+    a client read the log start  the highest log start that a client read
+    otherwise                    `BEGINNING`: every record must exist
     """
     starts: dict[str, int] = {}
     for operation in history:

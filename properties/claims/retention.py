@@ -33,7 +33,7 @@ class Absence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptForReaders:
-    """One run on a topic partition: its history, the readers' absences, and the promised time."""
+    """One run on a topic partition: its history, and the times at which readers were away."""
 
     history: History
     absences: tuple[Absence, ...]

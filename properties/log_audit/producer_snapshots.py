@@ -92,8 +92,8 @@ def _in_both(log: ReplicaLog) -> Iterator[tuple[Batch, ProducerState, ProducerSt
 def _state_in_log(batches: list[Batch], *, whole: bool) -> ProducerState:
     """Returns a producer's state, computed from its batches.
 
-    A field that the batches do not show is UNKNOWN. `whole` is true if the batches begin at offset
-    0, so that the producer wrote nothing before them.
+    A field that these batches do not show is UNKNOWN. If `whole`, no earlier batches are missing,
+    so the first offset of an open transaction is known.
     """
     last = batches[-1]
     data = [batch for batch in batches if not batch.control]

@@ -35,7 +35,7 @@ class NotClosed(Location):
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class RepeatedMarker(Location):
-    """A second marker of a producer, with no record of the producer after the first."""
+    """A marker whose producer has written no record since the producer's previous marker."""
 
     producer_id: int
     producer_epoch: int
@@ -99,7 +99,7 @@ def unclosed(logs: Logs) -> tuple[NotClosed, ...]:
 
 
 def repeated_markers(logs: Logs) -> tuple[RepeatedMarker, ...]:
-    """Returns one row per second marker of a producer with no record of it after the first."""
+    """Returns each marker whose producer wrote no record since the producer's previous marker."""
     return tuple(
         sorted(
             RepeatedMarker(
@@ -118,7 +118,10 @@ def repeated_markers(logs: Logs) -> tuple[RepeatedMarker, ...]:
 
 
 def coordinator_epochs_back(logs: Logs) -> tuple[CoordinatorEpochBack, ...]:
-    """Returns one row per marker with a lower coordinator epoch than the producer's last one."""
+    """Returns each marker with a lower coordinator epoch than the same producer's marker before it.
+
+    Only markers in one log are compared.
+    """
     return tuple(
         sorted(
             CoordinatorEpochBack(

@@ -49,7 +49,10 @@ class Stamp(NamedTuple):
 
 @dataclass(slots=True)
 class Stamps:
-    """Translates records to stamps, and numbers the producers in order of appearance."""
+    """Translates each record to its stamp: producer, producer epoch and sequence number.
+
+    Producers are numbered 0, 1, 2 in the order in which they appear.
+    """
 
     numbers: dict[ProducerId | bytes, int] = field(default_factory=dict[ProducerId | bytes, int])
     known: dict[bytes, tuple[Stamp, ...]] = field(default_factory=dict[bytes, tuple[Stamp, ...]])

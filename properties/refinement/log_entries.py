@@ -51,5 +51,8 @@ class Messages:
 
 
 def last_offset(end: int) -> int:
-    """Returns the offset of the last record below `end`: 6 for `end` 7; 0 for an empty log."""
+    """Returns the offset of a log's last record: 6 if the log ends at 7.
+
+    An empty log gives 0, as a log of one record does.
+    """
     return max(end - 1, 0)

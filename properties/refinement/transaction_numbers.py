@@ -52,11 +52,10 @@ class TransactionNumbers:
         return number
 
     def carrying(self, state: State, stamped: Stamped, carries: CarriedEpoch) -> list[int]:
-        """Returns the numbers of the transactions whose records or markers carry the epoch of
-        `stamped`.
+        """Returns the numbers of a producer's transactions with the producer epoch of `stamped`.
 
-        `stamped` has a producer id and a producer epoch. `carries` chooses between the epoch of the
-        records and that of the markers.
+        The epoch of the transaction's records is compared, or, if `carries` is `marker_epoch`, that
+        of its markers. An unknown producer id gives [].
         """
         if stamped.producer_id not in self.transactional_ids:
             return []

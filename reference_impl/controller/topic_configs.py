@@ -106,9 +106,8 @@ def reconfigured(
 ) -> PartitionState:
     """Returns the partition's registration with new values for some settings.
 
-    A partition without a leader gets one if the change enables unclean elections. `configured` has
-    the names of all settings that the topic sets itself after the change. None leaves these names
-    as they are.
+    `configured` replaces the set of settings that the topic sets itself; None keeps this set. If
+    unclean elections are now enabled, a partition without a leader gets one.
     """
     state = cluster.states[place]
     log = {name: value for name, value in settings.items() if name in _OF_LOG}

@@ -132,9 +132,9 @@ class _Replay:
 
     @classmethod
     def of(cls, folder: Path) -> _Replay:
-        """Returns the replay before its first batch: leader epochs and snapshots of the folder.
+        """Reads the leader epochs and producer snapshots of a log folder, before any batch is read.
 
-        Deletes a snapshot file that a killed process left incomplete.
+        Deletes snapshot files that a killed process left incomplete.
         """
         pending = list[tuple[Offset, ProducerStates]]()
         for file in sorted(folder.glob("*.snapshot")):
@@ -157,9 +157,9 @@ class _Replay:
             found = found[len(below) :]
 
     def take_up_to(self, offset: Offset) -> None:
-        """Moves the snapshots up to this offset, inclusive, from `pending` to `snapshots`.
+        """Loads the producer snapshots up to this offset, inclusive, that are not loaded yet.
 
-        The last one becomes the producer state.
+        The producer state becomes that of the last one. If there is none, nothing changes.
         """
         while self.pending and self.pending[0][0] <= offset:
             at, kept = self.pending.pop(0)

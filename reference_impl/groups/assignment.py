@@ -39,9 +39,8 @@ def sync(
 ) -> SyncResult:
     """Handles a SyncGroup: returns the assignment, lets the member wait, or rejects the request.
 
-    The leader's SyncGroup has the assignment of all members, which must be logged. `is_written` is
-    true if an append of this generation's assignment is already in flight. Then the leader waits
-    too.
+    The leader's request has the assignment of all members. All of them wait until it is in the log.
+    If `is_written` is true, its append is already in flight and is not begun again.
     """
     error = membership.member_error(group, request)
     if error is ErrorCode.NONE and not _is_consistent(group, request):

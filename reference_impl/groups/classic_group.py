@@ -135,9 +135,10 @@ class ClassicGroup:
 
     @property
     def is_waited_for(self) -> bool:
-        """True if all members are static and none has rejoined in the current rebalance.
+        """True if the coordinator extends the rebalance when its time is up.
 
-        Such a rebalance goes on when its time is up. A group without members is not waited for.
+        It does so if all members are static and none has rejoined. False for a group without
+        members.
         """
         members = self.members.values()
         return bool(members) and all(

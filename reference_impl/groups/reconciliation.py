@@ -24,9 +24,9 @@ from reference_impl.groups.consumer_group import NOTHING, ConsumerGroup, Consume
 
 
 class Finding(Enum):
-    """What the coordinator finds out about a member's partitions at its heartbeat.
+    """What a heartbeat shows about a member's partitions.
 
-    If several of these sentences are true, the first in this list decides the member's next state.
+    If several values are true, the one declared first decides the member's next state.
     """
 
     SETTLED = "the member has its target assignment"

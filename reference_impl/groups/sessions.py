@@ -47,9 +47,9 @@ def _revocation(group: ConsumerGroup, member_id: str) -> object:
 
 
 def with_all_members(clocks: Clocks, groups: Mapping[str, ConsumerGroup], now_ms: int) -> Clocks:
-    """Returns the clock of each member: its last heartbeat, and the start of its revocation.
+    """Returns a clock for each group member; a member without one gets one that starts now.
 
-    A member without a clock gets one that starts now.
+    A clock has two times: the last heartbeat, and the start of a pending revocation.
     """
     return {
         (group.group, member_id): clocks.get((group.group, member_id), Clock(now_ms, now_ms))

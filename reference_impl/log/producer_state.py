@@ -164,8 +164,8 @@ class ProducerStates:
     ) -> SequenceCheck:
         """Returns `InSequence` if the leader may append the batch, else `Duplicate` or `Rejected`.
 
-        `verification` has what the transaction coordinator's check of a transaction's first batches
-        has shown; it is None for any other batch.
+        For the first batches of a transaction, `verification` has the highest sequence number that
+        may come first. For other batches it is None.
 
         Kafka: UnifiedLog.analyzeAndValidateProducerState, then ProducerAppendInfo.appendDataBatch.
         """

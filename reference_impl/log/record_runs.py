@@ -46,7 +46,7 @@ _SECOND_OF_THREE: Final = bytes(byte | 0x80 for byte in _LAST_OF_TWO)
 
 
 class _Read(NamedTuple):
-    """What is read so far: the position after it, and facts about its records."""
+    """The position reached in a batch, and facts about the records read so far."""
 
     at: int = 0
     records: int = 0
@@ -61,10 +61,10 @@ class _Read(NamedTuple):
 def facts_by_runs(
     body: bytes, count: int, base_timestamp_ms: int, most_singles: int
 ) -> RecordFacts | None:
-    """Returns the facts about the records of a batch, or None if the definition must decide.
+    """Returns the facts about a batch's records, or None if it cannot decide or is too slow.
 
-    The definition must decide about malformed records, about timestamps outside of int64, about a
-    batch without records, and if more than `most_singles` records are read one by one.
+    It cannot decide about malformed records, timestamps outside of int64, and a batch without
+    records. It is too slow if more than `most_singles` records belong to no run.
     """
     read = _Read()
     pause = longer_pause = 0
@@ -94,13 +94,14 @@ def facts_by_runs(
 
 
 class _Malformed(Exception):
-    """Raised for a record that the definition refuses."""
+    """Raised for a malformed record."""
 
 
 def _singles(body: bytes, read: _Read, until: int, pause: int) -> _Read:  # noqa: C901 - no calls
-    """Reads records one by one, until it has read so many, or several have the same size.
+    """Reads records one by one until four in a row have the same size: a run may follow.
 
-    At least `pause` records are read. Raises _Malformed or IndexError for a malformed record.
+    It reads at least `pause` records, but none from record number `until` on. Raises _Malformed or
+    IndexError for a malformed record.
     """
     # Calls are slow, so numbers of one or two bytes are decoded here.
     at, number, singles, largest_ms, smallest_ms, lacks_keys, is_in_sequence, _ = read
@@ -167,9 +168,10 @@ def _singles(body: bytes, read: _Read, until: int, pause: int) -> _Read:  # noqa
 
 
 def _unsigned_int32(body: bytes, at: int, low: int) -> tuple[int, int]:
-    """Returns a number of two or more bytes with the sign in its lowest bit, and where it ends.
+    """Decodes a varint of two or more bytes as unsigned: the sign stays in the lowest bit (zigzag).
 
-    `low` is its first byte, `at` the position of its second one.
+    Returns the number and the position after it. `low` is its first byte, `at` the position of its
+    second byte.
     """
     high = body[at]
     if high < 0x80:
@@ -183,9 +185,10 @@ def _ignore(begin: int, end: int) -> None:
 
 
 def _after_headers(body: bytes, at: int, end: int, visit: Callable[[int, int], object]) -> int:
-    """Returns the position after the headers; -1 or an IndexError if they are malformed.
+    """Returns the position after the headers, or -1 if a count or length is out of range.
 
-    Calls `visit` with begin and end of each count and each length.
+    Raises IndexError if the bytes end too early. Calls `visit` with the begin and end of each count
+    and length, since these are equal in all records of a run.
     """
     start = at
     count, at = read_varint(body, at)
@@ -281,7 +284,10 @@ def _columns(body: bytes, start: int, end: int) -> tuple[list[int], range, range
 
 
 def _offset_columns(number: int, count: int) -> tuple[bytes, ...]:
-    """Returns the columns of the varints `number`, `number` + 1 and so on; empty above 20 bits."""
+    """Returns the varints `number`, `number` + 1 and so on: all first bytes, all second bytes, ...
+
+    Returns () for numbers from 2**20 on.
+    """
     if number < 64:
         return (_ONLY[number : number + count],)
     low = number % _DELTAS

@@ -60,10 +60,10 @@ def scan(batch: bytes, head: Header, most_bytes: int = DECOMPRESSED_BYTES) -> Re
 def scan_quickly(
     batch: bytes, head: Header, most_bytes: int, most_singles: int
 ) -> RecordFacts | None:
-    """Returns the facts of `scan`, or None if they are not found quickly.
+    """Returns the facts about a batch's records, as `scan` does, or None if that takes long.
 
-    The result is None for malformed records, for more than `most_bytes` of records, and if more
-    than `most_singles` records must be read one by one.
+    Records of the same layout are read together. The result is None if more than `most_singles`
+    records have no such neighbours, for more than `most_bytes` of records, and for malformed ones.
     """
     try:
         return _facts_by_runs(_records_of(batch, head, most_bytes), head, most_singles)

@@ -91,9 +91,9 @@ def check_and_append(
 
 
 def _facts(leader: Leader, request: Produce, batch: Batch) -> RecordFacts | ErrorCode:
-    """Returns what the checks of a client's batch must know about its records, or an error.
+    """Returns facts about the records of a client's batch, or the error that rejects the batch.
 
-    The error rejects the batch. A coordinator's batch is not checked, so the result is NONE.
+    A coordinator's batch is not read: the result is `ErrorCode.NONE`.
     """
     if request.scanned is not None:
         return request.scanned

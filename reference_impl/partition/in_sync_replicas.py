@@ -84,7 +84,10 @@ class InSyncReplicas:
 
     @classmethod
     def of_new_leader(cls, state: PartitionState, context: Context) -> InSyncReplicas:
-        """Returns the view of a new leader: the ISR is caught up, but no end offset is known."""
+        """Returns what a new leader knows of its followers: ISR members count as caught up now.
+
+        Their end offsets are unknown until they fetch.
+        """
         return cls(
             state=state,
             ignores_minimum=Bug.MINIMUM_IGNORED in context.bugs,
@@ -240,10 +243,10 @@ class InSyncReplicas:
         return self.with_newer_state(state)
 
     def with_response(self, correlation: int, answer: AlteredPartition) -> InSyncReplicas:
-        """Returns the leader's view of the ISR after a response to its ISR proposal.
+        """Returns the leader's view of the ISR after the response to an ISR proposal.
 
-        A newer partition registration ends the proposal, and so does INELIGIBLE_REPLICA for its
-        newest request. Any other response changes nothing.
+        The proposal ends if the response has a newer partition registration, or if its error is
+        INELIGIBLE_REPLICA and it answers the latest request. Otherwise nothing changes.
         """
         if answer.error is ErrorCode.INELIGIBLE_REPLICA:
             if correlation != self.proposal_correlation:

@@ -11,9 +11,9 @@ the guard. A response without a guard is too late, and appends nothing.
 
 Source: KIP-890; ReplicaManager.handleProduceAppend, UnifiedLog.maybeStartTransactionVerification;
 docs/kafka-rules.md D8.
-Simplified: if a verification fails, the leader forgets the lowest sequence number of the batches
-that waited for it. Kafka remembers it: after the next verification, no batch with a higher number
-may come first.
+Simplified: after a failed verification, the leader forgets the sequence numbers of the batches that
+waited. Kafka remembers the lowest one, and later rejects a batch with a higher one that comes
+first. Here this batch may be appended.
 """
 
 from __future__ import annotations

@@ -6,7 +6,10 @@ from typing import NamedTuple
 
 
 class EachRecord(NamedTuple):
-    """The facts by which a leader names the invalid records of a batch."""
+    """The timestamps of a batch's records, and the positions of records without a key.
+
+    With these, the leader names the invalid records in its Produce response.
+    """
 
     timestamps_ms: tuple[int, ...]  # of at least one record
     keyless: tuple[int, ...]  # positions of the records without a key

@@ -57,7 +57,10 @@ class AlterDefaults:
     validate_only: bool = False
 
     def applied_to(self, before: TopicDefaults) -> TopicDefaults:
-        """Returns the defaults `before`, changed by this request unless it only validates."""
+        """Returns the topic defaults after this request.
+
+        A request that only validates changes nothing: the result is `before`.
+        """
         if self.validate_only:
             return before
         return replace(before, **{name: getattr(self.defaults, name) for name in self.names})

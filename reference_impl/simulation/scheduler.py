@@ -32,10 +32,10 @@ class Scheduler(Generic[Event]):
     _scheduled: int = 0
 
     def schedule(self, at_ms: int, event: Event, *, after: Due | None = None) -> Due:
-        """Schedules the event at `at_ms`, and returns its position in the order of events.
+        """Schedules the event at `at_ms`, or now if that is past; returns its place in the order.
 
-        A position is a time and a random number. A time in the past becomes the present. If the new
-        event's position is before `after`, the event moves right behind `after`.
+        `after` is the place of another event. If the new event would come before that one, it is
+        put right behind.
         """
         due = Due(max(at_ms, self.now_ms), self.coins.getrandbits(16), self._scheduled)
         if after is not None and due < after:

@@ -223,9 +223,10 @@ async def offset_fetch(broker: ServedBroker, call: Call) -> bytes:
 async def _fetched(
     broker: ServedBroker, call: Call, group: str, topics: Any, *, member: Any = None
 ) -> tuple[ErrorCode, tuple[Any, ...]]:
-    """Returns the error of the whole group (NONE if it has none), and the topics of the response.
+    """Returns the error of the whole group, or NONE, and the topics of an OffsetFetch response.
 
-    In versions that report such an error, the topics are then empty.
+    If there is an error, the topics are empty. Before version 2, each partition has the error
+    instead.
     """
     named = None if topics is None else await named_topics(broker, topics)
     wanted = (

@@ -81,10 +81,10 @@ class InFlight(Generic[C]):
             self._connections[connection] = None
 
     def hold(self, connection: C, count: int) -> C | None:
-        """Records how many bytes a connection holds; 0 means at most 64 KiB.
+        """Sets how many bytes a connection holds; up to 64 KiB, the caller gives 0.
 
-        If all connections together hold too many bytes, returns the connection with the oldest
-        large request or response, which the caller must close. Otherwise returns None.
+        If all connections together hold too many bytes, returns one that the caller must close: the
+        one with the oldest large request or response. Otherwise returns None.
         """
         self._held += count - self._bytes.get(connection, 0)
         if count:

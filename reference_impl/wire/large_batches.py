@@ -21,10 +21,10 @@ MANY_BYTES: Final = 1024 * 1024  # after decompression
 
 
 async def scanned_apart(broker: ServedBroker, data: bytes) -> RecordFacts | ErrorCode | None:
-    """Returns the facts about a batch's records, or the error of invalid records.
+    """Returns the facts about a large batch's records, or the error of invalid records.
 
-    A large batch is read in a thread, unless its records have the same layout and are read quickly.
-    Returns None if the leader may read the batch itself.
+    The batch is read in a thread, unless it can be read quickly. Returns None for any other batch,
+    which the leader reads itself.
     """
     batch = only_batch(data)
     if isinstance(batch, ErrorCode) or not batch.header.has_known_compression:

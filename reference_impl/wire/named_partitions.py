@@ -47,9 +47,10 @@ def first_of(entity: Any, names: tuple[str, ...]) -> Any:
 
 
 def places_of(entity: Any) -> Iterator[Place]:
-    """Yields topic and number of each partition in one structure of a request or response.
+    """Yields (topic, partition number) for each partition listed in a part of a message.
 
-    Yields nothing if the structure is not a topic with partitions.
+    For example `{name: "orders", partitions: [{partition_index: 0}]}` gives ("orders", 0). A part
+    that is no topic gives nothing.
     """
     topic, below = first_of(entity, TOPIC), first_of(entity, PARTITIONS)
     if topic is None or not isinstance(below, tuple):

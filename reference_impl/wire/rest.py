@@ -13,10 +13,9 @@ repeats a fetch without a response. Equal replicas have the same records, high w
 start.
 
 A node accepts a timer at any time after the timer is due. So a resting timer may fire later, once
-the leader or the follower has changed. The state of a replica is an immutable object, and a change
-makes a new object. So it is enough to compare the identities of the objects. The replicas of a node
-are such an object too. So the host looks only at the topic partitions that `ReplicaChanges` finds,
-and at none if nothing has happened.
+the leader or the follower has changed. A change of a replica makes a new object, so the identities
+of the objects are compared. Only the topic partitions that `ReplicaChanges` finds are looked at,
+and none if nothing has happened.
 
 If these timers fired, the followers of 500 partitions would send 2,000 fetches a second. In Kafka
 one fetch of a fetch session has all partitions of a leader.
@@ -87,7 +86,7 @@ def is_unchanged(nodes: Nodes, node_id: NodeId, timer: Timer, reason: Reason) ->
 
 @dataclass(slots=True)
 class ReplicaChanges:
-    """Finds the topic partitions with changed replicas."""
+    """Finds the topic partitions whose replicas have changed since it last looked."""
 
     _seen: dict[NodeId, Mapping[TopicPartition, Replica]] = field(default_factory=dict)
 

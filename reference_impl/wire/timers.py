@@ -93,9 +93,9 @@ class Timers:
             self.fire(node_id, timer, life)
 
     def _wake_resting(self) -> None:
-        """Sets the timers again that wait for a change of a replica, if it has changed.
+        """Sets a resting timer again if a replica on which it depends has changed.
 
-        Is called again every 500 ms, by default.
+        Calls itself again, by default after 500 ms.
         """
         places = self._changes.since_last_call(self.nodes)
         changed = [

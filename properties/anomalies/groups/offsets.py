@@ -96,10 +96,10 @@ def facts(history: History) -> tuple[Commit | Fetch, ...]:
 
 
 def known_to(fetch: Fetch, fact: Commit | Fetch) -> bool:
-    """Returns True if `fact`, a commit or fetch, shows what the group's offset was before the
-    fetch.
+    """Returns True if `fact` shows the group's offset as it was before `fetch` began.
 
-    It must be of the same group and key, and a commit must have ended `ok`.
+    `fact` is an earlier fetch, or an earlier commit that ended `ok`, of the same group and key. A
+    commit inside a transaction counts only if `fetch` is at read_committed.
     """
     if fact.register != fetch.register or fact.completed_ns >= fetch.invoked_ns:
         return False

@@ -24,8 +24,9 @@ from properties.anomalies.transactions.visible import first_readers, sent_by
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class OutputWithoutOffset:
-    """A fetch of a lower group offset than a transaction committed, though its output was already
-    read.
+    """A fetch that returned a lower offset than a transaction had committed.
+
+    A record of this transaction had been read before the fetch began.
     """
 
     group: str
@@ -75,18 +76,15 @@ def _before(history: History, fetch: Fetch, shown: _Shown) -> bool:
 
 
 def _after(fetch: Fetch, commit: Commit) -> bool:
-    """Returns True if the fetch must see the commit, once output of its transaction was read.
-
-    Such a fetch is at read_committed, of the same group and key, and began after the commit.
-    """
+    """Returns True for a later fetch at read_committed of the commit's group and key."""
     same = commit.register == fetch.register
     return same and fetch.stable and commit.invoked_ns < fetch.invoked_ns
 
 
 def outputs_without_offset(history: History) -> tuple[OutputWithoutOffset, ...]:
-    """Returns one row per fetch that missed the offset of a transaction whose output had been read.
+    """Returns each fetch that missed the offset of a transaction whose record had been read before.
 
-    A fetch is left out if a commit of the lower offset may have followed the transaction.
+    A fetch that returned offset 3 is left out if a commit of 3 may have followed the transaction.
     """
     rows: list[OutputWithoutOffset] = []
     everything, visible = commits(history), tuple(_shown(history))

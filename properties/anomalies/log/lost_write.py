@@ -55,9 +55,9 @@ class LostWrite:
 
 
 def highest_reads(history: History) -> dict[str, tuple[int, str, int]]:
-    """Maps each key to its highest polled offset, the value there, and its first reader.
+    """Maps each key to (highest offset read, the value there, first operation that read it).
 
-    A key without a polled offset is left out. A value at several offsets counts at the lowest.
+    A value that was observed at offsets 3 and 9 counts at 3. Keys without a read are left out.
     """
     located, readers = locations(history), read_values(history)
     highest: dict[str, tuple[int, int, str]] = {}

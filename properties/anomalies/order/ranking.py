@@ -57,9 +57,10 @@ def _rotated_left(word: int, bits: int) -> int:
 
 
 def ranks(history: History) -> Mapping[KeyValue, int]:
-    """Maps each (key, value) to its last offset, by Jepsen's rule of one value for each offset.
+    """Maps each (key, value) to its offset, by Jepsen's rule.
 
-    Values that this rule chooses at no offset are left out.
+    If several values were observed at one offset, `ranked` chooses one of them. A value that is
+    chosen at offsets 3 and 9 gets 9. A value that is never chosen is left out.
     """
     seen: defaultdict[tuple[str, int], set[str]] = defaultdict(set)
     for it in observations(history):

@@ -96,7 +96,5 @@ def transactional_keys(history: History) -> frozenset[str]:
 
 
 def furthest(facts: Collection[Reached]) -> Reached:
-    """Returns the proof of the highest log end; among equal ends, the one from the earliest
-    operation.
-    """
+    """Returns the observation of the highest log end; of several, the one that completed first."""
     return min(facts, key=lambda fact: (-fact.end, fact.completed_ns, fact.op, fact.position))

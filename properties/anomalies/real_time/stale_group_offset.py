@@ -110,10 +110,7 @@ def _relevant(some: Collection[Commit | Fetch]) -> list[Commit | Fetch]:
 def row_of(
     where: Register, some: Collection[Call[RegisterAction]], found: Stuck[int, RegisterAction]
 ) -> StaleGroupOffset:
-    """Returns the violation for a fetch that the search found to fit no order.
-
-    It lists the offsets that the fetch could have returned, and the last operation before it.
-    """
+    """Returns the violation of a fetch that fits no order of commits and fetches."""
     before = [
         (call.completed_ns, call.op)
         for call in some

@@ -44,11 +44,11 @@ class Missing:
 
 
 def missing_of(history: History, declared: Declarations) -> Callable[[int, int], Iterator[Missing]]:
-    """Returns a function that yields the unread records of a transaction, though readers read
-    further.
+    """Returns a function that yields the missing records of one transaction.
 
-    Call it with the transaction's operation number, and a time at which the transaction's records
-    were in the log.
+    A record is missing if no reader received it, although a reader read as far or further. The
+    function takes the transaction's operation number and, to bound unknown offsets, a time at which
+    the records were in the log.
     """
     readers, furthest = first_readers(history), furthest_readers(history)
     kept = kept_from(history, declared)

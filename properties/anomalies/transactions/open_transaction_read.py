@@ -46,7 +46,10 @@ class OpenTransactionRead:
 
 
 def _read(history: History) -> Iterator[OpenTransactionRead]:
-    """Yields a row for each transactional record that was read, even if it was read in time."""
+    """Yields each record of a transaction that was read, with the transaction and the first reader.
+
+    The transaction may be open or ended at that time.
+    """
     wrote = writers(history)
     for (key, value), reader in first_readers(history).items():
         writer, read_ns = wrote.get((key, value)), history[reader].completed_ns

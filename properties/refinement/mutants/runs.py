@@ -4,15 +4,13 @@
     swapped    two consecutive events of a run are exchanged
     altered    the state after an event, or a response that a client received, is changed
 
-An *equivalent* mutant is a possible run too, so it need not be rejected. There are two cases.
+An *equivalent* mutant is a possible run too, so it need not be rejected. There are two cases:
 
-The change of state at an event is missing, because the event was dropped, or altered to change
-less. If no other node receives a message of this event before the node's next event, the change may
-as well happen at the next event.
-
-Two consecutive events are swapped, and they commute. Events of two nodes commute, unless the second
-event receives a message of the first. Events of one node commute if both orders lead to the same
-state. To find out, the node's steps are run again in the other order; no spec is needed.
+- An event was dropped, or altered to change less of the state, so the rest of the change comes with
+  the node's next event. This is possible if no other node learned of the change before.
+- Two consecutive events were swapped, and they commute. Events of two nodes commute, unless the
+  second event receives a message of the first. Events of one node commute if both orders lead to
+  the same state. To find out, the node's steps are run again in the other order.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Mutations of transactions in a run: of decisions, of committed records, of responses.
 
-Trace validation sees of a broker only the transactions that it coordinates, and the high watermarks
-of the topic partitions that these transactions write to. If an altered event changes neither of
-them, the change may as well happen at the broker's next event (see `runs`).
+Trace validation compares two things: the transactions of a coordinator, and the high watermarks of
+the topic partitions. If an altered event changes neither of them, the mutant may be equivalent: the
+change comes with the broker's next event (see `runs`).
 """
 
 from __future__ import annotations

@@ -84,10 +84,9 @@ def _read(harness: ReplicationHarness) -> Reading:
 
 
 def cells(harness: ReplicationHarness) -> Mapping[Cell, Value]:
-    """Returns the leader, the brokers that are up, and the records as values of the spec's
-    variables.
+    """Returns the leader, the running brokers and the records as values of the spec's variables.
 
-    One broker counts as stopped uncleanly.
+    The spec's number of unclean stops is always 1.
     """
     cluster, messages = harness.cluster, Messages()
     committed = {message for _, _, message in messages.of(harness.committed)}

@@ -177,9 +177,9 @@ def committing_in_poll(at: Instance, *, offset_reset: OffsetReset = "earliest") 
 
 
 def committing_in_background(at: Instance) -> Program:
-    """Commits the positions of all received records at each interval, even of unprocessed records.
+    """Commits the positions of all received records at each interval, processed or not.
 
-    Clients do this that commit automatically in a thread of their own.
+    So do clients that commit automatically in a background thread.
     """
     while True:
         for record in (yield from at.consumer.poll()):
@@ -356,9 +356,11 @@ def database_then_kafka(
 ) -> Program:
     """Commits the database transaction, then the Kafka transaction.
 
-    If the process dies in between, it receives the message again. With `is_idempotent`, it then
-    stores no second effect, but sends the result. With `drops_known` too, it sends no result
-    either, so the output never has it.
+    If the process dies in between, the next process receives the message again:
+
+        default            it stores a second effect, and sends the result
+        `is_idempotent`    it stores no second effect, and sends the result
+        `drops_known` too  it stores nothing and sends nothing, so the result is lost
     """
     producer = at.producer()
     yield from producer.init_transactions()

@@ -169,9 +169,9 @@ def _effects(operations: list[Operation]) -> Iterator[str]:
 
 
 def _records(operation: Operation) -> Iterator[tuple[str, str, str, str]]:
-    """Yields one sentence with placeholders per record or group offset, and the values to fill in.
+    """Yields (sentence with placeholders, key, value, offset) for each record or group offset.
 
-    For example `reads {values} at offset {offsets} of {key}`, then key, value and offset.
+    For example `reads {values} at offset {offsets} of {key}`, `orders-0`, `v0`, `3`.
     """
     is_transaction = operation.f == "txn"
     for did in operation.did:

@@ -122,10 +122,9 @@ class JudgedMachine(RuleBasedStateMachine):
         return None
 
     def teardown(self) -> None:
-        """Ends the run, and checks the names that the machine got.
+        """Ends the run, and checks the claims, goals and anomalies that the search looks for.
 
         Raises `Shown` for the first claim that is broken, or goal or anomaly that is reached.
-        Claims that the machine did not get are not checked.
         """
         try:
             self.observed = self.end()
@@ -143,10 +142,10 @@ class JudgedMachine(RuleBasedStateMachine):
 
     @property
     def _judges_progress(self) -> bool:
-        """True if it is a violation that the clients make no progress after all faults.
+        """True if a run in which the clients make no progress after all faults is a violation.
 
-        It is none if a broker with seeded bugs is searched for a single claim or goal: the bugs may
-        stop the clients, and the search would end without a run that breaks this claim.
+        False if a broker with seeded bugs is searched for a single claim or goal: the bugs may stop
+        the clients first.
         """
         return not (self.bugs and len(self._judge) == 1)
 

@@ -192,12 +192,12 @@ def _verdict(claim: str, ended: JudgedMachine, found: Found) -> ClaimVerdict:
 
 
 def _decide_goals(where: Search, side: Side) -> ClaimVerdict:
-    """Returns the verdict on a claim of the kind "X can happen": every goal of it must be reached.
+    """Returns the verdict on a claim "X can happen", which has one or more goals.
 
-    Each goal has its own search. If all goals are reached, the claim holds. A goal that is not
-    reached leaves the claim undecided where X should be possible, because more runs may reach it;
-    where X should be impossible, the claim is violated, as expected. If the clients stop making
-    progress, the claim is undecided.
+    every goal is reached                              holds
+    a goal is not reached, and X should be possible    undecided: more runs may reach it
+    a goal is not reached, and X should be impossible  violated
+    the clients stop making progress                   undecided
     """
     is_inside = side.expected == "holds"
     if is_inside:

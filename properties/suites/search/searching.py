@@ -47,9 +47,9 @@ def search(
     simpler: Mapping[str, tuple[int, ...]],
     shrinks: bool = True,
 ) -> Found | None:
-    """Returns a run that breaks a claim or reaches a goal, by raising `Shown`; None if none does.
+    """Returns the first run that breaks a claim or reaches a goal; None if no run does.
 
-    The run is shrunk if `shrinks` is true. Any other exception of a run is raised to the caller.
+    Such a run raises `Shown`, which this function catches. The run is shrunk if `shrinks` is true.
     """
     test = get_state_machine_test(
         machine,  # type: ignore[arg-type]  # any factory works; the annotation wants a class

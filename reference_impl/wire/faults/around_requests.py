@@ -3,12 +3,12 @@
     before    a rule may delay the request, refuse it with an error, or prevent its handling
     applied   the broker handles the request
     after     a rule may delay the response, replace it, or lose it
-    logged
+    logged    the request is written to the log of requests, if there is one
 
-A rule acts before the request is handled. If its field `applied` is true, it acts afterwards. For
-example, a rule crashes the broker that gets the request. Then the request is never handled. With
-`applied`, the request is handled and answered before the broker dies. To lose this response too,
-add a second rule: `disconnect` with `applied`.
+A rule acts at `before`; if its field `applied` is true, it acts at `after`. For example, a rule
+crashes the broker that gets the request. Then the request is never handled. With `applied`, the
+request is handled and answered before the broker dies. To lose this response too, add a second
+rule: `disconnect` with `applied`.
 
 Without rules and without a log of requests, this module is not called.
 """

@@ -77,12 +77,11 @@ class RulesInForce:
         return any(one.rule.when and one.rule.when.reads_partitions for one in self)
 
     def acting_on(self, request: Request, *, applied: bool) -> list[ActiveRule]:
-        """Returns the rules that act on a request, either before it is applied or after it.
+        """Returns the rules that act on a request: before it is handled or, if `applied`, after it.
 
-        Counts the request for each of these rules that selects it. Faults of the cluster come
-        first, because a fault of the request may end the request. If several rules have a fault of
-        the request, only the first acts. When a rule acts for the first time, the rule in its field
-        `then` comes into force.
+        Faults of the cluster, such as crash, come first. Of the faults of the request itself, such
+        as drop, only the oldest rule's acts. A rule that acts for the first time brings the rule in
+        its field `then` into force.
         """
         of_phase = [one for one in self if one.rule.when and one.rule.when.applied == applied]
         selecting = [one for one in of_phase if one.sees(request)]

@@ -65,9 +65,9 @@ class Gate:
         now_ms: Callable[[], int],
         note: Callable[[Connection, str], None],
     ) -> asyncio.Protocol:
-        """Returns the asyncio protocol that gets the first bytes of an accepted connection.
+        """Returns the asyncio protocol that gets the bytes of an accepted connection.
 
-        With TLS this is the handshake, else the connection itself.
+        With TLS it is a `TlsHandshake`; without TLS it is `connection`.
         """
         if self.security.protocol is NO_SECURITY.protocol:
             return connection

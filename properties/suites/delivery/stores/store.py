@@ -31,7 +31,7 @@ Row = tuple[Any, ...]
 
 
 class Conflict(Exception):
-    """The error if a stored position has changed meanwhile, or no such transaction is prepared."""
+    """Raised if a stored offset is not the expected one, or a prepared transaction is missing."""
 
 
 class Store(Protocol):
