@@ -73,11 +73,11 @@ class Changes:
             yield self._stale(row, keys)
 
     def _overtaken(self) -> Ints:
-        """Returns, for each row, the invocation time that would make its send an inversion, or 0.
+        """Returns, for each row, a later invocation time that makes it an inversion, or 0.
 
-        A send is an inversion if it began after another send to the same key completed, but has the
-        lower offset. 0 means that there is no such time, or that the record would be read before it
-        is sent.
+        Example: another send to the same key got offset 9 and ended at time 5. This send got offset
+        7 and ended at time 8. The new time is 6: later, but with the lower offset. The result is 0
+        for every row that is not such a send.
         """
         sends = np.flatnonzero(self.observed & (self.kind == SEND))
         sends = sends[np.lexsort((self.offset[sends], self.key[sends]))][::-1]

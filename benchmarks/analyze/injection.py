@@ -43,10 +43,10 @@ class _Scene:
 
 @dataclass(slots=True, kw_only=True)
 class Injection:
-    """The anomalies that are injected into a synthetic history, and the violations that they cause.
+    """Injects anomalies into a synthetic history, and computes the violations that they cause.
 
-    `each` is how often each anomaly is injected: as a small example history with its own key, and,
-    for the real-time anomalies, also as a change of a correct operation.
+    Each anomaly is injected `each` times, as a small example history with its own key. In addition,
+    `each` sends are changed into inversions, and `each` end offsets are made stale.
     """
 
     each: int = 0
@@ -140,9 +140,9 @@ def shown(found: Analysis) -> Shown:
 
 
 def own_cells(row: Any) -> tuple[Any, ...]:
-    """Returns the fields of a violation that depend only on the operations that cause it.
+    """Returns the fields of a violation, without `later` and `component`.
 
-    The fields `later` and `component` are left out: they count other operations of the history.
+    These two also count operations that are not part of the violation.
     """
     return tuple(getattr(row, cell.name) for cell in fields(row) if cell.name not in OF_ALL)
 

@@ -61,7 +61,10 @@ class Client:
         return plain_messages.decode(api, self.version(api), answer)
 
     def produce_frame(self, topic: str, records: int, least_bytes: int, most_bytes: int) -> bytes:
-        """Returns the frame that produces so many records, with values between the two lengths."""
+        """Returns a Produce request with `records` records, as the bytes to send.
+
+        Each value has between `least_bytes` and `most_bytes` bytes.
+        """
         now_ms = int(time.time() * 1000)
         lengths = (least_bytes + at * 37 % (most_bytes - least_bytes + 1) for at in range(records))
         batch = encode([Record(value=b"v" * size, timestamp_ms=now_ms) for size in lengths])

@@ -134,12 +134,10 @@ def _answers(
     reference: Side,
     rows: tuple[Reason, ...] | None,
 ) -> tuple[Any, Any]:
-    """Sends one request to both systems, and returns their two answers.
+    """Returns the answers of both systems to one request.
 
-    The answer to a read may not yet show an earlier change. So a read is sent again while the
-    answers differ without a known reason, at most 8 times; then the last answers are returned. If
-    `rows` is None, the answers are not compared: a read is sent again until both are equal, or the
-    system gives the same answer twice.
+    A read is sent again, at most 8 times, while the answers differ without a known reason. The last
+    answers are returned.
     """
     if isinstance(step, Collect):
         until = time.monotonic() + step.within_ms / 1000
@@ -148,6 +146,7 @@ def _answers(
     theirs, ours = system.send(index, step), reference.send(index, step)
     for _ in range(REPEATS if step.is_repeated else 0):
         if rows is None:
+            # The answers are not compared: they may differ if the system repeats its answer.
             settled = theirs in (ours, before)
         else:
             found = differences(step, theirs, ours)

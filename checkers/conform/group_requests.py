@@ -20,11 +20,10 @@ Protocols = Sequence[tuple[str, bytes]]
 
 
 def member_of(letter: str, member: Any = None, *, otherwise: str = "") -> Any:
-    """Returns a placeholder for the id of the group member `letter`.
+    """Returns a placeholder for the id of a group member, such as the member `a`.
 
-    When the request is sent, the placeholder becomes the id from the answer to the member's join.
-    If the member has not joined yet, it becomes `otherwise`. A caller passes `member`, which is
-    then returned, to send a wrong id.
+    When the request is sent, the id from the answer to the member's join replaces it, or
+    `otherwise` if there is none. If `member` is passed, the function returns `member` instead.
     """
     return bound(f"{letter}.member", otherwise=otherwise) if member is None else member
 

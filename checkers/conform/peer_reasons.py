@@ -40,7 +40,7 @@ def _is_unreadable(difference: Difference) -> bool:
 
 
 def _beside_other_errors(difference: Difference) -> bool:
-    """Returns True for a difference in another field than the error code, if that differs too."""
+    """Returns True if the two error codes differ, but this difference is in another field."""
     theirs, ours = (
         fields.get("error_code", "NONE")
         for fields in (difference.system_fields, difference.reference_fields)

@@ -38,7 +38,7 @@ def _is_error_here(difference: Difference) -> bool:
 
 
 def _one_keeps_its_share(difference: Difference) -> bool:
-    """Returns True if only one of the two answers takes partitions from the group member."""
+    """Returns True if one of two heartbeat answers revokes partitions, and the other does not."""
     kept, reduced = sorted(
         (difference.system_fields, difference.reference_fields),
         key=lambda cells: cells.get("assignment") is not None,

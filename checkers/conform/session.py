@@ -116,7 +116,7 @@ class Session:
         time.sleep(BEGUN_AFTER_S)
 
     def begun(self, label: str) -> Send | None:
-        """Returns the request with this label; None if its answer was already collected."""
+        """Returns the request with this label that still waits for its answer, or None."""
         pending = self._pending.get(label)
         return None if pending is None else pending.send
 

@@ -82,10 +82,10 @@ class Found:
         return [row.name for row in rows if not self.explained[row.name]]
 
     def by_verdict(self, rows: Iterable[Reason]) -> dict[Verdict, int]:
-        """Returns, for each verdict such as `permitted`, how many pairs of answers got it.
+        """Counts the pairs of answers by the verdict on their differences, such as `permitted`.
 
-        A pair counts once for each reason for its differences. A pair without a reason does not
-        count.
+        A pair counts once for each known reason for its differences: not at all without one, twice
+        with two.
         """
         counts = Counter[Verdict]()
         for row in rows:

@@ -41,10 +41,7 @@ After = Mapping[int, Code]  # cell -> its value after an action
 
 
 def literal(value: Code) -> Any:
-    """Returns a constant as a NumPy integer: `uint8` if it fits, else `int16`.
-
-    An operation is returned unchanged.
-    """
+    """Converts an int to `uint8` if it fits, else to `int16`; returns an `Op` unchanged."""
     if isinstance(value, Op):
         return value
     return np.uint8(value) if 0 <= value < 256 else np.int16(value)

@@ -167,10 +167,10 @@ class Fairness:
     def _needed(
         self, instance: Instance, inside: Mask
     ) -> tuple[frozenset[int], frozenset[int]] | None:
-        """Returns the states and edges of which a cycle needs one to be fair to an action.
+        """Returns states and edges: a cycle with one of them is fair to the action.
 
-        The edges take the action. In the states, the action is disabled, which is enough for weak
-        fairness. None means that every cycle in `inside` is fair to the action.
+        In the states, the action is disabled; the edges take the action. For a strongly fair
+        action, there are only edges. None means that every cycle in `inside` is fair to the action.
         """
         source, target = self.graph.source, self.graph.target
         edges = instance.edges

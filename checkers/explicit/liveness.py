@@ -136,20 +136,17 @@ class _Judge:
         return self._found(missed, begun, missed)
 
     def _found(self, within: Mask, begun: Mask, through: Mask) -> _Lasso | None:
-        """Returns a lasso, which is a path into a loop, whose loop is fair; None if there is none.
+        """Returns a path into a fair loop (a lasso), or None if there is none.
 
-        The path may be anywhere until it visits a state of `begun`. From there on, the lasso stays
-        in `within`, and its loop visits a state of `through`. The three parameters are masks of
-        states.
-
-        There are two candidates, and the one with fewer steps is returned. The first has a shortest
-        path to a state in which the behaviour can stutter forever. The second has a shortest path
-        to any fair set, and a loop there, which may not be the shortest.
+        The path visits a state of `begun`; from there on, it and the loop stay in `within`. The
+        loop visits a state of `through`.
         """
         sets = list(self.fairness.sets(within, through))
         anywhere = np.zeros_like(within)
         for nodes in sets:
             anywhere[nodes] = True
+        # Two candidates: a shortest path to a state in which the behaviour can stutter forever, and
+        # a shortest path to a fair set, with a loop there. The one with fewer steps is returned.
         resting = self.fairness.resting & within & through
         made = (self._lasso_to(ends, begun, within, sets, through) for ends in (resting, anywhere))
         found = [lasso for lasso in made if lasso is not None]

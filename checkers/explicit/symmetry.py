@@ -44,11 +44,10 @@ def permutations_of(at: Instance, sorts: Sequence[str]) -> list[Permutation]:
 
 
 def permuted(at: Instance, permutation: Permutation) -> list[tuple[int, list[int]]]:
-    """Returns, for each byte of a packed state, its new position and its new values.
+    """Returns, for each byte of a state, its new position and its new values.
 
-    A byte holds a variable at a key, such as `leader[b1]`. Its position changes if the permutation
-    moves the key. Its value changes if it is itself an element, such as a broker; entry x of the
-    list is the new value for x.
+    Example: the permutation swaps the brokers b1 and b2. The byte of `leader[b1]` moves to the
+    place of `leader[b2]`. Its list of new values is `[1, 0]`: 0 becomes 1, and 1 becomes 0.
     """
     place = {cell: k for k, (cell, _) in enumerate(at.cells)}
     keys = {v.name: v.keys for v in at.spec.variables}

@@ -1,8 +1,7 @@
 """Requests that inspect brokers: producers, transactions, log sizes, the quorum, elections.
 
-Some sequences first create an unusual state: they send a transaction marker directly to the
-partition leader. The marker ends the transaction in this partition, but for the transaction
-coordinator, the transaction is still open.
+Some sequences send a transaction marker directly to the partition leader. Then the transaction has
+ended in this partition, but the transaction coordinator still has it as open.
 """
 
 from __future__ import annotations

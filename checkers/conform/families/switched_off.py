@@ -50,7 +50,7 @@ _FETCHED: Final = {
 
 
 def _state(**partition: Any) -> dict[str, Any]:
-    """Returns the body of a request for a share group's state, with these partition fields."""
+    """Returns the body of a request such as ReadShareGroupState, for one partition."""
     topic = {"topic_id": topic_id("~nowhere"), "partitions": [{"partition": 0, **partition}]}
     return {"group_id": GROUP, "topics": [topic]}
 

@@ -175,11 +175,10 @@ class _Transactions:
         self.draw.add(add_partitions(note, ID, topic, NAME, version=version, **options))
 
     def add_nothing(self) -> None:
-        """Adds two requests: AddPartitionsToTxn without partitions, and then a commit.
+        """Adds an AddPartitionsToTxn without partitions, which begins a transaction, and a commit.
 
-        The first one begins a transaction although it adds nothing. It must not come before the
-        markers of the previous transaction are written. So a verification request precedes it,
-        which is sent again until it no longer fails with CONCURRENT_TRANSACTIONS.
+        Before them, it adds a verification request. This request is repeated until the markers of
+        the previous transaction are written.
         """
         version = self.draw.version(Api.ADD_PARTITIONS_TO_TXN, 0, 3)
         binds = NAME if self.end_version == 5 else None

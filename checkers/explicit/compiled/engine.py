@@ -194,9 +194,10 @@ class Search(RunningSearch):
         return WitnessResult(claim=witness, states=states, trace=trace)
 
     def _first_trace(self, numbers: Iterable[int]) -> Trace:
-        """Returns the trace to the state with the lowest number, or () if all numbers are 0.
+        """Returns the trace to the state with the lowest number, or () without any state.
 
-        C numbers the states from 1; a thread that found no state gives 0.
+        Each thread gives the number of the state that it found, counted from 1, or 0 if it found
+        none.
         """
         first = min(filter(None, numbers), default=0)
         return self._trace(first - 1) if first else ()

@@ -108,7 +108,7 @@ class Library:
         return states
 
     def judge(self, quota: int) -> int:
-        """Checks the claims in the next states of the level, at most `quota` states of each thread.
+        """Checks the claims in more states of the current level, at most `quota` per thread.
 
         Returns how many states of the level are still unchecked.
         """

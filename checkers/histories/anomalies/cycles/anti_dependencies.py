@@ -121,12 +121,11 @@ def _next_in_block(
 
 
 def _next(log: LogRecords, keys: Ints, offsets: Ints, *, in_later_block: bool) -> pa.Table:
-    """Finds, for each given key and offset, the values at the next offset that has a record.
+    """Finds, for each key and offset, the values at the next offset with a record.
 
-    Each value has one row, with the operation that sent it. A block is a range of 65,536 offsets of
-    a key. The search stops at the end of the block, unless `in_later_block` is true. If it finds
-    nothing before, there is one row with NEXT_BLOCK as the sender, so that a later search
-    continues.
+    Each value has one row, with its sender. The search ends with the block (65,536 offsets of a
+    key), unless `in_later_block` is true. If the block has no next record, one row has the sender
+    NEXT_BLOCK.
     """
     starts, sizes = log.groups()
     key, offset = log.key[starts], log.offset[starts]

@@ -62,7 +62,7 @@ def ww_between_blocks(ends: Batch) -> pa.Table:
 
 
 def log_records_of_ends(ends: Batch) -> LogRecords:
-    """Converts the first and the last record of each block of 65,536 offsets to LogRecords."""
+    """Returns the first and last records of all blocks, sorted by key, offset and value."""
     order, _ = runs(ends.ints("key"), ends.ints("offset"), ends.ints("value"))
     key, offset, value, sender, last = (
         ends.ints(name)[order] for name in ("key", "offset", "value", "sender", "last")

@@ -227,10 +227,10 @@ def _precede(of: Operations, kinds: tuple[str, ...], frontier: Ints, end: int) -
 def _first_predecessors(
     of: Operations, kinds: tuple[str, ...], frontier: Ints, rest: Ints, first: Ints, second: Ints
 ) -> Ints:
-    """Finds, for each operation in `rest`, the first operation in `frontier` that must precede it.
+    """Finds, for each operation in `rest`, the first operation in `frontier` that it depends on.
 
-    The order comes from records, and from processes and real time if `kinds` has them. The result
-    is an index in `frontier`; its length means that there is no such operation.
+    The result is a position in the list `frontier`, or the length of the list if there is none.
+    Processes and real time count only if `kinds` has them.
     """
     # `frontier` has the operations that the breadth-first search reached last.
     none = len(frontier)

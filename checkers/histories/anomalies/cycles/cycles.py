@@ -112,11 +112,10 @@ def find_info_senders(
 
 
 def _last_ended_by(invoked_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns, for each time, the operation of this batch that had most recently ended ok.
+    """Returns, for each time, the operation of this batch that most recently ended ok.
 
-    A batch is a part of the history. Times before its first completion have no row. All times after
-    its last completion share one row, the last one, whose index is WHOLE. A batch in which no
-    operation ended ok gives no row.
+    Example: operations 0 and 1 ended ok at 3 and 8. The time 2 has no row. The time 5 has a row
+    with operation 0. All times from 8 on share one row, with operation 1 and the index WHOLE.
     """
     firsts = batch.where(run_starts(batch.ints("op")), _OF_ENDED)
     ok = np.flatnonzero(firsts.is_in("outcome", "ok") & firsts.is_valid("completed_ns"))

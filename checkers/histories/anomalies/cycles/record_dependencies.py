@@ -184,11 +184,10 @@ def _locations_polled_by(ops: NumberSet, batch: Batch) -> Batch:
 def unconfirmed_wr(
     dependencies: DependencyContext, unconfirmed: UnconfirmedValues
 ) -> tuple[pa.Table, Mask]:
-    """Returns the dependencies of readers on the senders of unconfirmed values.
+    """Returns the dependencies of readers on the senders of unconfirmed values, and a mask.
 
     A value is unconfirmed if it was polled at an offset where no send of it was acknowledged. The
-    mask marks the dependencies that can be in a cycle. In the others, the reader neither ended ok
-    nor sent an unconfirmed value, so no operation depends on it.
+    mask is True if the reader ended ok, or one of its sent values was polled.
     """
     senders, polls = (
         dependencies.senders,

@@ -39,10 +39,9 @@ class InfoSenders:
     times: Ints  # odd: one more than that of the last operation that ended ok before
 
     def time(self, ops: Ints) -> Ints:
-        """Returns the logical time of each operation: twice its number, or an odd time.
+        """Returns the logical time of each operation: twice its number if it ended ok.
 
-        Odd times are for operations that did not end ok. They must be in this object, which has
-        those that sent a polled value.
+        Every other operation must have sent a polled value; its time is odd.
         """
         times = 2 * ops
         some = np.flatnonzero(self.ops.has(ops))
@@ -63,10 +62,10 @@ class TimeRanges:
 
     @classmethod
     def of(cls, back: Batch, info_senders: InfoSenders) -> TimeRanges:
-        """Returns the time ranges of dependencies that lead back, with overlapping ranges joined.
+        """Returns the time ranges of the dependencies in `back`, with overlapping ranges joined.
 
-        `back` has these dependencies: the second operation ended before the first. The range is
-        from the end of the second one to the end of the first.
+        In each of these dependencies, the second operation ended before the first. The range is the
+        time between the two ends. Example: the ranges 0..4 and 2..6 become 0..6.
         """
         begin, end = info_senders.time(back.ints("second")), info_senders.time(back.ints("first"))
         order = np.argsort(begin)

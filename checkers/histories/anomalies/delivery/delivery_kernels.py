@@ -193,7 +193,7 @@ def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
     """Returns the polls, in this batch, of records that an application got more than once.
 
     An application is a consumer group, or a process without a group. It has rows in only one batch:
-    the first batch of the history in which it got a record again.
+    the first in which it got a record again. Later repetitions do not matter.
     """
     here = again.where(again.repeated_in == batch.number)
     if not len(here):

@@ -92,9 +92,10 @@ def count_unconfirmed(
 
 
 def _special_records(context: Context, several: Batch) -> dict[Record, _SpecialRecord]:
-    """Returns the records whose offset was never acknowledged, or is shared with another one.
+    """Returns the unconfirmed records, and the records at an offset with several values.
 
-    A record without a send that took effect is left out.
+    A record is unconfirmed if it was polled at an offset where no send of it was acknowledged. Such
+    a record is left out if none of its sends took effect.
     """
     records: dict[Record, _SpecialRecord] = {}
     columns = (several.ints(name).tolist() for name in ("key", "offset", "value", "op"))

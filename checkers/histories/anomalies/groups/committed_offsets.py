@@ -130,10 +130,9 @@ class FetchIndex:
 
     @classmethod
     def of(cls, fetches: Batch, *, stable: bool) -> Self:
-        """Returns an index that finds fetches of committed offsets which returned too little.
+        """Returns an index of the offset fetches that waited for open transactions, or of the others.
 
-        If `stable` is true, it has the fetches that waited for open transactions; if not, all
-        others.
+        If `stable` is true, the index has those that waited.
         """
         rows = np.flatnonzero(fetches.ints("stable") == stable)
         some = fetches.where(rows)
@@ -142,9 +141,10 @@ class FetchIndex:
         return cls(stable, some, rows, registers, least)
 
     def above_later_fetch(self, of: Batch, since_ns: Ints) -> Batch:
-        """Returns the commits for which a later fetch returned a lower offset.
+        """Returns the commits of a higher offset than a later fetch returned.
 
-        `since_ns` has a time for each commit; a fetch is later if it began after this time.
+        A fetch is later if it is of the same group and key, and began after the time that
+        `since_ns` has for the commit.
         """
         some = np.flatnonzero(member(of.ints("register"), self.registers))
         group = np.searchsorted(self.registers, of.ints("register")[some])
@@ -159,11 +159,10 @@ def commits_of_offsets(observed: NumberSet, batch: Batch) -> pa.Table:
 
 
 def first_commits(registers: Ints, batch: Batch) -> pa.Table:
-    """Returns, for each group and key, the first commit, and the first commit of another offset.
+    """Returns, for each group and key, the first commit and the first of another offset.
 
-    Example: commits of offsets 3, 3, 7, 9 give the first commit of 3 and the commit of 7. The order
-    is that of their ends, and only commits that ended ok count. Commits inside transactions are
-    treated separately, so a group and key has at most four rows.
+    Only commits that ended ok count. Example: 3, 3, 7, 9, in the order of their ends, give the
+    first 3 and the 7. Commits inside transactions and commits outside are treated separately.
     """
     of = commits(batch)
     some = (of.ints("outcome") == OK) & member(of.ints("register"), registers)
@@ -175,11 +174,10 @@ def first_commits(registers: Ints, batch: Batch) -> pa.Table:
 
 
 def first_two(of: Batch) -> Batch:
-    """Returns, for each group and key, the first row, and the first row with another offset.
+    """Returns, for each group and key, the first row and the first with another offset.
 
-    Example: rows with the offsets 3, 3, 7, 9 give the first row with 3 and the row with 7. The
-    order is that of their ends. If all rows of a group and key have the same offset, only the first
-    row is returned.
+    Example: the offsets 3, 3, 7, 9, in the order of `ended_ns`, give the first 3 and the 7. The
+    offsets 3, 3 give only the first 3.
     """
     columns = [of.ints(name) for name in ("offset", "op", "ended_ns", "register")]
     ordered = of.where(np.lexsort(columns))
@@ -207,11 +205,10 @@ class KnownOffsets:
         return cls(*(batch.ints(name) for name in names))
 
     def highest(self, queries: Batch, since_ns: Ints | None = None) -> Ints:
-        """Finds, for each fetch, the highest offset that was committed before the fetch began.
+        """Returns, for each fetch, the row of the highest offset committed before the fetch began.
 
-        The result is the row of this commit, or -1 if no commit exceeds the offset that the fetch
-        returned. If `since_ns` is passed, it has a time for each fetch; commits that began before
-        it do not count.
+        The result is -1 if the fetch returned this offset or a higher one, or if there is none. If
+        `since_ns` is passed, only commits that began after the fetch's time in `since_ns` count.
         """
         found = np.full(len(queries), -1, dtype=np.int64)
         registers = np.unique(self.register)

@@ -118,11 +118,11 @@ def consumed_words(batch: Batch) -> pa.Table:
 
 
 def group_positions(batch: Batch) -> pa.Table:
-    """Returns the lowest offset, the highest jump and the number of steps, for each group and key.
+    """Returns three numbers for each group and key:
 
-    The lowest offset is the lowest that the group polled, committed or fetched. A jump is an offset
-    that the group committed outside a transaction. A step is a transaction that ended ok and
-    committed an offset of the key.
+    - `low` is the lowest offset that the group polled, committed or fetched;
+    - `jumped` is the highest offset that it committed outside a transaction;
+    - `steps` is the number of transactions that committed an offset and ended ok.
     """
     group, key = batch.fingerprints("group"), batch.fingerprints("key")
     offset = batch.ints("offset", null=NONE)
@@ -171,13 +171,11 @@ def unreported_steps(batch: Batch) -> pa.Table:
 
 
 def commit_progress(groups: Ints, unreported_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns the commits that raise the committed offset of a group and key.
+    """Returns the transactional commits that raise the committed offset of a group and key.
 
-    Only transactions that ended ok count. The flag `good` is 1 if the transaction ended before the
-    group's first transaction with unknown polls began (see `unreported_steps`).
-
-    Of consecutive commits with the same flag, only the last is returned. Example: the offsets 3, 5
-    and 9 with flag 1, then 12 with flag 0, give the rows 9 and 12.
+    The flag `good` is 1 if the transaction ended before the group's time in `unreported_ns`. Of
+    consecutive commits with the same flag, only the last is returned. Example: the offsets 3, 5 and
+    9 with flag 1, then 12 with flag 0, give 9 and 12.
     """
     steps = steps_of(batch)
     group, key, committed = (steps.ints(name) for name in ("group", "key", "committed"))

@@ -181,11 +181,10 @@ def _consumers(several: OwnerOffsets, batch: Batch) -> pa.Table:
 
 
 def _rewinds(pairs: Ints, began_ns: Ints, ended_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns, for each pair of transactions, the lowest offset that another operation committed.
+    """Returns, for each pair of transactions, the lowest offset that a third operation committed.
 
-    Each row of `pairs` has a group, a key and two transactions. A commit counts if it is of this
-    group and key, and was open between the begin of the first and the end of the second
-    transaction. A pair without such a commit has no row.
+    The commit is of the pair's group and key. It began before the second transaction ended, and
+    ended after the first began. A pair without such a commit has no row.
     """
     of = commits(batch)
     of = of.where(of.ints("outcome") != FAIL)

@@ -178,17 +178,15 @@ def _is_owed(bounds: Batch, key: Ints, offset: Ints) -> Mask:
 
 
 def _unread_below_bound(unconfirmed: UnconfirmedValues, bounds: Batch, batch: Batch) -> pa.Table:
-    """Returns the confirmed values that a poll should have returned, but no poll did.
+    """Returns the values that a poll should have returned, but no poll did.
 
-    A value must be returned if it took effect and its offset is between the log start and the
-    highest polled offset of its key. It is confirmed if no poll returned it at another offset than
-    its send.
-
-    A last row, without a value, has in the column `owed` how many values must be returned. If there
-    are none, the table is empty.
+    A value should be returned if it took effect, and its offset is between the log start and the
+    highest polled offset of its key. One more row has, in the column `owed`, the number of all such
+    values, polled or not. If that number is 0, the table is empty.
     """
     at, writes = first_rows(batch), took_effect(batch, unconfirmed.committed)
     key, offset = (batch.ints(name).take(at) for name in ("key", "offset"))
+    # Unconfirmed values are decided by `_unconfirmed_unread_below_bound`.
     owed = (
         (offset != UNKNOWN_OFFSET)
         & _is_owed(bounds, key, offset)
