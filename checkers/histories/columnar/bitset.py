@@ -167,10 +167,11 @@ class KeyedWords:
         return at, found & occurs & (exists > 0)
 
     def insertion_point(self, key: Ints, starts: Ints, word: Ints) -> Ints:
-        """Returns, for each word number, the row of the word, or its insertion point.
+        """Returns the row of each word, or the row at which it would be inserted.
 
-        The word numbers of the i-th key in `key` begin at position `starts[i]` of `word`. For a key
-        that the index does not have, the result is the number of rows.
+        Example: `key` [7, 9], `starts` [0, 2] and `word` [0, 1, 4] mean the words 0 and 1 of key 7,
+        and word 4 of key 9. The result has three rows. For an unknown key, it is the number of
+        rows.
         """
         of_key, exists = self._ranks_of(key)
         of_key = np.where(exists, of_key, len(self.keys))  # after all keys

@@ -38,17 +38,17 @@ class PrefixMaxIndex:
 
     @property
     def reaches(self) -> Ints:
-        """Returns, for each row, the highest value that its group had reached up to this row.
+        """Returns, for each row, the highest value of its group so far.
 
         The rows are in the order of group and time.
         """
         return self.reach(np.arange(len(self.rows)))
 
     def reach(self, at: Ints) -> Ints:
-        """Returns, for each row, the highest value that its group had reached up to this row.
+        """Returns, for each position in `at`, the highest value of its group so far.
 
-        `at` has the positions of the rows in the order of group and time. The result is NOWHERE if
-        `restricted_to` excluded all rows of the group up to there.
+        A position is the place of a row in the order of group and time. Example: the values 5, 3, 7
+        of one group give 5, 5, 7. The result is NOWHERE if `restricted_to` excluded all these rows.
         """
         rank = self.packed[at] - self.places[at] // len(self.rows) * self.width
         far = rank + self.levels if isinstance(self.levels, int) else self.levels[rank]
@@ -56,9 +56,10 @@ class PrefixMaxIndex:
         return np.where(rank < 0, NOWHERE, far)
 
     def before(self, group: Codes, time_ns: Ints) -> Ints:
-        """Returns, for each group and time, the position of the group's last row before this time.
+        """Returns the position of the last row of a group before a time, or -1.
 
-        Positions are in the order of group and time. The result is -1 if there is no such row.
+        There is one result for each given group and time. A position is the place of a row in the
+        order of group and time.
         """
         facts = len(self.instants)
         if not facts:
@@ -84,7 +85,11 @@ class PrefixMaxIndex:
         return replace(self, own=own, packed=np.maximum.accumulate(own))
 
     def exceeded(self, group: Codes, offset: Ints, time_ns: Ints) -> Mask:
-        """Returns a mask: True where the group had a value above `offset` before `time_ns`."""
+        """Returns a mask: True if the group had a value above `offset` before `time_ns`.
+
+        Example: a group has the value 5 at time 1. For the offset 4, the result is True at time 2,
+        and False at time 1.
+        """
         facts = len(self.instants)
         if not facts:
             return np.zeros(len(group), dtype=np.bool_)
@@ -101,9 +106,10 @@ class PrefixMaxIndex:
         return broken
 
     def furthest(self, at: Ints) -> Ints:
-        """Returns, for each row, the row that has the highest value of its group so far.
+        """Returns, for each position in `at`, the input row with the highest value so far.
 
-        `at` has positions in the order of group and time. The result has row numbers of the input.
+        A position is the place of a row in the order of group and time. Example: the values 5, 3, 7
+        of one group, in the input rows 0, 1, 2, give 0, 0, 2.
         """
         return self.rows[np.searchsorted(self.packed, self.packed[at])]
 

@@ -1,13 +1,12 @@
-"""The offsets of each key at which the history proves a record, as a small bitset.
+"""The offsets of each key at which the history proves a record, as a bitset.
 
-The source RECORD_LOCATIONS has the records of the history by key and offset. The offsets in each of
-its batches are packed into 64-bit words. From the union of all words, the number of records between
-any two offsets of a key is computed quickly. The union is small enough for every Spark task: 24
-bytes for 64 offsets of a log without gaps, and at most 24 bytes for each record.
+The bitset counts the records between any two offsets of a key quickly. It is small enough for every
+Spark task: a 64-bit word stands for 64 offsets and takes 24 bytes; words without a record are not
+stored.
 
-An offset is clean if a send or a poll at `read_committed` proves its record: every reader at
-`read_committed` must get this record. An offset is not clean if all sends of the record failed,
-except under Jepsen's rules.
+An offset is clean if every reader at `read_committed` must get its record. A send or a poll at
+`read_committed` proves the record, and the record is not aborted. A record is aborted if all its
+sends failed, except under Jepsen's rules.
 
 Source: `properties.anomalies.observations`; Jacobson, "Space-efficient Static Trees and Graphs".
 """
@@ -49,13 +48,12 @@ KEY_WORDS: Final = pa.schema(
 
 
 def occupied_offsets(committed: Ints, aborted: Pairs) -> Stage[pa.Table]:
-    """Returns a stage that collects the offsets of all proven records, packed into 64-bit words.
+    """Returns a query stage that collects the offsets of all proven records, as bits.
 
-    A row has a key, the number n of a word, its bits, and the flag `clean`; bit i stands for the
-    offset 64n + i. A word with clean and other offsets has two rows. An offset is clean if a send
-    or a poll at read_committed proves its record, and the record is not in `aborted`. The sends of
-    the operations in `committed` prove their records too, although they ended `info`.
+    A row has a key, the number n of a word, 64 bits, and the flag `clean`; bit i stands for the
+    offset 64n + i. An offset is clean if every reader at `read_committed` must get its record.
     """
+    # The sends of the operations in `committed` prove their records, although they ended `info`.
     title = "packing the offsets of records"
     kernel = Kernel(title, RECORD_COLUMNS, KEY_WORDS, partial(_words, committed, aborted))
     return Stage(Source.RECORD_LOCATIONS, kernel)
@@ -93,7 +91,7 @@ def _packed(batch: Batch, rows: Ints, *, clean: bool) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class OffsetCounts:
-    """The offsets of each key with a record, as a bitset that counts records quickly."""
+    """Counts the records between two offsets of a key, with one bit for each offset."""
 
     index: KeyedWords
     bits: Bits
@@ -101,9 +99,10 @@ class OffsetCounts:
 
     @classmethod
     def of(cls, words: pa.Table) -> OffsetCounts:
-        """Returns the union of the packed offsets of all batches.
+        """Returns the union of the offsets in `words`, which come from several batches.
 
-        A row of `words` has a key, the number of a 64-bit word, and its bits.
+        A row of `words` has a key, the number n of a word, and 64 bits; bit i stands for the offset
+        64n + i.
         """
         batch = Batch(words)
         key, word = batch.ints("key"), batch.ints("word")
@@ -171,10 +170,10 @@ class OccupiedOffsets:
 
     @classmethod
     def of(cls, words: pa.Table) -> OccupiedOffsets:
-        """Returns the union of the packed offsets of all batches.
+        """Returns the union of the offsets in `words`, which come from several batches.
 
-        A row of `words` has a key, the number of a 64-bit word, its bits, and whether its offsets
-        are clean.
+        A row of `words` has a key, the number n of a word, 64 bits, and the flag `clean`; bit i
+        stands for the offset 64n + i.
         """
         everything = OffsetCounts.of(words)
         clean = words.filter(words["clean"])

@@ -99,9 +99,9 @@ class OwnerOffsets:
 
     @classmethod
     def of(cls, words: pa.Table) -> OwnerOffsets:
-        """Returns the union of the packed offsets of all batches.
+        """Returns the union of the offsets in `words`, which come from several batches.
 
-        `words` must have the rows of an earlier batch before those of a later one.
+        The rows of an earlier batch must come first.
         """
         batch = Batch(words)
         bits, repeated = (batch.ints(name).view(np.uint64) for name in ("bits", "repeated"))
@@ -148,10 +148,9 @@ class OwnerOffsets:
     def within(self, owner: Ints, key: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints, Bits]:
         """Returns the offsets that owners got inside intervals, as 64-bit words.
 
-        The i-th interval has the offsets from `low[i]` to `high[i] - 1` of one owner (a consumer or
-        a group) and key. The three arrays of the result have one entry for each word in an
-        interval: the number of the interval, the row of the word, and those bits of the word that
-        are inside.
+        Interval i has the offsets from `low[i]` to `high[i] - 1` of one owner (a consumer or a
+        group) and key. The result has three arrays, with one entry for each interval and word: the
+        number of the interval, the row of the word in this table, and the bits inside the interval.
         """
         first = self._insertion_point(owner, key, word_of(low))
         last = self._insertion_point(owner, key, word_of(high + 63))
@@ -184,7 +183,11 @@ def _index_of(offsets: OwnerOffsets) -> KeyedWords:
 def _union(
     owner: Ints, key: Ints, word: Ints, bits: Bits, repeated: Bits, batch: Ints
 ) -> OwnerOffsets:
-    """Merges the rows of one owner, key and word; rows of an earlier batch must come first."""
+    """Returns one row for each owner, key and word: the union of its bits.
+
+    An owner is a consumer or a group. Bit i of word n stands for the offset 64n + i. The rows of an
+    earlier batch must come first.
+    """
     order, starts = _order(owner, key, word)
     if not len(order):
         return OwnerOffsets(owner, key, word, bits, repeated, batch)

@@ -130,9 +130,10 @@ class FetchIndex:
 
     @classmethod
     def of(cls, fetches: Batch, *, stable: bool) -> Self:
-        """Returns an index of the offset fetches that waited for open transactions, or of the others.
+        """Returns an index of the fetches that waited for open transactions, or of the others.
 
-        If `stable` is true, the index has those that waited.
+        A fetch reads the committed offset of a group. If `stable` is true, the index has those that
+        waited.
         """
         rows = np.flatnonzero(fetches.ints("stable") == stable)
         some = fetches.where(rows)

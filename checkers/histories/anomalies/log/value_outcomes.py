@@ -156,10 +156,9 @@ def _last(batch: Batch) -> pa.Table:
 
 
 def _unseen(unconfirmed: UnconfirmedValues, kept: LogStarts, batch: Batch) -> pa.Table:
-    """Returns the acknowledged values of a batch that no poll returned.
+    """Returns the acknowledged values of a batch that no poll returned, and three counts.
 
-    Values that were polled at an offset that no acknowledged send has are decided elsewhere. A last
-    row, without a value, counts the values that could have shown each of three anomalies: unseen,
+    The last row has the counts: how many values of the batch could have shown the anomalies unseen,
     aborted read, and value nobody sent.
     """
     # A value is confirmed if it was polled only at offsets where a send of it was acknowledged.

@@ -147,8 +147,8 @@ def process_order(context: Context) -> Plan[tuple[Finding, ...]]:
 def _outranked(context: Context) -> Plan[Batch | None]:
     """Returns the values that Jepsen does not choose as the record at their offset.
 
-    If several values were observed at one offset, Jepsen chooses one of them; the others are
-    returned. Without `jepsen` declared, returns None.
+    Example: a and b were observed at offset 3 of a key, and Jepsen chooses a: the result has b. For
+    a history without Jepsen's rules, the result is None.
     """
     if not context.declared.jepsen:
         return None

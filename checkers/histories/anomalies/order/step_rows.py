@@ -1,8 +1,11 @@
 """The table STEPS: how processes moved through logs in one batch of the history's rows.
 
-A step is a pair of records of a key that a process polled (or sent) one after the other. The table
-has a row for each step that skips records or goes back, and the number of all steps. It also has
-the first and the last record of a process and key: they are needed for steps from batch to batch.
+A step is a pair of records of a key that a process polled (or sent) one after the other. There are
+three sorts of rows:
+
+- `WITHIN`, `BETWEEN`: a step inside or between operations that skips records or goes back;
+- `COUNTED`: the number of all steps;
+- `HEAD`, `TAIL`: the first or last record of a process and key, for steps to other batches.
 """
 
 from __future__ import annotations

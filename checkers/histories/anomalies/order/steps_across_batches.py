@@ -37,10 +37,11 @@ from checkers.histories.plan.batch import Batch
 def steps_across_batches(
     positions: LogPositions, assigned: pa.Table, observed: pa.Table
 ) -> pa.Table:
-    """Returns the steps between batches that skip records or go back, and the number of all.
+    """Returns the steps between batches that skip records or go back.
 
-    A step goes from the last record of a key that a process polled (or sent) in one batch to the
-    first one in the next batch with this process and key.
+    Example: the last record of a key that a process polled in batch 0 has offset 5, and the first
+    in batch 2 has offset 3. This step goes back. Other rows of the table count all steps between
+    batches.
     """
     # A step is a pair of records of a key that a process polled (or sent) one after the other.
     made = [STEPS.empty_table()]

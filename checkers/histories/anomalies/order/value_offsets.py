@@ -30,10 +30,10 @@ from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 
 @dataclass(frozen=True, slots=True)
 class ValueOffsets:
-    """The offsets of values, for polls and sends that do not keep their own offset.
+    """The offsets of some values, for polls and sends that returned no offset.
 
-    Without Jepsen's rules, these are the polls and sends that returned no offset. Under Jepsen's
-    rules (`of_all`), a listed value has one offset for all its polls and sends.
+    If `of_all` is true (under Jepsen's rules), all polls and sends of these values have this
+    offset, even those that returned another one.
     """
 
     pairs: NumberSet  # key and value in one number
@@ -61,8 +61,8 @@ class ValueOffsets:
     def last(cls, unconfirmed: UnconfirmedValues, outranked: Batch) -> Self:
         """Returns, for each value, the last offset at which Jepsen chooses it as the record.
 
-        If several values were observed at one offset, Jepsen chooses one of them. `outranked` has
-        the others, with this offset.
+        Example: a was observed at 3 and 7, but at 7, Jepsen chooses b. Then a has the offset 3, and
+        `outranked` has a at 7. A value that Jepsen never chooses has UNKNOWN_OFFSET.
         """
         lower, resent = _pairs_and_offsets(outranked), _pairs_and_offsets(unconfirmed.resent)
         # Outranked values, and values sent again after a failed send, are treated like unconfirmed
@@ -81,10 +81,10 @@ class ValueOffsets:
         return cls(pairs, values, last, of_all=True)
 
     def applied(self, batch: Batch, rows: Ints, role: Ints, located: Ints) -> Ints:
-        """Fills in missing offsets in `located`, changes it in place, and returns it.
+        """Returns `located`, which it changes in place: missing offsets are filled in.
 
-        `located` has the offsets of some polls and sends, and `rows` their rows in the batch. With
-        `of_all`, known offsets of the values listed here are replaced too.
+        `located[i]` is the offset of the poll or send in row `rows[i]` of the batch. If `of_all` is
+        true, the offset of a value also replaces a known one.
         """
         key, value = batch.fingerprints("key"), batch.fingerprints("value")
         among = batch.derived(("unconfirmed values",), lambda _: self.values.has(value)).take(rows)

@@ -79,10 +79,10 @@ class _Summary:
 
 
 def summary_stages(isolation: Isolation) -> tuple[Stage[pa.Table], ...]:
-    """Returns one stage for each table of the batches' summary, and one for other keys.
+    """Returns one query stage for each table of a batch's summary, and one more.
 
-    The last stage collects the keys to which transactions send. If a row of the history has no
-    isolation level, the level `isolation` is assumed.
+    The additional stage collects the keys to which transactions send. `isolation` is assumed for
+    rows without an isolation level.
     """
     parts = (
         ("spans", _SPANS),
@@ -178,8 +178,9 @@ def _last_observations(
 ) -> pa.Table:
     """Returns the log ends that clients observed in the batch.
 
-    The last 1,024 observations have one row each. The older ones have one row for each key: the
-    highest log end, with the time of the first completion in the batch.
+    The last 1,024 observations have one row each. The older ones are combined: one row for each
+    key, with the highest log end. Such a row has no exact time, but that of the first completion in
+    the batch.
     """
     rows = np.flatnonzero(of.committed) if log == STABLE else np.arange(len(of.row))
     if not len(rows):
@@ -241,13 +242,11 @@ def _limits(of: ObservedOffsets, check: int, rows: Ints, batch: Batch) -> pa.Tab
 
 
 def check_rows(of: ObservedOffsets, check: int, rows: Ints, batch: Batch) -> pa.Table:
-    """Returns the table CHECKS, with one check for each of the `rows`.
+    """Returns one check for each number in `rows`, as a table.
 
-    A check is an offset that must not be below a log end that was observed before its operation was
-    invoked. The `rows` are rows of `of`, the offsets that were observed in the batch.
+    The numbers are rows of `of`. A check says: the offset of an operation must not be below a log
+    end that was observed before the operation was invoked.
     """
-    # A check demands that the offset of the row is not below a log end observed before its
-    # operation was invoked.
     at = of.row[rows]
     return table_from(
         CHECKS,

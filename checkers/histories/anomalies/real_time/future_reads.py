@@ -4,11 +4,11 @@
     p1 send k=a -> ok @0          op 1     invoked after op 0 completed; 0 is below this end
 
 The send of such a record returns an offset below a log end that was observed before. The plan
-`linearizable_offsets` finds these sends; a correct history has none. Only the polls of their
-records are examined here.
+`linearizable_offsets` finds these sends, and this plan examines the polls of their records. A
+correct history has none.
 
-A value is unconfirmed if it was polled at an offset that no acknowledged send of it has. These
-values are few, so the Spark driver has all their sends and polls, and examines them all.
+This plan also examines the unconfirmed values: those that were polled at an offset that no
+acknowledged send of them has. They are few, so the Spark driver has all their sends and polls.
 
 Source: `properties.anomalies.real_time.future_read`.
 """
@@ -89,9 +89,8 @@ def future_reads(
 ) -> Plan[pa.Table]:
     """Returns the polls that returned a record before the send of the record was invoked.
 
-    `polls` has the candidates: polls of records whose send returned an offset below an earlier
-    observed log end. The polls of the unconfirmed values are examined too: these were polled at an
-    offset that no acknowledged send of them has.
+    It examines the candidates in `polls`, and all polls of unconfirmed values. A value is
+    unconfirmed if it was polled at an offset that no acknowledged send of it has.
     """
     confirmed = polls.where(~unconfirmed.among(polls.ints("key"), polls.ints("value")))
     keys, values = confirmed.ints("key"), confirmed.ints("value")

@@ -103,10 +103,10 @@ _SENDS: Final = pa.schema(
 
 
 def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) -> pa.Table:
-    """Returns the checks in this batch that are below a log end of an earlier batch.
+    """Returns the offsets in this batch that an earlier batch may contradict.
 
-    A check is an offset that must not be below a log end that was observed before its operation was
-    invoked. `carried_limits` has the highest log end of the earlier batches for each key.
+    Example: in an earlier batch, the log of a key ended at 5; in this batch, a send to the key got
+    offset 3. `carried_limits` has the highest log end of the earlier batches for each key.
     """
     of = observed_offsets(batch, isolation)
     own = carried_limits.filter(compute.equal(carried_limits["batch"], batch.number)).to_pylist()

@@ -70,8 +70,7 @@ class LogEnds:
     def of(cls, spans: Batch, steps: Batch, held_back: Ints) -> Self:
         """Builds the index from the summaries of all batches of the history's rows.
 
-        `held_back` has the keys that transactions send to. There, the last stable offset may be
-        below the end of the log.
+        `held_back` has the keys to which transactions send.
         """
         began_ns, ended_ns = spans.ints("began_ns"), spans.ints("ended_ns")
         order = np.lexsort([ended_ns, began_ns])
@@ -98,22 +97,21 @@ class LogEnds:
         )
 
     def applicable(self, checks: Batch) -> Mask:
-        """Returns a mask: False for the checks that must be ignored for their key.
+        """Returns a mask: True for each check that applies to its key.
 
-        A check is an offset that must not be below a log end observed before. An end offset read at
-        read_committed is listed as two checks: against last stable offsets (`STABLE_END`) and
-        against log ends (`COMMITTED_END`). The first applies in keys that transactions send to, the
-        second in all other keys.
+        A check compares an offset with the log ends observed before. An end offset read at
+        `read_committed` has two checks: `STABLE_END` applies if transactions send to the key,
+        `COMMITTED_END` if not.
         """
         check, stable_apart = checks.ints("check"), member(checks.ints("key"), self.held_back)
         applies: Mask = np.where(stable_apart, check != COMMITTED_END, check != STABLE_END)
         return applies
 
     def may_be_contradicted(self, checks: Batch) -> Mask:
-        """Returns a mask: False for each check that surely no earlier log end contradicts.
+        """Returns a mask: True for each check that an earlier log end may contradict.
 
-        A check is an offset that must not be below a log end that was observed before its operation
-        was invoked. A True may be wrong.
+        A check is the offset of an operation. A False is certain: no higher log end was observed
+        before the operation was invoked.
         """
         group, some = self._log_of_each(checks)
         offset, invoked_ns = (checks.ints(name)[some] for name in ("offset", "invoked_ns"))
@@ -124,10 +122,11 @@ class LogEnds:
         return is_contradicted
 
     def contradicted(self, checks: Batch) -> Mask:
-        """Returns a mask: True for each check whose offset is below a log end observed before.
+        """Returns a mask: True for each check that an earlier log end contradicts.
 
-        A check is an offset that must not be below such a log end. A False is certain. A True may
-        be wrong if batches overlap in time, or if the operation was invoked before its batch began.
+        A check is the offset of an operation. A False is certain: no higher log end was observed
+        before the operation was invoked. A True may be wrong if batches overlap in time, or if the
+        operation was invoked before its batch began.
         """
         is_contradicted = self.may_be_contradicted(checks)
         batch = checks.ints("batch")
@@ -146,15 +145,15 @@ class LogEnds:
         return decided
 
     def carried_limits(self, limits: Batch) -> pa.Table:
-        """Returns those rows of `limits` whose offset is below a log end of an earlier batch.
+        """Returns the rows of `limits` with an offset below an earlier batch's log end.
 
-        `limits` has, for each batch and key, the lowest offset to check. The new column `reach` has
-        the highest log end that earlier batches observed for the key. If any batches overlap in
-        time, every batch counts as earlier.
+        A row of `limits` has a batch, a key, and the lowest offset to check. The result has one
+        more column: `reach`, the highest log end of the key in earlier batches.
         """
         group, some = self._log_of_each(limits)
         before = self.rank[limits.ints("batch")]
         if not self.in_order:
+            # If batches overlap in time, every batch counts as earlier.
             before = np.full(len(before), len(self.rank))
         at = self.by_batch.before(group[some], before[some])
         some, at = some[at >= 0], at[at >= 0]

@@ -158,10 +158,10 @@ def _commits(fetches: _Fetches, batch: Batch) -> pa.Table:
 
 
 def _may_be_fetched(commits: Batch, fetched: _Fetches) -> Mask:
-    """Returns a mask of the commits whose offset one of the fetches may have returned.
+    """Returns a mask: True for each commit whose offset a fetch may have returned.
 
-    False: the commit ended ok, but another commit replaced it before each later fetch. Also False:
-    the outcome of the commit is unknown, and no fetch returned its offset.
+    A commit that ended ok has False if another commit replaced it before each later fetch began. A
+    commit with an unknown outcome has False if no fetch returned its offset.
     """
     ended = commits.ints("completed_ns")
     kept: Mask = ended == NEVER_NS

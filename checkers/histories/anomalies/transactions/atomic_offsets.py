@@ -43,10 +43,10 @@ OFFSET_ALONE: Final = offset_without_output.ANOMALY.id
 
 
 def outputs_without_offset(of: FetchedOffsets) -> Plan[Finding]:
-    """Finds fetches of a lower offset than a transaction committed, although its output was read.
+    """Finds fetches of a group offset that a transaction had already raised.
 
-    The transaction sent records and committed the higher offset. Before the fetch began, a reader
-    had got one of these records.
+    Example: a transaction sends a record and commits offset 5. A reader gets the record. Then a
+    fetch returns offset 3.
     """
     schema = schema_of(output_without_offset.OutputWithoutOffset)
     stable = of.fetches.where(of.fetches.ints("stable") == 1)
