@@ -102,10 +102,9 @@ def epochs(log: Log) -> Iterator[Found]:
 
 
 def transactions(log: Log) -> Iterator[Found]:
-    """Yields missing and repeated transaction markers.
+    """Yields missing transaction markers, repeated ones, and those with a raised producer epoch.
 
-    Also yields the markers that have a newer producer epoch than their records; the check for split
-    transactions needs them.
+    The last are no faults; the check for split transactions needs them.
     """
     of = log.of
     one, two = log.successive(log.sound)

@@ -171,9 +171,9 @@ class HistoryWriter:
         self._part += 1
 
     def _begin_tail(self, number: int) -> None:
-        """Creates the next file of recorded lines, and writes the operations that are still open.
+        """Creates the next file of recorded lines, which begins with the operations still open.
 
-        The file is renamed to its final name only then, so a reader never sees it without them.
+        Readers see the file only when these operations are in it.
         """
         path = tail_path(self.folder, number)
         hidden = path.with_suffix(".new")

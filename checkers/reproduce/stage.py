@@ -295,7 +295,10 @@ class Stage:
         return self._client
 
     def transactions(self, version: int) -> RawTransactions:
-        """Returns the producer of single transactional requests; the first call creates it."""
+        """Returns a transactional producer whose caller chooses each request and its time.
+
+        The first call creates the producer; later calls return the same one.
+        """
         if self._raw is None:
             self._raw = RawTransactions(self.call, self.topic.name, version)
         return self._raw

@@ -94,10 +94,9 @@ def parallelism(spark: SparkSession) -> int:
 
 @contextmanager
 def reported(spark: SparkSession, done: Callable[[int], None]) -> Generator[None]:
-    """Reports the progress of Spark's jobs until the `with` block ends.
+    """Calls `done` at each progress message of the Spark server, until the `with` block ends.
 
-    Calls `done` at each progress message of the server, with the number of finished tasks of the
-    stage that has most.
+    The argument is the largest number of finished tasks in a running stage; 0 if no stage runs.
     """
 
     def handle(stages: Iterable[Any], **_others: Any) -> None:

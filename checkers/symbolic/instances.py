@@ -48,11 +48,10 @@ def failing(step: Step, action: Action, claim: Claim) -> tuple[Expr, list[tuple[
 def instances(
     step: Step, action: Action, about: Sequence[tuple[str, Expr]], claims: Sequence[Claim]
 ) -> list[Expr]:
-    """Returns ground instances of the claims in the state before the step.
+    """Returns the claims before the step, with terms in place of their quantified variables.
 
-    A ground instance replaces the quantified variables of a claim by terms: `forall x: p(x)` gives
-    `p(c)`. The terms are the parameters of the action, the terms in `about`, and the values of the
-    state variables at these.
+    `forall x: p(x)` gives the formula `p(c)` for each term `c`. The terms are the action's
+    parameters, those in `about`, and values of state variables at these, such as `leader[c]`.
     """
     terms = _terms(step, action, about)
     return [

@@ -101,10 +101,10 @@ class Following:
         return None
 
     def _look_ahead(self) -> bool:
-        """Takes the shortest sequence of late events that makes the next event possible.
+        """Takes late events, then the refused event; returns whether the spec allowed this.
 
-        Then takes this event. A late event is one whose log line came after its effect. Returns
-        False, and takes nothing, if the bounded search finds no such sequence.
+        A late event is one whose log line came after its effect. The search is bounded, and takes
+        the shortest sequence that it finds. If it finds none, it takes nothing.
         """
         event, tried = self.events[self.start], 0
         here = self.mapping.position
@@ -131,11 +131,10 @@ class Following:
         return False
 
     def _heads(self, taken: Sequence[int]) -> list[int]:
-        """Returns the numbers of the late events that may be taken next, before the refused event.
+        """Returns the indices of the late events that may be taken before the refused event.
 
-        A thread logs its events in order. So each thread has at most one such event: the first that
-        is not yet taken, neither before nor in this search (`taken`). The refused event's own
-        thread has none.
+        A late event is one whose log line came after its effect. Each thread has at most one: its
+        first event that is not yet taken. The thread of the refused event has none.
         """
         first = self.events[self.start].line
         threads, found = {(first.node, first.thread)}, list[int]()
@@ -167,9 +166,8 @@ def follow(
 ) -> Followed:
     """Checks a trace against the spec, event by event, up to the first that the spec forbids.
 
-    `begun` is the mapping from events to actions of the spec. If there is none for this trace,
-    `begun` is a refusal; then the first event counts as forbidden, with this reason. The trace must
-    have at least one event.
+    `begun` maps events to actions of the spec. It may also be a reason why this is impossible: then
+    the first event counts as forbidden. The trace must have at least one event.
     """
     subject = events[0].subject
     if isinstance(begun, Refused):

@@ -74,9 +74,10 @@ def record(partition: Partition, event: Event) -> Outcome:
 
 
 def _take_late_fetches(partition: Partition, epoch: int) -> None:
-    """Takes the action `fetch_request` for fetches that were sent before the leader began to lead.
+    """Takes the spec's action `fetch_request` for fetches that the leader could not yet receive.
 
-    Each fetch is of the leader's epoch. A fetch that the spec does not allow is left out.
+    A follower may learn of a leader epoch, and send a fetch, before the leader begins to lead. A
+    fetch that the spec does not allow is left out.
     """
     for broker, f in partition.replicas.items():
         offset = partition.facts.sent.get(broker, {}).get(epoch)

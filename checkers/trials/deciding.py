@@ -371,10 +371,10 @@ def _each_once(*trials: Iterator[Ran]) -> Iterator[Ran]:
 
 
 def _smaller(ran: Ran) -> Iterator[Trial]:
-    """Yields shorter variants of a trial, each of them to be run.
+    """Yields shorter variants of a trial.
 
-    The first variant is without all the trials that ran at the same time. In the next ones, one of
-    those trials is left out; in the last ones, one call of this trial.
+    First, the trial runs alone. Then one of the trials that ran at the same time is left out. Then
+    one call of the trial is left out, and all other trials stay.
     """
     others = len(ran.beside)
     if others:

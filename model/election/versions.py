@@ -70,7 +70,7 @@ class BeforeElr(Election):
         return ite(alone, s.partition_registration.isr, s.partition_registration.isr - {r})
 
     def ends_eligibility(s, isr: Set[Replica]) -> Bool:
-        """Always true: this version has no ELR, so the ELR stays empty."""
+        """Always true, so the ELR is always empty: this version has no ELR."""
         return true
 
     def is_kept_as_last_known(

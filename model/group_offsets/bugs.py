@@ -115,9 +115,10 @@ class DropsDeletedGroups(GroupOffsets):
 
 @bug("ranks-by-marker", breaks="committed_is_the_last_that_counts", steps=11, in_force=UNRELEASED)
 class RanksByMarker(GroupOffsets):
-    """A marker COMMIT replaces the committed offset, even by a commit that is earlier in the log.
+    """A marker COMMIT replaces the committed offset, even if a later commit has set it.
 
-    This bug breaks the claim `committed_is_the_last_that_counts`.
+    A transaction commits offset 3, then a plain commit sets 5, then the marker sets 3. This bug
+    breaks the claim `committed_is_the_last_that_counts`.
     """
 
     def outranks(s, waiting: Commit, committed: Commit) -> Bool:

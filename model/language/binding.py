@@ -17,7 +17,7 @@ from model.language import terms as t
 
 @cache
 def canonical(sort: t.SortInfo, name: str, level: int) -> t.Local:
-    """Returns the bound variable of this sort, name and level: the same object at each call.
+    """Returns the bound variable of this sort, name and nesting level: one object for all calls.
 
     So two quantifiers with the same body are one term.
     """
@@ -25,9 +25,9 @@ def canonical(sort: t.SortInfo, name: str, level: int) -> t.Local:
 
 
 def close(binders: Sequence[t.Local], body: t.Node) -> tuple[tuple[t.Local, ...], t.Node]:
-    """Returns a quantifier's bound variables and body, in the form that equal quantifiers share.
+    """Returns a quantifier's variables and body, with the variables of `canonical` instead.
 
-    A canonical variable replaces each symbol of `binders`, also in the body.
+    Each `for x in Sort` makes new variables (`binders`), so two equal quantifiers differ at first.
     """
     inside = max((x.level for x in t.walk(body) if isinstance(x, t.Local)), default=0)
     levels = range(inside + len(binders), inside, -1)

@@ -34,10 +34,10 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Narrowed:
-    """The comparisons that one disjunct of a formula makes with a bound variable `x`.
+    """What one disjunct of a formula requires of its bound variable `x`.
 
-    `bounds` limit `x` itself. If `row` and `above` are not None, `above < row` is true; `row` is a
-    map that is read at `x`.
+    `bounds` limit `x`, such as `start <= x`. In a comparison `3 < size[x]`, `above` is 3 and `row`
+    is `size[x]`; both are None if there is no such comparison.
     """
 
     bounds: tuple[Bound, ...] = ()

@@ -1,6 +1,6 @@
 """Takes steps as `interpreter` defines them, in a time that does not grow with the size of a sort.
 
-The state is a tree of rows (`rows.py`): a row has all values of a variable along one key. The terms
+The state is a tree of rows (`rows.py`): the values of `a[k]` for all `k` are one row. The terms
 of an action are compiled to Python functions once. Only two things in an action range over a whole
 sort, and both are made cheaper:
 
@@ -10,9 +10,9 @@ sort, and both are made cheaper:
     a row that is assigned      after `a[k] = b[k]` for all k, `a` and `b` share one row
 
 The interpreter reports an error when it reaches an undefined term, such as a key outside its sort.
-Narrowing must not hide this error. So in `p & (o < end)`, the comparison narrows only if `p` can
-never raise the error, or is a comparison that narrows too. The interpreter is the oracle: a test
-takes random steps of every spec with both.
+Narrowing must not hide this error. So in `p & (o < end)`, the comparison `o < end` is used only if
+`p` can never raise the error, or if `p` is such a comparison itself. The interpreter is the oracle:
+a test takes random steps of every spec with both.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ Elements: TypeAlias = Callable[[RowState, Env], Iterable[int]]
 class _Write:
     """One assignment of an action, compiled to Python functions.
 
-    If the assignment stores a whole row (all values along one key), `shares` computes the row.
-    Otherwise `shares` is None.
+    For an assignment such as `a[k] = b[k]` for all `k`, `shares` returns the row of all `b[k]`. For
+    an assignment of single values, `shares` is None.
     """
 
     write: t.Write
@@ -204,9 +204,9 @@ class Stepper:
     def _loops_of(
         self, binders: Sequence[t.Local], formula: t.Node, free: Free
     ) -> list[tuple[int, Elements]]:
-        """Returns, for each variable of a loop or quantifier, its uid and a function.
+        """Returns, for each of `binders`, its id and a function that lists the elements to visit.
 
-        The function lists the elements to visit: at least those for which the formula can be true.
+        The function may leave out elements for which `formula` is false.
         """
         loops = [(b.uid, self._all(b)) for b in binders[:-1]]
         if binders:

@@ -185,9 +185,9 @@ class Reassignments(ReassignedPartition):
     def add(s, added: Set[Replica], removed: Set[Replica] = NO_REPLICA) -> None:
         """Begins a reassignment that adds replicas and removes others, if none is in progress.
 
-        The request must not elect an added broker at once, as it would if the ISR is empty and the
-        broker is in the ELR. There Kafka's controller fails with an exception: it looks up the
-        directory of the broker in the partition's old registration (LeaderAcceptor).
+        The spec leaves out a case in which Kafka's controller fails with an exception. If the ISR
+        is empty, an added broker in the ELR would be elected at once. The controller then looks up
+        the broker's directory in the partition's old registration (LeaderAcceptor).
         """
         isr, elr = s.partition_registration.isr, s.partition_registration.elr
         elects_added = s.is_empty(isr) & exists(added[r] & elr[r] for r in Replica)

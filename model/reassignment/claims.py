@@ -36,7 +36,7 @@ class ReassignmentClaims(Reassignments):
         """True if so few brokers stopped uncleanly that a committed record still has a copy.
 
         That is, fewer brokers than min.insync.replicas, and fewer than the partition has replicas.
-        If reassignments may change the number of replicas, the partition may have only one.
+        If reassignments may change the number of replicas, no broker may have stopped uncleanly.
         """
         return s.unclean < min(s.min_isr, 1 if s.changes_factor else s.assigned)
 

@@ -112,8 +112,8 @@ class AbstractReplicationActions(AbstractReplicationState):
     def depart(s, r: Replica, newer: LeaderEpoch) -> None:
         """Updates the history variable `departure` when a replica moves to a newer leader epoch.
 
-        For each epoch, `departure` names the ISR member that had fetched least when it left the
-        epoch. Before a member has left, `happened` is false. Only the proof uses this variable.
+        For each epoch, `departure` names the ISR member that left with the smallest fetched offset.
+        Only the proof uses this variable.
         """
         for e in LeaderEpoch:
             had, fetched = s.departure[e], s.led[e].fetched[r]

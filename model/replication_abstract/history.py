@@ -151,7 +151,7 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def replica_logs_share_a_prefix(s) -> Bool:
-        """A replica's log that has a record of an epoch equals the epoch's log up to this record.
+        """Up to each record, a replica's log equals the log of the leader that appended the record.
 
         True because each fetch compares the follower's last record with the leader's.
         """
@@ -200,8 +200,9 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def fetches_reach_who_asked(s) -> Bool:
-        """A replica that fetched in an epoch is in this epoch or a newer one, and its fetched
-        offset, as the leader counts it, is at most the end of the leader's log.
+        """A replica that has fetched in a leader epoch is in this epoch or a newer one.
+
+        It has fetched nothing beyond the end of the leader's log.
         """
         return forall(
             all_of(

@@ -315,8 +315,9 @@ class ReplicationWithLosses(AbstractReplication):
 
     @invariant
     def isr_has_what_is_committed(s) -> Bool:
-        """Every member of the newest ISR has every committed record, except after a fault that may
-        lose records, until the leader of the newest epoch begins.
+        """Without faults that lose records, every newest ISR member has every committed record.
+
+        After such a fault, nothing is claimed until the leader of the newest epoch begins.
         """
         return s.unsettled | forall(
             implies(s.isr[s.newest][r] & (o < s.committed_end), s.has_committed(r, o))

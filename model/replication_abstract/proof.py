@@ -92,7 +92,7 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def a_begun_epoch_supersedes(s) -> Bool:
-        """Before a leader begins, an ISR member of each earlier epoch has left for a newer one."""
+        """Once a leader begins, each earlier epoch has an ISR member that is now in a later one."""
         return forall(
             implies(all_of(s.led[e].begun, s.elected[old], old < e), s.is_superseded(old))
             for e in LeaderEpoch
@@ -122,10 +122,9 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def an_isr_members_log_is_complete(s) -> Bool:
-        """An ISR member has every record that the leader of an earlier epoch can commit now.
+        """An ISR member lacks an earlier leader's record only if that leader cannot commit it now.
 
-        There are two kinds of records that this leader cannot commit now: those that it can never
-        commit (`is_blocked`), and those that this member still has to fetch.
+        Either that leader can never commit it (`is_blocked`), or this member must fetch it first.
         """
         return forall(
             implies(
@@ -246,8 +245,9 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def a_departure_has_the_least_offset(s) -> Bool:
-        """If an ISR member of an epoch is now in a newer epoch, the offset in `departure` is at
-        most the offset up to which this member had fetched.
+        """No ISR member has left a leader epoch with a smaller fetched offset than `departure` has.
+
+        The variable `departure` has one such offset for each leader epoch.
         """
         return forall(
             implies(

@@ -187,7 +187,7 @@ class ReadsMarkTwice(Transactions):
 
     @action
     def compare(s, p: TopicPartition) -> None:
-        """A fetch begins, while the high watermark equals the last stable offset."""
+        """A fetch begins, and sees that no transaction is open below the high watermark."""
         when(s.last_stable_offset(p) == s.log[p].high_watermark)
         s.compared[p] = True
 

@@ -85,11 +85,11 @@ class StrictFence(Transactions):
         return s.fenced[k]
 
     def is_done(s, k: Transaction, outcome: Outcome) -> Bool:
-        """True if EndTxn is answered with success as in version 2, but not after a fence."""
+        """True if the coordinator answers EndTxn with success: never for a fenced transaction."""
         return super().is_done(k, outcome) & ~s.is_barred(k)
 
     def is_known(s, k: Transaction) -> Bool:
-        """True if the producer id and epoch are accepted as in version 2, but not after a fence."""
+        """True if producer id and epoch are accepted: never those of a fenced transaction."""
         return super().is_known(k) & ~s.is_barred(k)
 
     def may_be_fenced(s, i: Instance) -> Bool:
@@ -125,13 +125,13 @@ class StrictFence(Transactions):
     in_force=kafka("4.0", LATEST, "since 4.0.1; reproduced on a real broker of 4.3"),
 )
 class FenceLooksLikeAnEnd(StrictFence):
-    """A fence stores the previous epoch, so the fenced instance gets the epoch of the fence.
+    """A late EndTxn of a fenced instance looks like a retry, so the instance gets the new epoch.
 
-    The old instance does not know of the fence, and asks to abort the transaction that the fence
-    has aborted. An end of a transaction stores the previous epoch too, so the coordinator takes the
-    request for a retry. It answers with the epoch of the fence. The old instance then begins its
-    next transaction before the new instance asks again. So the new instance must fence again, and
-    may wait for ever. This bug breaks the claim `the_fenced_get_no_epoch`.
+    A fence aborts the transaction of the old instance and raises the epoch, as every end of a
+    transaction does. The old instance then asks to abort the transaction. The coordinator takes the
+    request for a retry, and answers with the new epoch. The old instance may begin its next
+    transaction before the new one gets an epoch. Then the new instance must fence again, and may
+    wait for ever. This bug breaks the claim `the_fenced_get_no_epoch`.
     """
 
     def is_barred(s, k: Transaction) -> Bool:

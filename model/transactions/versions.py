@@ -170,9 +170,9 @@ class Version1(Transactions):
         return s.has_added(k, p)
 
     def may_ask_for_nothing(s, k: Transaction, outcome: Outcome) -> Bool:
-        """True if the client has sent a record, or the coordinator has added a partition.
+        """True if the transaction has a record or an added partition.
 
-        Otherwise the transaction is empty, and the client may neither commit nor abort it.
+        In this version, the client neither commits nor aborts an empty transaction.
         """
         return exists(s.sent[k][p] | s.has_added(k, p) for p in TopicPartition)
 

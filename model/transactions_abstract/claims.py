@@ -151,13 +151,11 @@ class AbstractTransactionsClaims(AbstractTransactionsActions):
 
     @lemma
     def pending_is_fresh(s) -> Bool:
-        """A partition with a pending record has seen neither the transaction's marker nor a larger
-        epoch.
+        """A transaction has no pending record on a partition that has its marker or a larger epoch.
 
-        True because a marker ends every pending record of its producer, and has a larger epoch than
-        the records. So the partition refuses records that arrive after the marker. In version 1,
-        records and markers carry the same epoch: the partition accepts such a late record, and the
-        transaction hangs.
+        True because a marker ends the pending records and has a larger epoch. So the partition
+        refuses later records of the transaction. In version 1, a marker has no larger epoch: the
+        partition accepts such a record, and the transaction hangs.
         """
         return forall(
             all_of(

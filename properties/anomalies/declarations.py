@@ -43,9 +43,10 @@ class Declarations:
     jepsen: bool = False
 
     def conditions(self) -> frozenset[str]:
-        """Returns the names of the declared conditions, such as `ww-deps`; `always` is one of them.
+        """Returns the names of the declared conditions, such as `ww-deps`, and the name `always`.
 
-        Under some conditions, an anomaly is no violation.
+        An anomaly may be permitted under a condition; under `always`, it is permitted in every
+        history.
         """
         conditions = {
             ALWAYS: True,

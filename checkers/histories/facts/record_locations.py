@@ -1,12 +1,12 @@
-"""The records of a history by offset, and the sends by value: two sources made by shuffling.
+"""The records of a history by offset, and the sends by value: two shuffled tables.
 
     RECORD_LOCATIONS  a row for each record that was polled, or sent at a known offset. A partition
                       has whole blocks of 65,536 offsets of a key, sorted by key, offset, value and
                       operation
     SENDS             a row for each send; all sends of a value are in one partition, adjacent
 
-A location is a key, an offset and a value. Most values have one location only, and one partition of
-RECORD_LOCATIONS has all their rows. The others are found by `unconfirmed_values`.
+A location is a key, an offset and a value. Most values have one location. All rows of such a
+value are in one partition of RECORD_LOCATIONS. For the other values, see `unconfirmed_values`.
 
 Source: jepsen.tests.kafka version-orders.
 """
@@ -164,10 +164,10 @@ def location_of(batch: Batch) -> Ints:
 
 
 def took_effect(batch: Batch, committed: Ints) -> Mask:
-    """Returns a mask of the sends that must have taken effect.
+    """Returns a mask of the sends whose record must be in the log.
 
-    These are all acknowledged sends, and the sends that ended `info` of the operations in
-    `committed`.
+    An acknowledged send counts. So does a send with unknown outcome (`info`), if a poll returned a
+    value of its operation: these operations are in `committed`.
     """
     role = role_of(batch)
     took: Mask = role == SEND_OK

@@ -182,10 +182,10 @@ def _name(event: dict[Any, Form]) -> str:
 
 
 def _micro_operations(f: str, value: Form, invoked_value: Form) -> tuple[MicroOperation, ...]:
-    """Returns the sends, polls or assignments in the `:value` of an event.
+    """Returns the sends, polls or assigned partitions in the `:value` of an event.
 
-    A completed send `[:send k v]` becomes `[:send k [offset v]]`. If it is the same as in the
-    invocation, its offset is unknown.
+    In a history, `[:send k v]` becomes `[:send k [offset v]]` when the send completes. A send that
+    has not changed has no known offset.
     """
     if f not in _DOING:
         return ()

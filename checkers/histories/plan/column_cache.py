@@ -71,9 +71,9 @@ class CachedPartition:
         return self.stored.may_contain(ops)
 
     def containing(self, ops: Sequence[Ints]) -> Partition:
-        """Returns a partition with all rows of some operations, possibly with other rows too.
+        """Returns a part of these rows that has all rows of the operations in `ops`.
 
-        `ops` has arrays of operation numbers; each array is ascending.
+        The part may have other rows too. `ops` is a list of ascending arrays of operation numbers.
         """
         near = self.stored.containing(ops)
         few = near.rows * _FEW <= self.rows

@@ -26,9 +26,9 @@ class Partition(Protocol):
         ...
 
     def containing(self, ops: Sequence[Ints]) -> Partition:
-        """Returns a partition with all rows of some operations, possibly with other rows too.
+        """Returns a part of these rows that has all rows of the operations in `ops`.
 
-        `ops` has arrays of operation numbers; each array is ascending.
+        The part may have other rows too. `ops` is a list of ascending arrays of operation numbers.
         """
         ...
 

@@ -95,10 +95,10 @@ class _Waiting:
 
 @dataclass(slots=True, eq=False)
 class _Requests:
-    """The requests of plans that are not yet answered, and the texts that were read so far.
+    """The open requests of analysis plans, and the texts that were already read.
 
-    A plan requests tables, and the texts of fingerprints (64-bit hashes). `texts` has all texts of
-    a column that has few distinct ones, such as `key`.
+    A plan requests a table, or the texts of 64-bit hashes. `texts` has all texts of the columns
+    with few distinct texts, such as `key`; they are read only once.
     """
 
     waiting: list[_Waiting] = field(default_factory=list["_Waiting"])

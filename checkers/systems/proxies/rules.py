@@ -70,10 +70,9 @@ class Match:
     count: int | None = None
 
     def selects(self, sender: int, receiver: int, header: Header) -> bool:
-        """Returns whether a request matches by its nodes, its API and its client id.
+        """Returns whether the sender, receiver, API and client id of a request match the rule.
 
-        `selects_contents` compares partitions and producers, and `selects_occurrence` the number of
-        the match.
+        The other conditions of the rule have methods of their own.
         """
         client_id = header.client_id or ""
         return (

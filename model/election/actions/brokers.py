@@ -245,9 +245,9 @@ class Brokers(ElectedPartition):
         return s.registration[r].broker_epoch == broker_epoch
 
     def has_last_record_of(s, fetch: LateFetch, leader: Replica) -> Bool:
-        """True if the leader's log has the record that was the follower's last at its late fetch.
+        """True if the leader's log has the record that the fetch names as the follower's last.
 
-        A late fetch is one whose sender has stopped since.
+        Also true if the follower's log was empty.
         """
         end = fetch.end_offset
         return all_of(

@@ -208,10 +208,9 @@ class Writer(Naming):
         return len(names)
 
     def _record_at(self, n: t.Get) -> type[Record] | None:
-        """Returns the class of the record to which the variable belongs as a field.
+        """Returns the class of the record whose field is read: for `log[b].size`, that of `log[b]`.
 
-        None if the record cannot be compared as a whole: it has a field that is a map or a record,
-        or `Init` is being written.
+        Returns None if such records cannot be compared as a whole, for example if a field is a map.
         """
         if self.initially or n.variable.name not in self.places:
             return None

@@ -155,12 +155,13 @@ class _Printer:
 
 
 def _head(part: Doc, follow: int) -> int:
-    """Returns how many characters must follow on the same line, before a line can end.
+    """Returns the number of characters from the start of `part` to the first possible line break.
 
-    `follow` is this number for the document after `part`.
+    `follow` is this number for the document behind `part`.
     """
     if isinstance(part, str):
         return len(part) + follow
+    # for a document with parts, a lower bound
     return 0 if isinstance(part, End | Choice) else min(len(flat(part)), 1)
 
 

@@ -24,10 +24,9 @@ BASE = 4  # so that up to three times each constant can be read from one number
 
 
 class Differs(Exception):
-    """Raised if a spec with larger constants differs by more than sums of constants explain.
+    """Raised if larger constants change a spec in a way that no sum of constants explains.
 
-    If only numbers differ, `names` has the constants on which an unexplained number depends.
-    Otherwise `names` is empty.
+    `names` has the constants that may be the cause. It is empty if more than numbers changed.
     """
 
     def __init__(self, names: Collection[str] = ()) -> None:
@@ -36,11 +35,10 @@ class Differs(Exception):
 
 
 def _times(growth: int, names: Sequence[str]) -> dict[str, int]:
-    """Returns how often each constant occurs in a number that grew by `growth`.
+    """Returns how often each constant occurs in a sum that grew by `growth`.
 
-    Constant k of `names` grew by 4 to the power k, so its count is digit k of `growth` in base 4: a
-    growth of 9 for `a` and `b` gives `{"a": 1, "b": 2}`. If `growth` has more digits, the last
-    count is -1.
+    The constant `names[k]` was raised by 4 ** k. So for `a` and `b`, the growth 9 (1 + 2 * 4) gives
+    `{"a": 1, "b": 2}`. If the growth is negative or too large, the last constant gets -1.
     """
     times: dict[str, int] = {}
     for name in names:
@@ -97,9 +95,9 @@ class Lifting:
         return cls(spec, others, free)
 
     def roots(self) -> None:
-        """Compares every term of the spec with the same term of the copies.
+        """Raises Differs if larger constants change a term of the spec, other than in a sum.
 
-        Raises Differs if sums of constants do not explain a difference.
+        Such a sum is `Replicas + 1`; the product `Replicas * Replicas` is none.
         """
         for specs in zip(*(_roots(s) for s in (self.spec, *self.others)), strict=True):
             self.lifted(*specs)
@@ -107,7 +105,7 @@ class Lifting:
     def scope(self) -> Mapping[str, tuple[str, str]]:
         """Returns the first and last element of each sort as text, such as `0` and `Batches - 1`.
 
-        The text is only a number if no sum of constants explains the number.
+        An element that is no sum of constants is written as a number.
         """
         scopes = [_named(s.scope()) for s in (self.spec, *self.others)]
         return {
@@ -129,10 +127,10 @@ class Lifting:
         return f"{name} {'+' if rest > 0 else '-'} {abs(rest)}" if rest else name
 
     def _grown(self, growth: tuple[int, ...], value: int) -> tuple[str, int]:
-        """Returns a number as a sum of constants and a rest: `("Batches", 1)` for `batches + 1`.
+        """Returns a number as a sum of constants and a rest: `("Batches", 5)` for Batches + 5.
 
-        `value` is the number in the spec, and `growth` is how much larger it is in each copy with
-        larger constants. Raises Differs if no sum of constants grows in this way.
+        `value` is the number; `growth` is how much larger it is in copies of the spec with larger
+        constants. Raises Differs if no sum of constants grows in this way.
         """
         times = _times(growth[0], self.free)
         others = _times(growth[1], self.free[::-1])
@@ -148,9 +146,10 @@ class Lifting:
         return {camel(n): getattr(self.spec, n) for n in self.spec.constants}
 
     def lifted(self, *ns: t.Node) -> t.Node:
-        """Returns the term with constants in place of numbers.
+        """Returns a term of the spec, with sums of constants in place of the numbers that grow.
 
-        `ns` has this term of the spec, and the same term of each copy with larger constants.
+        `ns` has the term of the spec, then the same term in copies of the spec with larger
+        constants.
         """
         if not self.others:
             return ns[0]

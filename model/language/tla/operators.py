@@ -96,7 +96,7 @@ def _body(spec: Spec, method: Any, params: tuple[t.Local, ...]) -> t.Node | None
 
 @dataclass
 class Folding:
-    """Replaces each term that is the body of an operator, for some arguments, by a call of it."""
+    """Replaces terms by operator calls: with `F(a) == a < 3`, the term `x < 3` becomes `F(x)`."""
 
     operators: tuple[Operator, ...]
     used: dict[str, Operator] = field(default_factory=dict[str, Operator])
@@ -163,8 +163,8 @@ def _matches(
 ) -> bool:
     """True if the term is the pattern with other terms in place of the parameters.
 
-    Then `bound` maps each parameter to its term. False if such a term has a variable of `inner`:
-    the pattern binds it.
+    Then `bound` maps each parameter to its term. Such a term must not contain a variable that a
+    quantifier of the pattern binds; `inner` has these variables.
     """
     if isinstance(pattern, t.Local) and pattern.uid in params:
         if n.sort != pattern.sort or t.locals_of(n) & inner:

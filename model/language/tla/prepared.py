@@ -160,7 +160,10 @@ class Prepared:
         return made
 
     def sorts(self, *flavours: t.Flavour) -> list[str]:
-        """Returns the names of the spec's sorts of these flavours, such as "ordered" and "int"."""
+        """Returns the names of the spec's sorts of these flavours: "sort", "ordered" or "int".
+
+        Built-in sorts, such as `Bool`, are left out.
+        """
         found: dict[str, t.Flavour] = {n: s.flavour for n, s in self.spec.sorts.items()}
         for n in (n for root in self._formulas() for n in t.walk(root)):
             inside = n.binders if isinstance(n, t.Forall | t.Exists | t.Count) else ()

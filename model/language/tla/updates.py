@@ -21,8 +21,8 @@ Clause = tuple[Doc, Doc]  # the path and the value of one change in an EXCEPT
 class Change:
     """An assignment to a variable or to a part of it, such as `log[b].end_offset`.
 
-    `steps` is the path from the part that is being written to the assigned value: field names, and
-    "" for each key. `keys` are the keys of this path.
+    `steps` is the path of the part: `("", "end_offset")`, with "" for a key. `keys` has the keys of
+    the path: `(b,)`.
     """
 
     steps: tuple[str, ...]  # fields, and "" for keys
@@ -34,16 +34,13 @@ class Change:
     tests: tuple[Doc, ...] = ()  # it applies only if all are true
 
     def into(self, names: Names | None = None) -> Change:
-        """Returns the assignment for the part one field or key deeper: its path is shorter."""
+        """Returns the assignment without the first step of its path: `[b].size` becomes `.size`."""
         made = replace(self, steps=self.steps[1:], keys=self.keys[int(self.steps[0] == "") :])
         return made if names is None else replace(made, names=names)
 
     @property
     def loop(self) -> t.Local | None:
-        """The first key of the path, if it is the variable of a `for` and has no TLA+ name yet.
-
-        Otherwise None.
-        """
+        """The variable `b` of an assignment to `log[b]` for all `b`; None for other assignments."""
         key = self.keys[0]
         if isinstance(key, t.Local) and key.uid in self.loops:
             return key
@@ -87,9 +84,10 @@ def _blank(writer: Writer, shape: Shape) -> Doc:
 
 
 def below(current: Part, shape: Shape, step: str) -> Part:
-    """Returns the text that reads a field or key of `current`: `log[b].size` for the step `.size`.
+    """Returns the text of a part of `current`: `log[b]` and the step `.size` give `log[b].size`.
 
-    `shape` is the shape of the value that is read.
+    If `current` is a value that `init` does not assign, so is its part; `shape` is the part's
+    shape.
     """
     if isinstance(current, Blank):
         assert current.writer is not None
@@ -178,7 +176,7 @@ class Updates:
         )
 
     def _copied(self, shape: RecordShape, changes: Sequence[Change]) -> Doc | None:
-        """Returns a record `r` as text if the assignments copy all its fields; otherwise None."""
+        """Returns the text `r` if the assignments set each field `f` to `r.f`, otherwise None."""
         fields = shape.record.fields()
         simple = all(isinstance(s, LeafShape) for s in fields.values())
         if self.writer.initially or not simple or len(changes) != len(fields):
@@ -210,10 +208,10 @@ class Updates:
         return function(named, among, self.full(shape.value, cell, inner))
 
     def _at_key(self, c: Change, key: t.Local, named: str) -> Change:
-        """Returns the change of the value at `key` in a function `[key \\in S |-> ...]`.
+        r"""Returns the assignment as it applies to the value at `key` in `[key \in S |-> ...]`.
 
-        A change for every key of the map applies to each value. A change at one key `k` applies
-        only if `key` equals `k`.
+        An assignment to one element `log[k]` gets the test `key = k`. One to all elements gets no
+        test.
         """
         loop = c.loop
         names = {**c.names, key.uid: named}

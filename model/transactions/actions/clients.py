@@ -110,9 +110,9 @@ class Clients(Markers):
         return s.is_waiting(k) & ((outcome == ABORT) | acknowledged)
 
     def may_ask_for_nothing(s, k: Transaction, outcome: Outcome) -> Bool:
-        """True if the client may ask for this outcome with the records that it has sent.
+        """True for an abort, and for a commit of a transaction with a sent record.
 
-        A client may abort a transaction without records, but not commit it.
+        So a client may abort an empty transaction, but not commit it.
         """
         return (outcome == ABORT) | exists(s.sent[k][p] for p in TopicPartition)
 

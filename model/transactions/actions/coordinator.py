@@ -340,7 +340,7 @@ class Coordinator(Partitions):
         )
 
     def may_fence(s) -> Bool:
-        """True if a transaction is ongoing and the coordinator is not busy, so it may abort it."""
+        """True if the coordinator is not busy and has an ongoing transaction that it may abort."""
         return ~s.is_busy() & (s.metadata.state == ONGOING)
 
     @action(fair="weak")

@@ -122,11 +122,11 @@ class Partitions(State):
         )
 
     def keeps_guard(s, k: Transaction, producer_id: ProducerId) -> Bool:
-        """True if a transaction stays verified when a producer id appends a record or marker.
+        """True if a transaction stays verified after an append by this producer id.
 
-        The verification (a *guard*) of a transaction lasts until its own producer id appends;
-        appends of other producer ids leave it. Without this rule, the variant `keeps-guard` breaks
-        the claim `no_hanging_transaction` in 9 steps (KAFKA-14884).
+        An append by the transaction's own producer id ends its verification (a *guard*); other
+        appends do not. Without this rule, the variant `keeps-guard` breaks the claim
+        `no_hanging_transaction` in 9 steps (KAFKA-14884).
         """
         return s.stamp[k].producer_id != producer_id
 

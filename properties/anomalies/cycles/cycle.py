@@ -7,17 +7,15 @@
     -process   and process            the same cycle, also using the order within each process
     -realtime  and process, realtime  the same cycle, also using the order in real time
 
-The module `dependencies` defines ww, wr, rw, process and realtime. The *forms* of a cycle are G0,
-G1c, G-single, G2, and G0 and G1c with -process or -realtime. The search reports at most one
-shortest cycle per form and strongly connected component. In one component, it leaves out:
+The module `dependencies` defines ww, wr, rw, process and realtime. Only G0 and G1c have -process
+and -realtime forms: with rw, a reader that only lags would cause such a cycle.
 
-- a G1c if there is a G0;
-- a -process or -realtime form if there is a form with only some of its kinds of dependency: a G0
-  replaces all of them, a G1c replaces G1c-process and G1c-realtime;
+The search reports at most one shortest cycle per form and strongly connected component. In one
+component, it leaves out:
+
+- a form with more kinds of dependency if there is one with fewer: no G1c beside a G0, and no
+  G1c-process beside a G1c or a G0-process;
 - a G2 if there is a G-single, or a cycle of ww and wr alone.
-
-The forms with rw have no -process or -realtime form: a reader that only lags would cause such a
-cycle.
 
 Jepsen's checker has no process dependencies, and calls a -process form -realtime. It also reports
 that a component has some cycle, under the names `PL-..-cycle-exists` (here `IMPRECISE`).
@@ -100,9 +98,9 @@ Between = Mapping[tuple[int, int], list[Dependency]]
 
 
 def dependencies(history: History, declared: Declarations) -> tuple[Dependency, ...]:
-    """Returns all dependencies between operations that the cycle search uses.
+    """Returns the dependencies between operations that the cycle search uses.
 
-    It uses ww and rw dependencies only if the user declared them.
+    ww dependencies are left out unless `declared.ww_deps` is true, rw unless `declared.rw_deps` is.
     """
     records = [
         *read_dependencies(history),
@@ -183,11 +181,11 @@ def _with_anti_dependencies(form: str, found: tuple[Dependency, ...]) -> Iterato
 def of_anti_dependencies(
     component: tuple[int, ...], flow: Graph, missed: Iterable[tuple[int, int]]
 ) -> tuple[str, tuple[int, ...]] | None:
-    """Returns one G-single or G2 of a component: the form's name, and the operations of the cycle.
+    """Returns the form and the operations of a cycle with rw: `("G-single", (3, 7))`.
 
-    Returns None if the search reports neither. `missed` has the rw dependencies as pairs: a reader,
-    and the operation that sent the first record after its polls. `flow` is the graph of all other
-    dependencies. A G-single begins with its reader.
+    A G-single is preferred to a G2; None if the search finds neither. `missed` has the pairs
+    (reader, sender) of rw dependencies, `flow` is the graph of ww and wr. A G-single begins with
+    its reader.
     """
     members, small = set(component), len(component) <= SEARCHED
     inside = [(reader, sender) for reader, sender in missed if {reader, sender} <= members]

@@ -53,9 +53,10 @@ class GroupOffsetWentBackwards:
 
 
 def _unexplained(history: History, fetch: Fetch) -> Iterator[Commit | Fetch]:
-    """Yields each higher offset, observed before this fetch, that no commit can have lowered.
+    """Yields each commit or fetch of a higher offset before this fetch that no commit has undone.
 
-    Only a commit of the fetched offset itself can have lowered it.
+    Example: 7 was committed, and this fetch returned 5. The commit of 7 is yielded, unless a commit
+    of 5 may have followed it.
     """
     back = [
         commit

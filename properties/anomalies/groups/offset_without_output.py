@@ -31,9 +31,7 @@ from properties.anomalies.transactions.visible import sent_by
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class OffsetWithoutOutput:
-    """A missing output record of a transaction, and a fetch that returned its committed group
-    offset.
-    """
+    """A missing record of a transaction, and a fetch that returned the offset it committed."""
 
     key: str
     value: str
