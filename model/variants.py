@@ -6,7 +6,7 @@ The decorator on the class records which claim fails, after how many steps and a
 (`at`), what fixes it, and which releases have it (`in_force`):
 
     @bug("joins-before-epoch", breaks="strong_isr", steps=11, at={"max_leader_epoch": 2},
-         fixed_by="kip-320", issue="KAFKA-7128", in_force=UNKNOWN)
+         fixed_by="kip-320", issue="KAFKA-7128", in_force=kafka("0.8", "2.0.0"))
     class JoinsBeforeEpoch(Kip320):
         ...
 """
@@ -18,58 +18,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Final, Literal, Required, TypedDict, TypeVar, Unpack
+from typing import Literal, Required, TypedDict, TypeVar, Unpack
 
 from model.language import Spec
 from model.language.spec import entitled
+from model.releases import InForce
 
 Kind = Literal["version", "bug"]
 Constants = Mapping[str, int | bool]
 S = TypeVar("S", bound=Spec)
-
-LATEST: Final = "4.3"  # the newest Kafka release whose source the specs were compared with
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InForce:
-    """The range of Kafka releases that have a rule or a bug: from `since` to `until`.
-
-    Each of the two is None if that release is unknown.
-    """
-
-    since: str | None = None
-    until: str | None = None
-    of: str = "Kafka"  # or the client that has the bug
-    released: bool = True  # False: no release has it
-    note: str = ""  # the setting that switches the behaviour on, or what a default adds to Kafka
-
-    def __str__(self) -> str:
-        note = f" ({self.note})" if self.note else ""
-        if not self.released:
-            return f"in no release of {self.of}{note}"
-        if self.since is None and self.until is None:
-            return f"in unknown releases of {self.of}{note}"
-        since = "an unknown release" if self.since is None else f"{self.of} {self.since}"
-        until = "an unknown release" if self.until is None else f"{self.of} {self.until}"
-        if self.since is not None and self.until is not None:
-            until = self.until
-        return f"from {since} to {until}{note}"
-
-
-UNKNOWN: Final = InForce()
-UNRELEASED: Final = InForce(released=False)
-
-
-def kafka(since: str | None, until: str | None, note: str = "") -> InForce:
-    return InForce(since=since, until=until, note=note)
-
-
-def unreleased(note: str) -> InForce:
-    """Returns an empty range of Kafka releases, for a rule or bug that was never released.
-
-    `note` says why.
-    """
-    return InForce(released=False, note=note)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

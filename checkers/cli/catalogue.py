@@ -40,6 +40,7 @@ def bugs() -> Iterator[Listed]:
     for row in SEEDED_BUGS:
         facts = {
             "of": "broker",
+            "in_force": str(row.in_force),
             "breaks": row.breaks,
             "caught_by": row.caught_by,
             "source": row.source,

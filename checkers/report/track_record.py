@@ -40,7 +40,8 @@ def rows() -> Iterator[Row]:
             )
     for seeded in SEEDED_BUGS:
         breaks, caught_by = ", ".join(seeded.breaks), ", ".join(seeded.caught_by)
-        yield seeded.name, "", seeded.changes, "", "broker", breaks, caught_by
+        in_force = str(seeded.in_force)
+        yield seeded.name, "", seeded.changes, in_force, "broker", breaks, caught_by
 
 
 def table() -> str:

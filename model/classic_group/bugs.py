@@ -8,7 +8,8 @@ from __future__ import annotations
 from model.classic_group.state import Member
 from model.classic_group.versions import ClassicGroup
 from model.language import Bool, false, true
-from model.variants import UNKNOWN, UNRELEASED, bug
+from model.releases import UNRELEASED, kafka, unreleased
+from model.variants import bug
 
 
 @bug(
@@ -17,7 +18,7 @@ from model.variants import UNKNOWN, UNRELEASED, bug
     steps=4,
     id="G6",
     issue="KAFKA-8500",
-    in_force=UNKNOWN,
+    in_force=unreleased("fixed before 2.3.0, the first release with static members"),
 )
 class AddsInstances(ClassicGroup):
     """A static member that returns during a rebalance is added to the group; its old process stays.
@@ -36,7 +37,7 @@ class AddsInstances(ClassicGroup):
     steps=6,
     id="G6",
     issue="KAFKA-10284",
-    in_force=UNKNOWN,
+    in_force=kafka("2.3", "2.6.0"),
 )
 class ForgetsReplacement(ClassicGroup):
     """The new process of a static member is not written to the coordinator's log (KAFKA-10284).
@@ -55,7 +56,7 @@ class ForgetsReplacement(ClassicGroup):
     steps=11,
     id="G9",
     issue="KAFKA-9823",
-    in_force=UNKNOWN,
+    in_force=kafka(None, "2.5"),
 )
 class HearsOldAnswers(ClassicGroup):
     """A consumer leaves its present generation because of a refusal that is about an older one.
@@ -74,7 +75,7 @@ class HearsOldAnswers(ClassicGroup):
     steps=13,
     id="G10",
     issue="KAFKA-7026",
-    in_force=UNKNOWN,
+    in_force=kafka(None, "2.2"),
 )
 class BelievesOldClaims(ClassicGroup):
     """The sticky assignor believes every member that reports that it had the partition
@@ -88,7 +89,13 @@ class BelievesOldClaims(ClassicGroup):
         return s.says_it_had(m)
 
 
-@bug("waits-for-leader", breaks="who_joins_hears", steps=3, issue="KAFKA-12890", in_force=UNKNOWN)
+@bug(
+    "waits-for-leader",
+    breaks="who_joins_hears",
+    steps=3,
+    issue="KAFKA-12890",
+    in_force=kafka(None, "2.8.0"),
+)
 class WaitsForLeader(ClassicGroup):
     """The coordinator waits for the leader's assignment as long as the leader lives (KAFKA-12890).
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from model.classic_group.claims import ClassicGroupClaims
-from model.variants import LATEST, kafka, version
+from model.releases import LATEST, kafka
+from model.variants import version
 
 
 @version("kip-345", in_force=kafka(None, LATEST), default=True)

@@ -8,7 +8,8 @@ from __future__ import annotations
 from model.consumer_group.state import Epoch, Member, MemberState
 from model.consumer_group.versions import ConsumerGroup
 from model.language import Bool, Nothing, all_of, false, ite, nothing
-from model.variants import UNKNOWN, UNRELEASED, bug
+from model.releases import LATEST, UNRELEASED, kafka
+from model.variants import bug
 
 
 @bug(
@@ -17,7 +18,7 @@ from model.variants import UNKNOWN, UNRELEASED, bug
     steps=15,
     id="G1",
     issue="KAFKA-16147",
-    in_force=UNKNOWN,
+    in_force=kafka("3.7", "3.7"),
 )
 class ErasesWhatComesBack(ConsumerGroup):
     """The coordinator first adds the epochs of assigned partitions, and then removes those of
@@ -41,7 +42,14 @@ class ErasesWhatComesBack(ConsumerGroup):
         return ite(revoking != nothing, epoch, ite(old.revoking != nothing, nothing, first))
 
 
-@bug("refuses-return", breaks="converges", steps=11, id="G2", issue="KAFKA-19233", in_force=UNKNOWN)
+@bug(
+    "refuses-return",
+    breaks="converges",
+    steps=11,
+    id="G2",
+    issue="KAFKA-19233",
+    in_force=kafka("3.7", "4.1"),
+)
 class RefusesReturn(ConsumerGroup):
     """A fenced member that the coordinator still knows may not join with epoch 0 (KAFKA-19233).
 
@@ -59,7 +67,7 @@ class RefusesReturn(ConsumerGroup):
     steps=2,
     id="G3",
     issue="KAFKA-20442",
-    in_force=UNKNOWN,
+    in_force=kafka("3.7", LATEST, "fixed after 4.3.1"),
 )
 class LeavesEmptyGroupOpen(ConsumerGroup):
     """When the last member is fenced, the group epoch grows, but the assignment epoch does not
@@ -78,7 +86,7 @@ class LeavesEmptyGroupOpen(ConsumerGroup):
     steps=7,
     id="G4",
     issue="KAFKA-20066",
-    in_force=UNKNOWN,
+    in_force=kafka("3.7", "4.2"),
 )
 class WantsExactEpoch(ConsumerGroup):
     """Before KIP-1251: the coordinator accepts a commit only in the member's present epoch

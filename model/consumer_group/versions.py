@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from model.consumer_group.claims import ConsumerGroupClaims
-from model.variants import LATEST, kafka, version
+from model.releases import LATEST, kafka
+from model.variants import version
 
 
-@version("kip-1251", in_force=kafka(None, LATEST), default=True)
+@version(
+    "kip-1251",
+    in_force=kafka("4.3", LATEST, "and the fix of KAFKA-20442, which is newer"),
+    default=True,
+)
 class ConsumerGroup(ConsumerGroupClaims):
     """KIP-848 with KIP-1251, as of Kafka 4.3."""

@@ -18,7 +18,8 @@ from model.language import (
     true,
     when,
 )
-from model.variants import LATEST, UNKNOWN, UNRELEASED, bug, kafka
+from model.releases import LATEST, UNRELEASED, kafka, unreleased
+from model.variants import bug
 
 
 @bug(
@@ -104,7 +105,7 @@ class ReadsReplicaTwice(Election):
     steps=6,
     id="R11",
     issue="KIP-966",
-    in_force=kafka(None, "3.6"),
+    in_force=kafka("0.8.2", "3.6"),
 )
 class CommitsBelowMinIsr(Election):
     """A leader commits a record although its ISR has fewer than min.insync.replicas members.
@@ -142,7 +143,7 @@ class ElectsTheDead(Election):
     steps=9,
     id="R13",
     issue="KAFKA-18635",
-    in_force=kafka(None, "3.9"),
+    in_force=unreleased("3.7 lacks the check, but its ELR needs an unstable metadata version"),
 )
 class AdmitsUnclean(Election):
     """A broker that stopped uncleanly stays in the ISR and in the ELR (KAFKA-18635).
@@ -162,7 +163,7 @@ class AdmitsUnclean(Election):
     at={"max_unclean": 2},
     id="R19",
     issue="KAFKA-13173",
-    in_force=UNKNOWN,
+    in_force=kafka("2.8", "2.8", "where KRaft was a preview"),
 )
 class FencesInBatch(Election):
     """The controller fences all stopped brokers at once, each as if the other brokers were alive.

@@ -30,7 +30,8 @@ from model.language import (
     when,
     witness,
 )
-from model.variants import LATEST, kafka, unreleased, version
+from model.releases import LATEST, kafka, unreleased
+from model.variants import version
 
 
 @version("kafka-4.1", in_force=kafka("4.1", LATEST), default=True)

@@ -8,7 +8,8 @@ from __future__ import annotations
 from model.group_offsets.state import Commit, Entry, LogOffset, Member
 from model.group_offsets.versions import GroupOffsets
 from model.language import Bool, action, exists, ite, nothing, true
-from model.variants import UNKNOWN, UNRELEASED, bug, kafka
+from model.releases import UNRELEASED, kafka
+from model.variants import bug
 
 
 @bug(
@@ -17,7 +18,7 @@ from model.variants import UNKNOWN, UNRELEASED, bug, kafka
     steps=14,
     id="T15",
     issue="KIP-447",
-    in_force=kafka(None, "2.4"),
+    in_force=kafka("0.11", "2.4"),
 )
 class ForgetsGeneration(GroupOffsets):
     """Before KIP-447: a transactional commit carries no generation, so a zombie's commit is
@@ -36,7 +37,7 @@ class ForgetsGeneration(GroupOffsets):
     breaks="each_input_once",
     steps=14,
     issue="KIP-447",
-    in_force=kafka(None, "2.4"),
+    in_force=kafka("0.11", "2.4"),
 )
 class TellsUnstable(GroupOffsets):
     """Without requireStable, OffsetFetch returns the committed offset while a later commit is
@@ -56,7 +57,7 @@ class TellsUnstable(GroupOffsets):
     steps=5,
     id="T16",
     issue="KAFKA-16371",
-    in_force=UNKNOWN,
+    in_force=kafka(None, "3.7.0"),
 )
 class ForgetsRefused(GroupOffsets):
     """A commit that is refused for its size stays pending in the cache (KAFKA-16371).
@@ -79,7 +80,7 @@ class ForgetsRefused(GroupOffsets):
     steps=3,
     id="G7",
     issue="KAFKA-13636",
-    in_force=UNKNOWN,
+    in_force=kafka("2.4", "3.1.0", "fixed in 2.8.2 and 3.0.1 too"),
 )
 class ExpiresInRebalance(GroupOffsets):
     """Committed offsets expire during a rebalance, if they were committed long ago (KAFKA-13636).
@@ -98,7 +99,7 @@ class ExpiresInRebalance(GroupOffsets):
     steps=7,
     id="G8",
     issue="KAFKA-4704",
-    in_force=UNKNOWN,
+    in_force=kafka("0.10.1", "0.10.1", "the new coordinator fails while it reads the log"),
 )
 class DropsDeletedGroups(GroupOffsets):
     """A new coordinator drops a group if its tombstone is anywhere in the log (KAFKA-4704).

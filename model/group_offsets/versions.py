@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from model.group_offsets.claims import GroupOffsetsClaims
-from model.variants import LATEST, kafka, version
+from model.releases import LATEST, kafka
+from model.variants import version
 
 
 @version("kip-447", in_force=kafka("2.5", LATEST), default=True)

@@ -10,7 +10,8 @@ from __future__ import annotations
 from model.idempotence.state import QUIET, Batch, Sequence, TopicPartition
 from model.idempotence.versions import IdempotentProducer, Kip98
 from model.language import Bool, action, false, ite, nothing, true, when
-from model.variants import LATEST, UNKNOWN, bug, kafka
+from model.releases import LATEST, kafka
+from model.variants import bug
 
 # ---- leaders
 
@@ -22,7 +23,7 @@ from model.variants import LATEST, UNKNOWN, bug, kafka
     at=QUIET,
     id="I4",
     issue="KAFKA-5494",
-    in_force=UNKNOWN,
+    in_force=kafka("0.11", "0.11", "its clients had to send one batch at a time"),
 )
 class WindowOfOne(IdempotentProducer):
     """A leader keeps only the newest batch in its window, but clients have several batches in
@@ -66,7 +67,7 @@ class Expires(IdempotentProducer):
     breaks="at_most_once",
     steps=10,
     at={**QUIET, "leader_changes": 2},
-    in_force=kafka(None, LATEST, "reproduced on real brokers of 4.3"),
+    in_force=kafka("1.0", LATEST, "reproduced on real brokers of 4.3"),
 )
 class SnapshotKeepsNewest(IdempotentProducer):
     """A replica that restarts restores only the newest batch of the producer from its snapshot.
@@ -92,7 +93,7 @@ class SnapshotKeepsNewest(IdempotentProducer):
     at={**QUIET, "deletes": True},
     id="I8",
     issue="KAFKA-6003",
-    in_force=UNKNOWN,
+    in_force=kafka("0.11", "0.11.0.1"),
 )
 class ChecksCopies(Kip98):
     """A follower checks whether a copied record continues the producer's sequence.
@@ -116,7 +117,7 @@ class ChecksCopies(Kip98):
     at={**QUIET, "batches": 3, "gives_up": True, "partitions": 2},
     id="I5",
     issue="KAFKA-12152",
-    in_force=UNKNOWN,
+    in_force=kafka(None, "2.7.0"),
 )
 class KeepsSequences(IdempotentProducer):
     """When the epoch grows, the client restarts the sequences of one partition only.
@@ -136,7 +137,7 @@ class KeepsSequences(IdempotentProducer):
     at={**QUIET, "batches": 3, "gives_up": True, "max_in_flight": 3},
     id="I6",
     issue="KAFKA-8483",
-    in_force=UNKNOWN,
+    in_force=kafka(None, "2.2"),
 )
 class RenumbersBackwards(IdempotentProducer):
     """The client gives batches in flight new numbers in another order than it sent them.

@@ -7,7 +7,8 @@ from __future__ import annotations
 from model.idempotence.claims import IdempotenceClaims
 from model.idempotence.state import QUIET, Offset, Sequence, TopicPartition
 from model.language import Bool, true
-from model.variants import LATEST, kafka, unreleased, version
+from model.releases import LATEST, kafka, unreleased
+from model.variants import version
 
 
 @version(

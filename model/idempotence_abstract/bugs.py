@@ -5,7 +5,8 @@ from __future__ import annotations
 from model.idempotence_abstract.state import Offset, Producer, ProducerEpoch, Sequence
 from model.idempotence_abstract.versions import IdempotentProducer
 from model.language.expressions import Bool, all_of
-from model.variants import LATEST, UNRELEASED, bug, kafka
+from model.releases import LATEST, UNRELEASED, kafka
+from model.variants import bug
 
 
 @bug("any-sequence", breaks="in_order_without_duplicates", steps=2, in_force=UNRELEASED)

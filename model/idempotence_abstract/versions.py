@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from model.idempotence_abstract.claims import AbstractIdempotenceClaims
-from model.variants import LATEST, kafka, version
+from model.releases import LATEST, kafka
+from model.variants import version
 
 
 @version("kip-360", in_force=kafka("2.5", LATEST, "and a check of first sequences"), default=True)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from model.election.state import Replica
 from model.language import Bool, Set, all_of, exists, false, forall, implies
 from model.reassignment.claims import ReassignmentClaims
-from model.variants import LATEST, kafka, unreleased, version
+from model.releases import LATEST, kafka, unreleased
+from model.variants import version
 
 
 @version(

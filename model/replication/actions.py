@@ -35,6 +35,7 @@ from model.language import (
     nothing,
     when,
 )
+from model.releases import kafka
 from model.replication.claims import ReplicationClaims
 from model.replication.state import (
     LeaderAndIsr,
@@ -44,7 +45,7 @@ from model.replication.state import (
     Replica,
     ReplicaState,
 )
-from model.variants import kafka, version
+from model.variants import version
 
 
 @version(
@@ -55,7 +56,7 @@ from model.variants import kafka, version
     fixed_by="kip-279",
     id="R1",
     issue="KAFKA-1211",
-    in_force=kafka(None, "0.10"),
+    in_force=kafka("0.8", "0.10"),
 )
 class TruncateToHighWatermark(ReplicationClaims):
     """Before KIP-101: a new follower truncates its log to its own high watermark.

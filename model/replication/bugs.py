@@ -11,10 +11,11 @@ Source: KIP-101; KIP-320; KAFKA-7128; KAFKA-13141; hachikuji/kafka-specification
 from __future__ import annotations
 
 from model.language import Bool, action, all_of, exists, first, when
+from model.releases import UNRELEASED, kafka
 from model.replication.actions import TruncateToHighWatermark
 from model.replication.state import LeaderEpoch, Offset, Replica
 from model.replication.versions import FetchDivergence, Kip320
-from model.variants import UNKNOWN, UNRELEASED, bug, kafka
+from model.variants import bug
 
 
 @bug(
@@ -25,7 +26,7 @@ from model.variants import UNKNOWN, UNRELEASED, bug, kafka
     fixed_by="kip-101",
     id="R2",
     issue="KAFKA-1211",
-    in_force=kafka(None, "0.10"),
+    in_force=kafka("0.8", "0.10"),
 )
 class CutsOnEitherSide(TruncateToHighWatermark):
     """Both replicas truncate to their own high watermarks, and the replica with the shorter log
@@ -86,7 +87,7 @@ class TruncatesEarly(Kip320):
     fixed_by="kip-320",
     id="R6",
     issue="KAFKA-7128",
-    in_force=UNKNOWN,
+    in_force=kafka("0.8", "2.0.0"),
 )
 class JoinsBeforeEpoch(Kip320):
     """A follower joins the ISR before the high watermark has reached the leader's own epoch.

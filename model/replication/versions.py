@@ -24,9 +24,10 @@ from model.language import (
     least_of,
     when,
 )
+from model.releases import LATEST, kafka, unreleased
 from model.replication.actions import TruncateToHighWatermark
 from model.replication.state import LeaderEpoch, Offset, Replica
-from model.variants import LATEST, kafka, unreleased, version
+from model.variants import version
 
 
 @version(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from model.language import Bool, true
+from model.releases import UNRELEASED, kafka
 from model.replication_abstract.state import LeaderEpoch, Offset, Replica
 from model.replication_abstract.versions import ReplicationProof, WithLosses
-from model.variants import UNKNOWN, UNRELEASED, bug, kafka
+from model.variants import bug
 
 
 @bug(
@@ -13,7 +14,7 @@ from model.variants import UNKNOWN, UNRELEASED, bug, kafka
     breaks="isr_has_what_is_committed",
     steps=6,
     at={"leader_epochs": 2},
-    in_force=kafka(None, "0.10"),
+    in_force=kafka("0.8", "0.10"),
 )
 class CutsAtHighWatermark(ReplicationProof):
     """A follower truncates to its own high watermark, and no fetch compares epochs (KIP-101).
@@ -34,7 +35,7 @@ class CutsAtHighWatermark(ReplicationProof):
     breaks="isr_has_what_is_committed",
     steps=9,
     at={"leader_epochs": 2},
-    in_force=UNKNOWN,
+    in_force=kafka("0.8", "2.0.0"),
 )
 class JoinsAtHighWatermark(ReplicationProof):
     """A follower joins the ISR at the leader's high watermark, even below the leader's start

@@ -6,9 +6,10 @@ replicas may lose committed records.
 
 from __future__ import annotations
 
+from model.releases import LATEST, kafka
 from model.replication_abstract.losses import ReplicationWithLosses
 from model.replication_abstract.proof import ReplicationLemmas
-from model.variants import LATEST, kafka, version
+from model.variants import version
 
 
 @version("kip-497", in_force=kafka("2.7", LATEST), default=True)

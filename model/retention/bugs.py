@@ -6,9 +6,10 @@ The decorator of the class names the claim.
 from __future__ import annotations
 
 from model.language import Bool, true
+from model.releases import LATEST, UNRELEASED, kafka
 from model.retention.state import Offset, Replica
 from model.retention.versions import Retention
-from model.variants import LATEST, UNKNOWN, UNRELEASED, bug, kafka
+from model.variants import bug
 
 
 @bug(
@@ -17,7 +18,7 @@ from model.variants import LATEST, UNKNOWN, UNRELEASED, bug, kafka
     steps=5,
     id="T13",
     issue="KAFKA-13194",
-    in_force=UNKNOWN,
+    in_force=kafka("0.11", "3.0"),
 )
 class CleansPastHighWatermark(Retention):
     """Compaction runs up to the end of the log if no transaction is open (KAFKA-13194).
@@ -36,7 +37,7 @@ class CleansPastHighWatermark(Retention):
     breaks="log_start_is_committed",
     steps=2,
     issue="KAFKA-5634",
-    in_force=UNKNOWN,
+    in_force=kafka("0.8", "0.11.0.0"),
 )
 class ExpiresUncommitted(Retention):
     """Retention deletes records that are not committed yet (KAFKA-5634).
@@ -54,7 +55,7 @@ class ExpiresUncommitted(Retention):
     breaks="log_start_is_committed",
     steps=5,
     issue="KAFKA-9491",
-    in_force=UNKNOWN,
+    in_force=kafka(None, "2.4.0"),
 )
 class LeavesMarkBehind(Retention):
     """A follower that drops its log keeps its old high watermark, below its log start (KAFKA-9491).

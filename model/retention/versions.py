@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from model.releases import unreleased
 from model.retention.claims import RetentionClaims
-from model.variants import unreleased, version
+from model.variants import version
 
 
 @version(

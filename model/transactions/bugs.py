@@ -19,6 +19,7 @@ from model.language import (
     true,
     when,
 )
+from model.releases import LATEST, UNKNOWN, InForce, kafka, unreleased
 from model.transactions.state import (
     ABORT,
     COMPLETE,
@@ -36,7 +37,7 @@ from model.transactions.state import (
     Transaction,
 )
 from model.transactions.versions import LaxMarkers, Transactions, Verification, Version1
-from model.variants import LATEST, UNKNOWN, InForce, bug, kafka
+from model.variants import bug
 
 # ---- partitions
 
@@ -49,7 +50,7 @@ from model.variants import LATEST, UNKNOWN, InForce, bug, kafka
     fixed_by="verification",
     id="T3",
     issue="KAFKA-14884",
-    in_force=UNKNOWN,
+    in_force=unreleased("3.6.0, the first release that verifies, has the guard"),
 )
 class KeepsGuard(Verification):
     """A leader's verification of a transaction stays valid after the transaction's marker.
@@ -71,7 +72,7 @@ class KeepsGuard(Verification):
     fixed_by="lax-markers",
     id="T5",
     issue="KAFKA-18575",
-    in_force=UNKNOWN,
+    in_force=unreleased("4.0.0, the first release of version 2, compares the epoch"),
 )
 class OngoingById(LaxMarkers):
     """A leader appends a record if any transaction of its producer id is open.
@@ -152,7 +153,7 @@ class UncleanElection(Transactions):
     at={**QUIET, "leader_changes": 1, "replication_lags": True, "transactions": 1},
     id="T12",
     issue="KAFKA-5121",
-    in_force=UNKNOWN,
+    in_force=unreleased("0.11.0.0, the first with transactions, waits for the replicas"),
 )
 class StableAtFirstOpen(Transactions):
     """The last stable offset passes a transaction whose marker is not committed.
@@ -173,7 +174,7 @@ class StableAtFirstOpen(Transactions):
     at={**QUIET, "replication_lags": True, "transactions": 1},
     id="T11",
     issue="KAFKA-9807",
-    in_force=UNKNOWN,
+    in_force=kafka(None, "2.4"),
 )
 class ReadsMarkTwice(Transactions):
     """A fetch reads the high watermark twice: before and after it computes the last stable offset.
@@ -214,7 +215,7 @@ class ReadsMarkTwice(Transactions):
     fixed_by="verification",
     id="T4",
     issue="KAFKA-14904",
-    in_force=UNKNOWN,
+    in_force=unreleased("fixed before 3.6.0, the first release that verifies"),
 )
 class VouchesWhenIdle(Verification):
     """The coordinator confirms a transaction to a leader only if its own log has no open append.
@@ -308,7 +309,7 @@ class FenceKeepsId(Transactions):
     fixed_by="v1",
     id="T9",
     issue="KAFKA-9666",
-    in_force=UNKNOWN,
+    in_force=kafka("0.11", "2.5"),
 )
 class ForgetsFailedFence(Version1):
     """The coordinator takes another epoch for a fence each time that the append of the fence fails.

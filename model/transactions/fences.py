@@ -32,6 +32,7 @@ from model.language import (
     true,
     when,
 )
+from model.releases import LATEST, kafka, unreleased
 from model.transactions.state import (
     ABORT,
     QUIET,
@@ -41,7 +42,7 @@ from model.transactions.state import (
     Transaction,
 )
 from model.transactions.versions import Transactions
-from model.variants import LATEST, Constants, bug, kafka, unreleased, version
+from model.variants import Constants, bug, version
 
 TWO_INSTANCES: Constants = {**QUIET, "instances": 2, "transactions": 1}
 

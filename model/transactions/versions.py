@@ -26,6 +26,7 @@ from model.language import (
     true,
     when,
 )
+from model.releases import LATEST, kafka
 from model.transactions.claims.promises import TransactionsClaims
 from model.transactions.state import (
     ABORT,
@@ -40,7 +41,7 @@ from model.transactions.state import (
     TopicPartition,
     Transaction,
 )
-from model.variants import LATEST, kafka, version
+from model.variants import version
 
 
 class Failure(Int):

@@ -11,9 +11,10 @@ Source: KIP-98; KIP-890; KIP-1228.
 from __future__ import annotations
 
 from model.language import Bool, true
+from model.releases import LATEST, kafka
 from model.transactions_abstract.claims import AbstractTransactionsClaims
 from model.transactions_abstract.state import ProducerEpoch, TopicPartition, Transaction
-from model.variants import LATEST, bug, kafka, version
+from model.variants import bug, version
 
 
 @version("v2", in_force=kafka("4.2", LATEST), default=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from model.releases import LATEST, UNRELEASED, InForce, kafka, unreleased
 from reference_impl.node.bugs import (
     LOST_EVERY,
     REORDERED_BY,
@@ -27,6 +28,7 @@ class SeededBug:
     breaks: tuple[str, ...]
     caught_by: tuple[str, ...]
     source: str
+    in_force: InForce  # the releases of Kafka that had the bug
 
     @property
     def name(self) -> str:
@@ -46,6 +48,7 @@ SEEDED_BUGS: Final = (
         ),
         caught_by=("suite transactions", "suite replication", "history analysis"),
         source="redpanda#3039",
+        in_force=unreleased("Redpanda had one of this kind"),
     ),
     SeededBug(
         bug=Bug.DEDUP_LOST_ON_FAILOVER,
@@ -53,6 +56,7 @@ SEEDED_BUGS: Final = (
         breaks=("exactly_once_publish", "duplicate"),
         caught_by=("suite replication", "history analysis"),
         source="redpanda#5355",
+        in_force=unreleased("Redpanda had one of this kind"),
     ),
     SeededBug(
         bug=Bug.SNAPSHOT_KEEPS_NEWEST,
@@ -62,6 +66,7 @@ SEEDED_BUGS: Final = (
         breaks=("exactly_once_publish", "duplicate"),
         caught_by=("suite replication", "model idempotence, variant snapshot-keeps-newest"),
         source="ProducerStateManager.writeSnapshot",
+        in_force=kafka("1.0", LATEST, "reproduced on real brokers of 4.3"),
     ),
     SeededBug(
         bug=Bug.PRODUCERS_GO_WITH_RECORDS,
@@ -70,6 +75,7 @@ SEEDED_BUGS: Final = (
         breaks=("exactly_once_publish", "duplicate"),
         caught_by=("transcripts of producers", "model idempotence, variant kip-98"),
         source="KIP-360 (KAFKA-7190)",
+        in_force=kafka("0.11", "2.3"),
     ),
     SeededBug(
         bug=Bug.DELETES_UNCOMMITTED,
@@ -77,6 +83,7 @@ SEEDED_BUGS: Final = (
         breaks=("committed_survives", "lost-write"),
         caught_by=("transcripts of retention", "model retention, variant expires-uncommitted"),
         source="KAFKA-5634",
+        in_force=kafka("0.8", "0.11.0.0"),
     ),
     SeededBug(
         bug=Bug.DELETION_ANSWERED_ALONE,
@@ -84,6 +91,7 @@ SEEDED_BUGS: Final = (
         breaks=("offset_identifies",),
         caught_by=("transcripts of retention", "model retention, variant answers-alone"),
         source="KIP-107",
+        in_force=UNRELEASED,
     ),
     SeededBug(
         bug=Bug.MARK_LEFT_BEHIND,
@@ -92,6 +100,7 @@ SEEDED_BUGS: Final = (
         breaks=("reads_are_committed",),
         caught_by=("transcripts of retention", "model retention, variant leaves-mark-behind"),
         source="KAFKA-9491",
+        in_force=kafka(None, "2.4.0"),
     ),
     SeededBug(
         bug=Bug.DEAD_LEADER_RETURNS,
@@ -99,6 +108,7 @@ SEEDED_BUGS: Final = (
         breaks=("wait_for_last_leader",),
         caught_by=("transcripts of elections", "model election, variant elects-the-dead"),
         source="KAFKA-19522",
+        in_force=kafka("4.0.0", "4.0.0"),
     ),
     SeededBug(
         bug=Bug.ADDED_REPLICA_COUNTS,
@@ -107,6 +117,7 @@ SEEDED_BUGS: Final = (
         breaks=("committed_survives", "lost-write"),
         caught_by=("suite replication", "transcripts of reassignments"),
         source="KIP-455",
+        in_force=UNRELEASED,
     ),
     SeededBug(
         bug=Bug.UNCLEAN_SHUTDOWN_UNNOTICED,
@@ -115,6 +126,7 @@ SEEDED_BUGS: Final = (
         breaks=("committed_survives", "clean_election", "lost-write"),
         caught_by=("transcripts of elections", "model election, variant admits-unclean"),
         source="KAFKA-18635",
+        in_force=unreleased("3.7 lacks the check, but its ELR needs an unstable metadata version"),
     ),
     SeededBug(
         bug=Bug.TRUNCATE_TO_HIGH_WATERMARK,
@@ -123,6 +135,7 @@ SEEDED_BUGS: Final = (
         breaks=("committed_survives", "exactly_once_publish", "inconsistent-offsets", "lost-write"),
         caught_by=("suite replication", "model replication, variant truncate-to-hw"),
         source="KIP-101 (KAFKA-1211)",
+        in_force=kafka("0.8", "0.10"),
     ),
     SeededBug(
         bug=Bug.ACK_BEFORE_REPLICATION,
@@ -130,6 +143,7 @@ SEEDED_BUGS: Final = (
         breaks=("committed_survives", "exactly_once_publish", "lost-write"),
         caught_by=("suite replication", "history analysis"),
         source="Jepsen, Bufstream 0.1.0",
+        in_force=unreleased("Bufstream 0.1.0 had one of this kind"),
     ),
     SeededBug(
         bug=Bug.READ_ABOVE_HIGH_WATERMARK,
@@ -137,6 +151,7 @@ SEEDED_BUGS: Final = (
         breaks=("reads_are_committed", "inconsistent-offsets"),
         caught_by=("suite replication", "history analysis"),
         source="KAFKA-9835",
+        in_force=kafka("1.1", "2.5.0", "in a race of a fetch with an append"),
     ),
     SeededBug(
         bug=Bug.STALE_END_OFFSET,
@@ -144,6 +159,7 @@ SEEDED_BUGS: Final = (
         breaks=("linearizable_offsets", "stale-end-offset"),
         caught_by=("suite replication", "history analysis"),
         source="jepsen.tests.kafka, realtime lag",
+        in_force=UNRELEASED,
     ),
     SeededBug(
         bug=Bug.ZERO_OFFSET_ACK,
@@ -151,6 +167,7 @@ SEEDED_BUGS: Final = (
         breaks=("offset_identifies", "inconsistent-offsets"),
         caught_by=("suite replication", "history analysis"),
         source="Jepsen, Bufstream 0.1.0",
+        in_force=unreleased("Bufstream 0.1.0 had one of this kind"),
     ),
     SeededBug(
         bug=Bug.REORDERED_ACK_OFFSET,
@@ -164,6 +181,7 @@ SEEDED_BUGS: Final = (
         ),
         caught_by=("suite replication", "history analysis"),
         source="docs/sources.md D3",
+        in_force=UNRELEASED,
     ),
     SeededBug(
         bug=Bug.LOST_APPEND,
@@ -171,6 +189,7 @@ SEEDED_BUGS: Final = (
         breaks=("committed_survives", "lost-write"),
         caught_by=("suite replication", "history analysis"),
         source="Jepsen, Bufstream 0.1.0 (lost acknowledged writes in healthy clusters)",
+        in_force=unreleased("Bufstream 0.1.0 had one of this kind"),
     ),
     SeededBug(
         bug=Bug.MINIMUM_IGNORED,
@@ -179,6 +198,7 @@ SEEDED_BUGS: Final = (
         breaks=("committed_definition", "min_isr_refuses", "committed_survives", "lost-write"),
         caught_by=("suite elections",),
         source="KIP-966: the high watermark below min.insync.replicas, as before Kafka 3.7",
+        in_force=kafka("0.8.2", "3.6", "the high watermark only: no release accepts acks=all then"),
     ),
     SeededBug(
         bug=Bug.LAST_STABLE_OFFSET_READ,
@@ -186,6 +206,7 @@ SEEDED_BUGS: Final = (
         breaks=("read_committed_waits", "atomic_commit", "G1a", "open-transaction-read"),
         caught_by=("suite transactions", "transcripts of transactions", "history analysis"),
         source="redpanda#3036",
+        in_force=unreleased("Redpanda had one of this kind"),
     ),
     SeededBug(
         bug=Bug.ABORTED_NOT_TOLD,
@@ -193,6 +214,7 @@ SEEDED_BUGS: Final = (
         breaks=("atomic_commit", "G1a"),
         caught_by=("suite transactions", "transcripts of transactions", "history analysis"),
         source="redpanda#7819",
+        in_force=unreleased("Redpanda had one of this kind"),
     ),
     SeededBug(
         bug=Bug.UNREPLICATED_MARKER_COUNTS,
@@ -201,6 +223,7 @@ SEEDED_BUGS: Final = (
         breaks=("read_committed_waits", "stale-end-offset"),
         caught_by=("suite transactions", "transcripts of transactions", "history analysis"),
         source="KAFKA-5121",
+        in_force=unreleased("0.11.0.0, the first with transactions, waits for the replicas"),
     ),
     SeededBug(
         bug=Bug.COMPACTS_UNCOMMITTED,
@@ -211,6 +234,7 @@ SEEDED_BUGS: Final = (
             "model retention, variant cleans-past-hw",
         ),
         source="KAFKA-13194",
+        in_force=kafka("0.11", "3.0"),
     ),
     SeededBug(
         bug=Bug.GUARD_OUTLIVES_MARKER,
@@ -224,6 +248,7 @@ SEEDED_BUGS: Final = (
             "history analysis",
         ),
         source="KAFKA-14884",
+        in_force=unreleased("3.6.0, the first release that verifies, has the guard"),
     ),
     SeededBug(
         bug=Bug.LATE_MARKER_ACCEPTED,
@@ -237,6 +262,7 @@ SEEDED_BUGS: Final = (
             "history analysis",
         ),
         source="KAFKA-19446, KIP-1228",
+        in_force=kafka("4.0", "4.1"),
     ),
     SeededBug(
         bug=Bug.MARKER_ON_ONE_PARTITION,
@@ -245,6 +271,7 @@ SEEDED_BUGS: Final = (
         breaks=("atomic_commit", "torn-transaction", "unseen"),
         caught_by=("suite transactions", "transcripts of transactions", "history analysis"),
         source="docs/kafka-rules.md D5",
+        in_force=UNRELEASED,
     ),
     SeededBug(
         bug=Bug.ZOMBIE_NOT_FENCED,
@@ -253,6 +280,7 @@ SEEDED_BUGS: Final = (
         breaks=("retry_resumes", "exactly_once_pipeline", "zombie-write"),
         caught_by=("suite transactions", "transcripts of transactions", "history analysis"),
         source="docs/kafka-rules.md D1",
+        in_force=UNRELEASED,
     ),
     SeededBug(
         bug=Bug.FAILED_FENCE_COUNTS,
@@ -264,6 +292,7 @@ SEEDED_BUGS: Final = (
             "model transactions, variant forgets-failed-fence",
         ),
         source="KAFKA-9666",
+        in_force=kafka("0.11", "2.5"),
     ),
     SeededBug(
         bug=Bug.DELAYED_END_ACCEPTED,
@@ -277,6 +306,7 @@ SEEDED_BUGS: Final = (
             "history analysis",
         ),
         source="KAFKA-17754",
+        in_force=kafka("0.11", LATEST, "with transaction.version below 2"),
     ),
     SeededBug(
         bug=Bug.LATE_PRODUCE_ACCEPTED,
@@ -290,6 +320,7 @@ SEEDED_BUGS: Final = (
             "history analysis",
         ),
         source="KIP-890, KAFKA-14402",
+        in_force=kafka("0.11", "3.5"),
     ),
     SeededBug(
         bug=Bug.OFFSETS_DESPITE_ABORT,
@@ -307,6 +338,7 @@ SEEDED_BUGS: Final = (
             "history analysis",
         ),
         source="docs/kafka-rules.md D3",
+        in_force=UNRELEASED,
     ),
     SeededBug(
         bug=Bug.OFFSETS_LOST_AT_COMMIT,
@@ -324,6 +356,7 @@ SEEDED_BUGS: Final = (
             "history analysis",
         ),
         source="docs/kafka-rules.md D3",
+        in_force=UNRELEASED,
     ),
     SeededBug(
         bug=Bug.GENERATION_NOT_CHECKED,
@@ -332,6 +365,7 @@ SEEDED_BUGS: Final = (
         breaks=("exactly_once_pipeline", "input-processed-twice"),
         caught_by=("suite delivery", "transcripts of groups"),
         source="KIP-447",
+        in_force=kafka("0.11", "2.4"),
     ),
     SeededBug(
         bug=Bug.PARTITION_EPOCH_ERASED,
@@ -344,6 +378,7 @@ SEEDED_BUGS: Final = (
             "model consumer-group, variant erases-what-comes-back",
         ),
         source="KAFKA-16147",
+        in_force=kafka("3.7", "3.7"),
     ),
     SeededBug(
         bug=Bug.REJOIN_REFUSED,
@@ -351,6 +386,7 @@ SEEDED_BUGS: Final = (
         breaks=("position_resumes",),
         caught_by=("transcripts of groups", "model consumer-group, variant refuses-return"),
         source="KAFKA-19233",
+        in_force=kafka("3.7", "4.1"),
     ),
     SeededBug(
         bug=Bug.EMPTY_GROUP_UNSETTLED,
@@ -362,6 +398,7 @@ SEEDED_BUGS: Final = (
             "model consumer-group, variant leaves-empty-group-open",
         ),
         source="KAFKA-20442",
+        in_force=kafka("3.7", LATEST, "fixed after 4.3.1"),
     ),
     SeededBug(
         bug=Bug.EXACT_EPOCH_WANTED,
@@ -370,6 +407,7 @@ SEEDED_BUGS: Final = (
         breaks=("position_resumes",),
         caught_by=("transcripts of groups", "model consumer-group, variant wants-exact-epoch"),
         source="KIP-1251, KAFKA-20066",
+        in_force=kafka("3.7", "4.2"),
     ),
     SeededBug(
         bug=Bug.STATIC_REPLACED_WHEN_STABLE,
@@ -381,6 +419,7 @@ SEEDED_BUGS: Final = (
             "model classic-group, variant adds-instances",
         ),
         source="KAFKA-8500",
+        in_force=unreleased("fixed before 2.3.0, the first release with static members"),
     ),
     SeededBug(
         bug=Bug.STATIC_REPLACEMENT_NOT_KEPT,
@@ -391,6 +430,7 @@ SEEDED_BUGS: Final = (
             "model classic-group, variant forgets-replacement",
         ),
         source="KAFKA-10284",
+        in_force=kafka("2.3", "2.6.0"),
     ),
     SeededBug(
         bug=Bug.OFFSETS_EXPIRE_WHILE_ALIVE,
@@ -401,6 +441,7 @@ SEEDED_BUGS: Final = (
             "model group-offsets, variant expires-in-rebalance",
         ),
         source="KAFKA-13636, KAFKA-8069",
+        in_force=kafka("2.4", "3.1.0", "fixed in 2.8.2 and 3.0.1 too"),
     ),
     SeededBug(
         bug=Bug.OFFSETS_DROPPED_WITH_GROUP,
@@ -412,5 +453,6 @@ SEEDED_BUGS: Final = (
             "model group-offsets, variant drops-deleted-groups",
         ),
         source="KAFKA-4704",
+        in_force=kafka("0.10.1", "0.10.1", "the new coordinator fails while it reads the log"),
     ),
 )

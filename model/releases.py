@@ -1,0 +1,125 @@
+"""Releases of Apache Kafka, and the ranges of releases in which a rule, a bug or a promise holds.
+
+Versions of the protocol, bugs, claims and the rules of docs/kafka-rules.md all have such a range:
+they say of which Kafka they speak.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf
+from typing import Final
+
+LATEST: Final = "4.3"  # the newest Kafka release whose source the specs were compared with
+
+# line of releases -> its newest patch release that was looked at
+NEWEST_PATCH: Final[Mapping[str, int]] = {
+    "0.8.0": 0,
+    "0.8.1": 1,
+    "0.8.2": 2,
+    "0.9.0": 1,
+    "0.10.0": 1,
+    "0.10.1": 1,
+    "0.10.2": 2,
+    "0.11.0": 2,
+    "1.0": 2,
+    "1.1": 1,
+    "2.0": 1,
+    "2.1": 1,
+    "2.2": 2,
+    "2.3": 1,
+    "2.4": 1,
+    "2.5": 1,
+    "2.6": 3,
+    "2.7": 2,
+    "2.8": 2,
+    "3.0": 2,
+    "3.1": 2,
+    "3.2": 3,
+    "3.3": 2,
+    "3.4": 1,
+    "3.5": 2,
+    "3.6": 2,
+    "3.7": 1,
+    "3.8": 0,
+    "3.9": 1,
+    "4.0": 1,
+    "4.1": 1,
+    "4.2": 0,
+    "4.3": 1,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InForce:
+    """The range of Kafka releases that have a rule, a bug or a promise: from `since` to `until`.
+
+    Each of the two is None if that release is unknown. A line such as `2.6` stands for all its
+    patch releases, the first for `since` and the last for `until`. Raises ValueError for an end
+    that is no release of Kafka, and for ends in the wrong order.
+    """
+
+    since: str | None = None
+    until: str | None = None
+    of: str = "Kafka"  # or the client that has the bug
+    released: bool = True  # False: no release has it
+    note: str = ""  # the setting that switches the behaviour on, or what a default adds to Kafka
+
+    def __post_init__(self) -> None:
+        ends = [end for end in (self.since, self.until) if end is not None]
+        if ends and not self.released:
+            raise ValueError(f"{self}: a range of no release has no ends, not {', '.join(ends)}")
+        if self.of != "Kafka":
+            return  # the releases of clients are not listed here
+        unreal = [end for end in ends if not _is_release(end)]
+        if unreal:
+            raise ValueError(f"{self}: {unreal[0]} is no release in NEWEST_PATCH")
+        if not _is_ordered(self.since, self.until):
+            raise ValueError(f"{self}: ends before it begins")
+
+    def __str__(self) -> str:
+        note = f" ({self.note})" if self.note else ""
+        if not self.released:
+            return f"in no release of {self.of}{note}"
+        if self.since is None and self.until is None:
+            return f"in unknown releases of {self.of}{note}"
+        since = "an unknown release" if self.since is None else f"{self.of} {self.since}"
+        until = "an unknown release" if self.until is None else f"{self.of} {self.until}"
+        if self.since is not None and self.until is not None:
+            until = self.until
+        return f"from {since} to {until}{note}"
+
+
+def kafka(since: str | None, until: str | None, note: str = "") -> InForce:
+    return InForce(since=since, until=until, note=note)
+
+
+def unreleased(note: str) -> InForce:
+    """Returns an empty range of Kafka releases, for a rule or bug that was never released.
+
+    `note` says why.
+    """
+    return InForce(released=False, note=note)
+
+
+def _is_release(version: str) -> bool:
+    """Returns True for a release of Kafka, and for the start of one: `0.11`, `2.6` or `2.6.1`."""
+    known = (
+        f"{line}.{patch}" for line, newest in NEWEST_PATCH.items() for patch in range(newest + 1)
+    )
+    return any(f"{one}.".startswith(f"{version}.") for one in known)
+
+
+def _is_ordered(since: str | None, until: str | None) -> bool:
+    if since is None or until is None:
+        return True
+    return _numbers(since) <= (*_numbers(until), inf)  # 2.6.1 is before the end of the line 2.6
+
+
+def _numbers(version: str) -> tuple[float, ...]:
+    return tuple(map(int, version.split(".")))
+
+
+UNKNOWN: Final = InForce()
+UNRELEASED: Final = InForce(released=False)
