@@ -155,6 +155,8 @@ class Normal:
             return value if value < 0 else "broker"
         if name == "producer_id" and value >= 0:
             return self._symbol("producer", value)
+        if name == "session_id" and value > 0:
+            return self._symbol("fetch session", value)
         if value > _OLDEST_TIME_MS and ("time" in name or "timestamp" in name):
             return f"begin{value - self.session.target.begun_ms:+}"
         return value

@@ -59,6 +59,9 @@ READS: Final = frozenset(
 )
 
 
+NO_SESSION: Final = -1  # the epoch of a fetch without a session
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Send:
     """A request that is sent to two systems, to compare their answers.
@@ -82,7 +85,13 @@ class Send:
 
     @property
     def is_repeated(self) -> bool:
-        return self.repeats or self.api in READS
+        return self.repeats or (self.api in READS and not self._is_in_fetch_session)
+
+    @property
+    def _is_in_fetch_session(self) -> bool:
+        """True for a fetch that changes its session, so that its repetition is another request."""
+        epoch: int = self.body.get("session_epoch", NO_SESSION)
+        return epoch != NO_SESSION
 
     @property
     def is_answered(self) -> bool:
@@ -142,7 +151,7 @@ class Steps:
 # ------------------------------------------------------------ symbols
 
 
-def bound(*names: str, plus: int = 0, otherwise: int | str = 0) -> dict[str, Any]:
+def bound(*names: str, plus: int = 0, otherwise: int | str | Body = 0) -> dict[str, Any]:
     """Returns a placeholder for a value that an earlier answer stored under one of the names.
 
     When the request is sent, the first name that has a value counts, and `plus` is added to the

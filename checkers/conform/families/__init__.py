@@ -11,6 +11,7 @@ from checkers.conform.families.appends import appends
 from checkers.conform.families.classic_groups import classic_groups, group_edges
 from checkers.conform.families.consumer_groups import consumer_groups
 from checkers.conform.families.draw import Draw
+from checkers.conform.families.fetch_sessions import fetch_sessions
 from checkers.conform.families.group_administration import group_administration
 from checkers.conform.families.inspection import inspection
 from checkers.conform.families.metadata import metadata
@@ -38,7 +39,8 @@ class Family(NamedTuple):
 FAMILIES: Final[Mapping[str, Family]] = {
     "metadata": Family(2, "metadata, topics, settings, coordinators, versions", metadata),
     "appends": Family(3, "produce: plain and idempotent batches", appends),
-    "fetches": Family(2, "fetch: offsets, limits, epochs, sessions", fetches),
+    "fetches": Family(2, "fetch: offsets, limits, epochs", fetches),
+    "fetch-sessions": Family(1, "fetches of a session: news, epochs, its end", fetch_sessions),
     "offsets": Family(2, "offsets by time and by leader epoch", offsets),
     "deletions": Family(1, "deletion of records, and what is left", deletions),
     "transactions": Family(4, "transactions of both protocols", transactions),

@@ -24,6 +24,7 @@ FILES = (
     "apache-kafka-4.3.0-reassignments.jsonl.gz",
     "apache-kafka-4.3.0-switched-off.jsonl.gz",
     "apache-kafka-4.3.0-security.jsonl.gz",
+    "apache-kafka-4.3.0-fetch-sessions.jsonl.gz",
 )
 LEAST = 3_000
 WORKERS = 4 * (os.cpu_count() or 1)  # sequences mostly wait
