@@ -228,12 +228,17 @@ class Measured(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed(Event):
-    """One row of `urteil list`; in its JSON object, each entry of `facts` is a field."""
+    """One row of `urteil list`; in its JSON object, each entry of `facts` is a field.
+
+    `releases` is the fact `in_force` in short, as a column of the terminal; it is not in the JSON
+    object. It is empty for a kind of items that has no releases.
+    """
 
     name: ClassVar[str] = "listed"
     kind: str
     item: str
     statement: str
+    releases: str = ""
     facts: Mapping[str, object] = field(default_factory=dict)
 
     def as_json(self) -> str:

@@ -90,6 +90,20 @@ class InForce:
             until = self.until
         return f"from {since} to {until}{note}"
 
+    @property
+    def short(self) -> str:
+        """The range without its note: `2.0 to 2.1`, `to 2.4`, `none` or `unknown`."""
+        if not self.released:
+            return "none"
+        of = [] if self.of == "Kafka" else [self.of]
+        if self.since is None and self.until is None:
+            return " ".join(of) or "unknown"
+        if self.since == self.until:
+            return " ".join((*of, str(self.since)))
+        since = [] if self.since is None else [self.since if self.until else f"from {self.since}"]
+        until = [] if self.until is None else [f"to {self.until}"]
+        return " ".join((*of, *since, *until))
+
 
 def kafka(since: str | None, until: str | None, note: str = "") -> InForce:
     return InForce(since=since, until=until, note=note)

@@ -25,7 +25,10 @@ def specs() -> Iterator[Listed]:
     for name in SPECS:
         default = find(name)
         facts = {"default": default.name}
-        yield Listed(kind="spec", item=name, statement=default.summary, facts=facts)
+        releases = "" if default.in_force is None else default.in_force.short
+        yield Listed(
+            kind="spec", item=name, statement=default.summary, releases=releases, facts=facts
+        )
 
 
 def versions() -> Iterator[Listed]:
@@ -45,7 +48,13 @@ def bugs() -> Iterator[Listed]:
             "caught_by": row.caught_by,
             "source": row.source,
         }
-        yield Listed(kind="bug", item=row.name, statement=row.changes, facts=facts)
+        yield Listed(
+            kind="bug",
+            item=row.name,
+            statement=row.changes,
+            releases=row.in_force.short,
+            facts=facts,
+        )
 
 
 def _variants(kind: str) -> Iterator[Listed]:
@@ -71,7 +80,10 @@ def _variants(kind: str) -> Iterator[Listed]:
                 "shown_by": None if row.breaks is None else _command(row),
                 "scopes": [str(r) for r in LADDER if (row.spec, row.name) == r.row],
             }
-            yield Listed(kind=kind, item=row.name, statement=row.summary, facts=facts)
+            releases = "" if row.in_force is None else row.in_force.short
+            yield Listed(
+                kind=kind, item=row.name, statement=row.summary, releases=releases, facts=facts
+            )
 
 
 def _command(row: Variant) -> str:
@@ -150,6 +162,7 @@ def claims() -> Iterator[Listed]:
         facts = {
             "of": f"{len(inside)} inside, {len(outside)} outside",
             "group": claim.group,
+            "in_force": str(claim.in_force),
             "condition": claim.condition,
             "broken_by": claim.broken_by,
             "decided_by": [str(d) for d in claim.decided_by],
@@ -160,7 +173,13 @@ def claims() -> Iterator[Listed]:
             "explained": claim.explained,
             "source": claim.source,
         }
-        yield Listed(kind="claim", item=claim.id, statement=claim.statement, facts=facts)
+        yield Listed(
+            kind="claim",
+            item=claim.id,
+            statement=claim.statement,
+            releases=claim.in_force.short,
+            facts=facts,
+        )
 
 
 def shown_by(runs: Iterable[Decided]) -> str | None:

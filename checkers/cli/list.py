@@ -19,6 +19,8 @@ from checkers.cli.run import Run, command
 def list_command(run: Run, kind: str | None) -> None:
     """List everything of one kind by name; without KIND, list the kinds.
 
+    Specs, versions, bugs and claims have a column of the Kafka releases that have them.
+
     \b
     urteil list
     urteil list bugs

@@ -61,7 +61,8 @@ class Terminal:
                 self._print(f"{event.metric}: {value} {event.unit}".rstrip())
             case Listed():
                 of = f"{event.facts['of']:<21} " if event.facts.get("of") else ""
-                self._print(f"{event.item:<28} {of}{event.statement}")
+                releases = f"{event.releases:<17} " if event.releases else ""
+                self._print(f"{event.item:<28} {of}{releases}{event.statement}")
             case Ready():
                 control = f", control port {event.control}" if event.control else ""
                 self._print(f"ready: {event.bootstrap_servers}{control}")

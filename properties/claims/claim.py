@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from model.releases import InForce
+
 Engine = Literal["model", "proof", "suite", "history"]
 Group = Literal["delivery", "log", "replication", "transactions", "groups", "cost"]
 
@@ -33,5 +35,6 @@ class Claim:
     condition: str = ""
     broken_by: str = ""
     source: str
+    in_force: InForce  # the releases of Kafka that promise it, or warn of it
     decided_by: tuple[Decider, ...] = ()
     explained: str = ""  # why no run decides the claim inside its condition, or outside

@@ -40,6 +40,13 @@ def test_a_range_says_what_is_not_known() -> None:
     assert str(kafka("2.7", None)) == "from Kafka 2.7 to an unknown release"
     assert str(UNKNOWN) == "in unknown releases of Kafka"
     assert str(unreleased("a proposal")) == "in no release of Kafka (a proposal)"
+    assert UNKNOWN.short == "unknown"
+    assert unreleased("a proposal").short == "none"
+    assert kafka("2.0", "2.0").short == "2.0"
+    assert kafka("0.11", LATEST, "with transactions").short == "0.11 to 4.3"
+    assert kafka(None, "2.4").short == "to 2.4"
+    assert kafka("2.7", None).short == "from 2.7"
+    assert InForce(of="librdkafka").short == "librdkafka"
     assert str(InForce(of="librdkafka", until="1.8")) == (
         "from an unknown release to librdkafka 1.8"
     )

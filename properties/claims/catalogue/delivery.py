@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from model.releases import LATEST, kafka
 from properties.claims.claim import Claim, Decider
 
 DELIVERY: Final = (
@@ -19,6 +20,7 @@ DELIVERY: Final = (
             "without idempotence."
         ),
         source="docs/sources.md D0, D1, D3",
+        in_force=kafka("0.8", LATEST),
         decided_by=(Decider("suite", "delivery"),),
     ),
     Claim(
@@ -34,6 +36,7 @@ DELIVERY: Final = (
             "retry."
         ),
         source="docs/sources.md D0, D1, D3",
+        in_force=kafka("0.8", LATEST),
         decided_by=(Decider("suite", "delivery"),),
     ),
     Claim(
@@ -57,6 +60,7 @@ DELIVERY: Final = (
             "after a lost response is appended again."
         ),
         source="docs/sources.md D0, D1",
+        in_force=kafka("0.11", LATEST, "with several batches in flight since 1.0"),
         decided_by=(
             Decider("suite", "replication"),
             Decider("model", "idempotence.at_most_once"),
@@ -81,6 +85,7 @@ DELIVERY: Final = (
             " transaction, or the reader of the output uses read_uncommitted."
         ),
         source="docs/sources.md D2",
+        in_force=kafka("0.11", LATEST, "with one transactional id for many partitions since 2.5"),
         decided_by=(
             Decider("suite", "delivery"),
             Decider("history", "input-processed-twice"),
@@ -101,6 +106,7 @@ DELIVERY: Final = (
             "position without checking it."
         ),
         source="docs/sources.md D0, D3",
+        in_force=kafka("0.9", LATEST),
         decided_by=(Decider("suite", "delivery"),),
     ),
     Claim(
@@ -115,6 +121,7 @@ DELIVERY: Final = (
             "the output first repeats a message, writing the position first loses one."
         ),
         source="docs/sources.md D0",
+        in_force=kafka("0.9", LATEST),
         decided_by=(Decider("suite", "delivery"),),
     ),
     Claim(
@@ -132,6 +139,7 @@ DELIVERY: Final = (
             "offset."
         ),
         source="docs/sources.md D0, D3",
+        in_force=kafka("3.0", LATEST, "acks=all is not the default before"),
         decided_by=(Decider("suite", "delivery"),),
     ),
     Claim(
@@ -143,6 +151,7 @@ DELIVERY: Final = (
         ),
         broken_by="A producer that retries until it is acknowledged learns the outcome.",
         source="docs/sources.md D0, D1",
+        in_force=kafka("0.8", LATEST),
         decided_by=(Decider("suite", "replication"),),
     ),
     Claim(
@@ -156,6 +165,7 @@ DELIVERY: Final = (
             "The producer is idempotent: the leader recognizes the retry by its sequence number."
         ),
         source="docs/sources.md D1",
+        in_force=kafka("0.8", LATEST),
         decided_by=(Decider("suite", "replication"),),
     ),
     Claim(
@@ -164,6 +174,7 @@ DELIVERY: Final = (
         statement="A producer that does not retry may lose a record.",
         broken_by="The producer retries until it is acknowledged, so a lost request is sent again.",
         source="docs/sources.md D1",
+        in_force=kafka("0.8", LATEST),
         decided_by=(Decider("suite", "replication"),),
     ),
     Claim(
@@ -175,6 +186,7 @@ DELIVERY: Final = (
         ),
         broken_by="The older offset is committed, but the running consumer does not seek to it.",
         source="docs/sources.md D1",
+        in_force=kafka("0.9", LATEST),
         decided_by=(Decider("suite", "delivery"),),
     ),
     Claim(
@@ -186,6 +198,7 @@ DELIVERY: Final = (
         ),
         broken_by="A consumed-messages table shows that the side effect has already happened.",
         source="docs/sources.md D2",
+        in_force=kafka("0.11", LATEST),
         decided_by=(Decider("suite", "delivery"),),
     ),
     Claim(
@@ -199,6 +212,7 @@ DELIVERY: Final = (
             "There is no consumed-messages table, or it is written in a separate transaction."
         ),
         source="docs/sources.md D0, D2",
+        in_force=kafka("0.8", LATEST),
         decided_by=(Decider("suite", "delivery"),),
     ),
     Claim(
@@ -214,6 +228,7 @@ DELIVERY: Final = (
             "commits first, and not at all if Kafka commits first."
         ),
         source="docs/sources.md D2",
+        in_force=kafka("0.11", LATEST),
         decided_by=(Decider("suite", "delivery"),),
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from model.releases import LATEST, kafka
 from properties.claims.claim import Claim, Decider
 
 GROUPS: Final = (
@@ -23,6 +24,7 @@ GROUPS: Final = (
             " partition and assigns it to another member."
         ),
         source="docs/sources.md D3",
+        in_force=kafka("0.9", LATEST, "member epochs since 3.7"),
         decided_by=(Decider("suite", "groups"),),
     ),
     Claim(
@@ -34,6 +36,7 @@ GROUPS: Final = (
         ),
         broken_by="Consumers assign all partitions to themselves.",
         source="docs/sources.md D3",
+        in_force=kafka("0.9", LATEST),
         decided_by=(Decider("suite", "groups"),),
     ),
     Claim(
@@ -45,6 +48,7 @@ GROUPS: Final = (
             " expired."
         ),
         source="docs/sources.md D0, D3",
+        in_force=kafka("0.9", LATEST),
         decided_by=(
             Decider("suite", "groups"),
             Decider("history", "group-offset-went-backwards"),
@@ -60,6 +64,7 @@ GROUPS: Final = (
         ),
         condition="A benchmark measures the cost; it never sets an exit code.",
         source="docs/sources.md D3",
+        in_force=kafka("0.11", LATEST),
         explained="A cost is measured: it neither holds nor fails, so no run decides it.",
     ),
 )

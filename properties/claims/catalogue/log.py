@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from model.releases import LATEST, kafka
 from properties.claims.claim import Claim, Decider
 
 LOG: Final = (
@@ -24,6 +25,11 @@ LOG: Final = (
             "appended after its successor."
         ),
         source="docs/sources.md D3",
+        in_force=kafka(
+            "0.8",
+            LATEST,
+            "idempotent producers since 0.11, with several requests in flight since 1.0",
+        ),
         decided_by=(
             Decider("suite", "replication"),
             Decider("model", "idempotence.as_it_was_sent"),
@@ -35,6 +41,7 @@ LOG: Final = (
         statement="One consumer instance receives the records of a partition in log order.",
         broken_by="Two readers that take turns are not one instance: they have two positions.",
         source="docs/sources.md D3",
+        in_force=kafka("0.8", LATEST),
         decided_by=(Decider("suite", "log"),),
     ),
     Claim(
@@ -43,6 +50,7 @@ LOG: Final = (
         statement="There is no order across the partitions of a topic.",
         broken_by="The topic has one partition, and so one order.",
         source="docs/sources.md D3",
+        in_force=kafka("0.8", LATEST),
         decided_by=(Decider("suite", "log"),),
     ),
     Claim(
@@ -58,6 +66,7 @@ LOG: Final = (
         ),
         broken_by="With acks=1 an offset that was lost with its leader is assigned again.",
         source="docs/sources.md D3",
+        in_force=kafka("0.8", LATEST),
         decided_by=(
             Decider("suite", "replication"),
             Decider("history", "inconsistent-offsets"),
@@ -80,6 +89,7 @@ LOG: Final = (
             "A deposed leader that has not learnt of its successor returns an old end offset."
         ),
         source="Herlihy and Wing",
+        in_force=kafka("2.2", LATEST, "a new leader returns old end offsets before"),
         decided_by=(
             Decider("suite", "replication"),
             Decider("history", "offset-order-inversion"),
@@ -95,6 +105,7 @@ LOG: Final = (
         ),
         broken_by="The record at the offset was deleted, or it was acknowledged but never kept.",
         source="docs/sources.md D3",
+        in_force=kafka("0.8", LATEST),
         decided_by=(Decider("suite", "log"),),
     ),
     Claim(
@@ -107,6 +118,7 @@ LOG: Final = (
         ),
         broken_by="With one producer and one consumer there is one order of each.",
         source="docs/sources.md D3",
+        in_force=kafka("0.8", LATEST),
         decided_by=(Decider("suite", "log"),),
     ),
     Claim(
@@ -126,6 +138,7 @@ LOG: Final = (
             "oldest segments at any age."
         ),
         source="docs/sources.md D3",
+        in_force=kafka("2.1", LATEST, "committed offsets expire in groups with members before"),
         decided_by=(Decider("suite", "retention"),),
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from model.releases import LATEST, kafka
 from properties.claims.claim import Claim, Decider
 
 REPLICATION: Final = (
@@ -19,6 +20,7 @@ REPLICATION: Final = (
             "watermark advances with too few replicas in sync."
         ),
         source="docs/sources.md D3",
+        in_force=kafka("0.8", LATEST, "with min.insync.replicas since 3.7"),
         decided_by=(
             Decider("suite", "elections"),
             Decider("model", "replication.strong_isr"),
@@ -33,6 +35,7 @@ REPLICATION: Final = (
             "replicated."
         ),
         source="docs/sources.md D0, D3",
+        in_force=kafka("0.8", LATEST),
         decided_by=(
             Decider("suite", "replication"),
             Decider("model", "replication.strong_isr"),
@@ -54,6 +57,7 @@ REPLICATION: Final = (
             "that now hold other records."
         ),
         source="docs/sources.md D0, D3",
+        in_force=kafka("0.8", LATEST),
         decided_by=(
             Decider("suite", "elections"),
             Decider("model", "replication.weak_isr"),
@@ -65,6 +69,7 @@ REPLICATION: Final = (
         statement="Consumers read only committed records.",
         broken_by="A leader returns records above its high watermark, and dies.",
         source="docs/sources.md D3",
+        in_force=kafka("0.8", LATEST),
         decided_by=(Decider("suite", "replication"),),
     ),
     Claim(
@@ -76,6 +81,7 @@ REPLICATION: Final = (
         ),
         broken_by="With acks=all every acknowledged record is replicated, so none is lost.",
         source="docs/sources.md D0, D3",
+        in_force=kafka("0.8.2", LATEST, "min.insync.replicas is new in 0.8.2"),
         decided_by=(Decider("suite", "replication"),),
     ),
     Claim(
@@ -88,6 +94,7 @@ REPLICATION: Final = (
         ),
         broken_by="With min.insync.replicas=2 a leader that is alone in sync commits nothing.",
         source="docs/sources.md D3",
+        in_force=kafka("0.8.2", LATEST, "the high watermark stops since 3.7"),
         decided_by=(Decider("suite", "elections"),),
     ),
     Claim(
@@ -102,6 +109,7 @@ REPLICATION: Final = (
             " in-sync replicas."
         ),
         source="Kafka documentation, 'Replication'",
+        in_force=kafka("0.8.2", LATEST),
         decided_by=(Decider("suite", "elections"),),
     ),
     Claim(
@@ -114,6 +122,7 @@ REPLICATION: Final = (
         ),
         broken_by="All f+1 machines lose power before the record is flushed.",
         source="Kafka documentation, 'Replication'",
+        in_force=kafka("0.8", LATEST),
         decided_by=(Decider("suite", "elections"),),
     ),
     Claim(
@@ -128,6 +137,7 @@ REPLICATION: Final = (
             " lost."
         ),
         source="docs/sources.md D3",
+        in_force=kafka("0.8.2", LATEST, "the default since 0.11"),
         decided_by=(Decider("suite", "elections"),),
     ),
     Claim(
@@ -143,6 +153,7 @@ REPLICATION: Final = (
             "end of its log."
         ),
         source="docs/sources.md D3",
+        in_force=kafka("0.8.2", LATEST, "the default since 0.11"),
         decided_by=(Decider("suite", "elections"),),
     ),
     Claim(
@@ -154,6 +165,7 @@ REPLICATION: Final = (
         ),
         broken_by="With clean elections the partition waits for the last in-sync replica.",
         source="docs/sources.md D3",
+        in_force=kafka("0.8", LATEST),
         decided_by=(Decider("suite", "elections"),),
     ),
     Claim(
@@ -165,6 +177,7 @@ REPLICATION: Final = (
         ),
         broken_by="After an unclean election committed records are replaced.",
         source="docs/sources.md D3",
+        in_force=kafka("0.8", LATEST, "reads from followers since 2.4"),
         decided_by=(Decider("suite", "elections"),),
     ),
 )

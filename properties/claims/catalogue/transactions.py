@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from model.releases import LATEST, kafka
 from properties.claims.claim import Claim, Decider
 
 TRANSACTIONS: Final = (
@@ -20,6 +21,7 @@ TRANSACTIONS: Final = (
         ),
         broken_by="In V1 a late EndTxn ends the next transaction (KAFKA-17754).",
         source="docs/sources.md D2",
+        in_force=kafka("0.11", LATEST),
         decided_by=(
             Decider("suite", "transactions"),
             Decider("proof", "transactions-abstract.atomic"),
@@ -37,6 +39,7 @@ TRANSACTIONS: Final = (
         statement="A producer with a transactional id is idempotent.",
         broken_by="A leader appends a retried batch again.",
         source="docs/sources.md D2",
+        in_force=kafka("0.11", LATEST),
         decided_by=(Decider("suite", "transactions"),),
     ),
     Claim(
@@ -49,6 +52,7 @@ TRANSACTIONS: Final = (
         ),
         broken_by="The reader uses read_uncommitted, or the last stable offset is too high.",
         source="docs/sources.md D2",
+        in_force=kafka("0.11", LATEST),
         decided_by=(
             Decider("suite", "transactions"),
             Decider("model", "transactions.no_aborted_read"),
@@ -66,6 +70,7 @@ TRANSACTIONS: Final = (
         ),
         broken_by="A reader at read_committed waits for the end of the transaction.",
         source="docs/sources.md D2",
+        in_force=kafka("0.11", LATEST),
         decided_by=(Decider("suite", "transactions"),),
     ),
     Claim(
@@ -77,6 +82,7 @@ TRANSACTIONS: Final = (
         ),
         broken_by="The only broker with a replica of `__transaction_state` loses its disk.",
         source="docs/sources.md D2",
+        in_force=kafka("0.11", LATEST),
         decided_by=(Decider("suite", "transactions"),),
     ),
     Claim(
@@ -91,6 +97,7 @@ TRANSACTIONS: Final = (
             " a committed one."
         ),
         source="docs/sources.md D2",
+        in_force=kafka("0.11", LATEST),
         decided_by=(
             Decider("suite", "transactions"),
             Decider("history", "aborted-offset-read"),
@@ -106,6 +113,7 @@ TRANSACTIONS: Final = (
         ),
         broken_by="A new instance receives the producer epoch of the old one.",
         source="docs/sources.md D2",
+        in_force=kafka("0.11", LATEST),
         decided_by=(
             Decider("suite", "transactions"),
             Decider("model", "transactions.zombies_write_nothing"),
@@ -122,6 +130,7 @@ TRANSACTIONS: Final = (
         ),
         broken_by="In V1 without verification a late record opens a transaction without an end.",
         source="docs/sources.md D2",
+        in_force=kafka("0.11", LATEST),
         decided_by=(
             Decider("suite", "transactions"),
             Decider("model", "transactions.open_transactions_close"),
@@ -136,6 +145,7 @@ TRANSACTIONS: Final = (
         ),
         broken_by="A reader at read_uncommitted receives each of the writes.",
         source="docs/sources.md D2",
+        in_force=kafka("0.11", LATEST),
         decided_by=(Decider("suite", "transactions"),),
     ),
 )

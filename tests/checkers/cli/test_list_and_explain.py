@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from checkers.cli.catalogue import KINDS
 from checkers.cli.explain import explained
 from checkers.events import Listed
+from checkers.report.terminal import Terminal
 from properties.claims.catalogue import BY_ID, CLAIMS
 from properties.claims.claim import Decider
 from properties.suites.registry import SUITES
@@ -72,6 +74,30 @@ def test_a_claim_is_explained_with_its_runs_inside_and_outside_its_condition(cal
     bounds = "first-sequence, within the bounds of renumbers-backwards"
     assert f"model idempotence.as_it_was_sent, {bounds}: holds, in all 293 states" in inside
     assert "model idempotence.as_it_was_sent, renumbers-backwards: violated" in outside
+
+
+def test_every_bug_version_and_claim_says_in_which_kafka_it_is_in_force() -> None:
+    for kind in ("versions", "bugs", "claims", "specs"):
+        for row in KINDS[kind]():
+            assert row.releases, (kind, row.item)
+            assert kind == "specs" or row.facts["in_force"], (kind, row.item)
+
+
+def test_the_releases_are_a_column_of_the_list_and_a_line_of_the_explanation(call: Any) -> None:
+    stream = io.StringIO()
+    terminal = Terminal(stream)
+    for row in KINDS["bugs"]():
+        terminal(row)
+    assert re.search(
+        r"^rejoin-refused +broker +3\.7 to 4\.1 +A KIP-848 group", stream.getvalue(), re.M
+    )
+    assert re.search(r"^no-dedup +broker +none +A leader", stream.getvalue(), re.M)
+    text = call("explain", "min_isr_refuses").named("evidence")[0]["text"]
+    assert re.search(r"^  in force +from Kafka 0\.8\.2 to 4\.3$", text, re.M)
+    assert (
+        "(the high watermark stops since 3.7)"
+        in (call("explain", "isr_shrinks").named("evidence")[0]["text"])
+    )
 
 
 def test_a_program_is_explained_line_by_line() -> None:
