@@ -179,6 +179,21 @@ def test_a_broker_that_does_not_lead_responds_not_leader(request_: Request, resp
     assert getattr(answer, "error") is ErrorCode.NOT_LEADER_OR_FOLLOWER  # noqa: B009 - the same
 
 
+def test_a_follower_fetches_again_after_its_backoff_and_not_before() -> None:
+    """Kafka: AbstractFetcherThread.processFetchRequest, `delayPartitions`."""
+    broker, effects = receive(registered(start()), image(10, leader=2))
+    (first,) = [effect for effect in effects if isinstance(effect, Send)]
+    refused = Fetched(topic_partition=TP, error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    broker, effects = broker.step(100, ResponseReceived(first.to, first.correlation, refused))
+    assert sent(effects) == []
+    timer = TimerFired(Timer(TimerKind.FETCH, TP))
+    again_ms = 100 + Timeouts().replica_fetch_backoff_ms
+    assert sent(broker.step(again_ms - 1, timer)[1]) == []
+    assert sent(broker.step(again_ms, timer)[1]) == [first.request]
+    other = TimerFired(Timer(TimerKind.WAITS, TP))
+    assert sent(broker.step(again_ms, other)[1]) == []
+
+
 def test_a_topic_partition_of_other_brokers_is_known_and_not_led_here() -> None:
     update = image(10, leader=2)
     ((_, state),) = update.image.topic_partitions

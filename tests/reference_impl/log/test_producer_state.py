@@ -109,6 +109,13 @@ def test_only_the_first_batch_of_a_v2_transaction_must_begin_at_zero() -> None:
     assert after(batch(0)).check_sequence(batch(1).header, v2) == InSequence()
 
 
+def test_the_first_batch_of_a_v2_transaction_begins_with_0() -> None:
+    """Kafka: ProducerAppendInfo.checkSequence."""
+    adding = Verification(Sequence(1), adds_partition=True)
+    assert ProducerStates().check_sequence(batch(1).header, adding) == OUT_OF_ORDER
+    assert after(batch(0)).check_sequence(batch(1).header, adding) == InSequence()
+
+
 def test_a_batch_does_not_go_before_a_lower_one_that_waits_for_verification() -> None:
     """A batch is out of order while a batch with a lower sequence number waits for verification.
 

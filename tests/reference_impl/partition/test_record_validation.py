@@ -16,6 +16,7 @@ from reference_impl.log.record_batch import (
     encode,
     filter_records,
     header,
+    renumbered,
 )
 from reference_impl.log.segment import Batch
 from reference_impl.log.validation import TooManyBytes, scan
@@ -229,6 +230,17 @@ def test_a_compressed_batch_is_renumbered(compression: Compression) -> None:
     assert error_of(data) is ErrorCode.NONE
     assert decode(appended(data)) == decode(encode([Record(value=b"v", timestamp_ms=NOW_MS)]))
     assert header(appended(data)).compression == compression
+
+
+def test_the_records_of_a_batch_are_renumbered_in_their_order() -> None:
+    """Kafka: LogValidator.buildRecordsAndAssignOffsets."""
+    some = [Record(value=value) for value in (b"a", b"b", b"c")]
+    data = encode(some, base_offset=Offset(40))
+    gaps = filter_records(data, [(Offset(40), some[0]), (Offset(42), some[2])], None)
+    assert [(offset, one.value) for offset, one in decode(renumbered(gaps))] == [
+        (40, b"a"),
+        (41, b"c"),
+    ]
 
 
 def test_the_header_gets_the_largest_timestamp_of_the_records() -> None:

@@ -1,0 +1,77 @@
+"""The defaults of timeouts and topic settings are those of Apache Kafka 4.3."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import pytest
+
+from reference_impl.node.timeouts import Timeouts
+from reference_impl.protocol.topic_config import (
+    INTERNAL_LOG_CONFIG,
+    CleanupPolicy,
+    LogConfig,
+)
+
+SECOND, MINUTE, DAY = 1_000, 60_000, 86_400_000
+MIB, GIB = 1_048_576, 1_073_741_824
+
+# Each after its setting, or after the reason for a value of our own.
+TIMEOUTS = {
+    "heartbeat_ms": ("broker.heartbeat.interval.ms", 2 * SECOND),
+    "session_timeout_ms": ("broker.session.timeout.ms", 9 * SECOND),
+    "replica_lag_ms": ("replica.lag.time.max.ms", 30 * SECOND),
+    "replica_fetch_wait_ms": ("replica.fetch.wait.max.ms", 500),
+    "replica_fetch_timeout_ms": ("replica.socket.timeout.ms", 30 * SECOND),
+    "replica_fetch_backoff_ms": ("replica.fetch.backoff.ms", SECOND),
+    "request_timeout_ms": ("request.timeout.ms", 30 * SECOND),
+    "coordinator_ms": ("one interval of several schedulers of Kafka", SECOND),
+    "group_initial_delay_ms": ("group.initial.rebalance.delay.ms", 3 * SECOND),
+    "group_min_session_ms": ("group.min.session.timeout.ms", 6 * SECOND),
+    "group_max_session_ms": ("group.max.session.timeout.ms", 30 * MINUTE),
+    "retention_check_ms": ("log.retention.check.interval.ms", 5 * MINUTE),
+    "transactional_id_expiration_ms": ("transactional.id.expiration.ms", 7 * DAY),
+    "producer_expiration_ms": ("producer.id.expiration.ms", DAY),
+    "member_session_ms": ("group.consumer.session.timeout.ms", 45 * SECOND),
+    "member_heartbeat_ms": ("group.consumer.heartbeat.interval.ms", 5 * SECOND),
+    "member_assignment_ms": ("group.consumer.assignment.interval.ms", SECOND),
+    "offsets_retention_ms": ("offsets.retention.minutes", 7 * DAY),
+    "offsets_check_ms": ("offsets.retention.check.interval.ms", 10 * MINUTE),
+    "checkpoint_ms": ("replica.high.watermark.checkpoint.interval.ms", 5 * SECOND),
+}
+LOG = {
+    "cleanup_policy": ("cleanup.policy", CleanupPolicy.DELETE),
+    "retention_ms": ("retention.ms", 7 * DAY),
+    "retention_bytes": ("retention.bytes", -1),
+    "segment_bytes": ("segment.bytes", GIB),
+    "min_cleanable_dirty_ratio": ("min.cleanable.dirty.ratio", 0.5),
+    "delete_retention_ms": ("delete.retention.ms", DAY),
+    "max_message_bytes": ("max.message.bytes", MIB + 12),
+    "flush_messages": ("flush.messages", 9_223_372_036_854_775_807),
+}
+
+
+def test_the_timeouts_are_those_of_kafka() -> None:
+    assert asdict(Timeouts()) == {name: value for name, (_, value) in TIMEOUTS.items()}
+
+
+def test_the_settings_of_a_topic_are_those_of_kafka() -> None:
+    assert asdict(LogConfig()) == {name: value for name, (_, value) in LOG.items()}
+    internal = {"cleanup_policy": CleanupPolicy.COMPACT, "segment_bytes": 100 * MIB}
+    assert asdict(INTERNAL_LOG_CONFIG) == asdict(LogConfig()) | internal
+
+
+@pytest.mark.parametrize(
+    ("longer", "shorter"),
+    [
+        ("session_timeout_ms", "heartbeat_ms"),
+        ("member_session_ms", "member_heartbeat_ms"),
+        ("replica_lag_ms", "replica_fetch_wait_ms"),
+        ("replica_fetch_timeout_ms", "replica_fetch_wait_ms"),
+    ],
+)
+def test_a_timeout_is_longer_than_the_interval_inside_it(longer: str, shorter: str) -> None:
+    interval = getattr(Timeouts(), shorter)
+    with pytest.raises(ValueError, match=f"{longer} must be longer than {shorter}"):
+        Timeouts(**{longer: interval})
+    assert Timeouts(**{longer: interval + 1})
