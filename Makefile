@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: verify test lint docs bench bench-kafka clients tlc hostile trial hunt convictions requirements clean
+.PHONY: verify test lint docs bench bench-kafka clients tlc hostile trial hunt convictions mutants requirements clean
 
 verify: $(READY)
 	$(BIN)/urteil verify
@@ -67,6 +67,11 @@ hunt: $(READY)
 CONVICTIONS_SECONDS := 3600
 convictions: $(READY)
 	$(BIN)/python -m tools.convictions --seconds $(CONVICTIONS_SECONDS)
+
+# Single-point mutants of the product, and the tests that kill them: docs/mutants.md. It goes on where it ended.
+MUTANTS_SECONDS := 3600
+mutants: $(READY)
+	$(BIN)/python -m tools.mutants --seconds $(MUTANTS_SECONDS)
 
 # Hashes are checked for every package but our own; the build backend is one of them, so nothing is fetched unpinned.
 $(READY): requirements.txt pyproject.toml

@@ -1,0 +1,241 @@
+"""The mutation campaign: its mutants, a planted kill and a planted survivor, record and page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tools.mutants import trying
+from tools.mutants.__main__ import changed_lines, main
+from tools.mutants.campaign import NotGreen, cpu_s_if_green, jobs
+from tools.mutants.mutations import Mutant, mutants_of
+from tools.mutants.page import page
+from tools.mutants.record import Tried, Versions, keep, kept, tried, with_reasons_of
+from tools.mutants.rooms import BY_NAME, ROOMS, Room
+from tools.mutants.trying import ROOT, Copy, Selection, Verdict
+
+SOURCE = b'''
+"""Never changed: 1 < 2."""
+
+LIMIT: int = 3
+
+
+def is_small(n: int) -> bool:
+    while n < 0:
+        n += LIMIT
+    return n < LIMIT
+
+
+def unused(n: int) -> int:
+    return n + 1
+'''
+TESTS = """
+from model.small import is_small
+
+def test_the_limit_is_large():
+    assert not is_small(3)
+
+def test_below_zero():
+    assert is_small(-3)
+"""
+
+
+def changes(text: str) -> list[tuple[str, str, str]]:
+    return [(it.operator, it.before, it.after) for it in mutants_of("f.py", text.encode())]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a < b <= c", [("comparison", "<", "<="), ("comparison", "<=", "<")]),
+        ("(a) is not (b)", [("comparison", "is not", "is")]),
+        ("a not in b", [("comparison", "not in", "in")]),
+        ("a and b or c", [("connective", "and", "or"), ("connective", "or", "and")]),
+        ("def f(): return a | b", [("connective", "|", "&")]),
+        ("Kind = A | B", []),  # a type
+        ("not a", [("negation", "not a", "(a)")]),
+        ("~a", [("negation", "~a", "(a)")]),
+        ("b if a else c", [("negation", "a", "(not (a))")]),
+        ("x = forall(a)", [("quantifier", "forall", "exists")]),
+        ("x = when(a, b)", [("conjunct", "a, ", ""), ("conjunct", ", b", "")]),
+        ("s.x[k] = y", [("statement", "s.x[k] = y", "pass")]),
+        ("x = y", []),
+        ("f(x)", [("statement", "f(x)", "pass")]),
+        ("x = 41", [("number", "41", "42")]),
+        ("x = True", [("truth", "True", "False")]),
+        ("x = f('left')", [("side", "'left'", '"right"')]),
+        ("a = E.B, E.A", [("member", "E.B", "E.A"), ("member", "E.A", "E.B")]),
+        ("x: Literal[1] = y", []),
+        ("@at(1)\ndef f(): pass", []),
+        ("assert a < b\nraise E(1)\nx = f'{1}'", []),
+    ],
+)
+def test_each_operator_changes_one_point(text: str, expected: list[tuple[str, str, str]]) -> None:
+    assert changes(text) == expected
+
+
+def test_a_mutant_differs_at_its_line_and_nowhere_else() -> None:
+    for mutant in mutants_of("model/small.py", SOURCE):
+        before, after = SOURCE.splitlines(), mutant.applied(SOURCE).splitlines()
+        assert [n for n, (a, b) in enumerate(zip(before, after, strict=True), 1) if a != b] == [
+            mutant.line
+        ]
+
+
+def test_a_mutant_keeps_its_name_when_lines_move_and_is_not_applied_elsewhere() -> None:
+    moved = mutants_of("model/small.py", b"# a new line\n" + SOURCE)
+    assert [it.id for it in moved] == [it.id for it in mutants_of("model/small.py", SOURCE)]
+    assert len({it.id for it in moved}) == len(moved)
+    with pytest.raises(ValueError, match="is not there any more"):
+        moved[0].applied(SOURCE)
+
+
+# ---------------------------------------------------------------- planted mutants
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copy]:
+    root = tmp_path_factory.mktemp("tree")
+    for file, text in (
+        ("pyproject.toml", b"[tool.pytest.ini_options]\n"),
+        ("model/__init__.py", b""),
+        ("model/small.py", SOURCE),
+        ("tests/test_small.py", TESTS.encode()),
+        ("tests/test_red.py", b"def test_red():\n    assert False\n"),
+    ):
+        (root / file).parent.mkdir(exist_ok=True)
+        (root / file).write_bytes(text)
+    made = Copy(root)
+    yield made
+    made.remove()
+    assert not made.folder.exists()
+
+
+def at(line: int, operator: str) -> Mutant:
+    (one,) = [
+        it
+        for it in mutants_of("model/small.py", SOURCE)
+        if it.line == line and it.operator == operator
+    ]
+    return one
+
+
+SMALL = (Selection("tests/test_small.py"),)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.parametrize(
+    ("mutant", "outcome", "test"),
+    [
+        (at(10, "comparison"), "killed", "test_the_limit_is_large"),
+        (at(14, "connective"), "survived", ""),  # nobody calls it
+        (at(9, "statement"), "timeout", "test_below_zero"),
+        (replace(at(10, "comparison"), after="+ None <"), "crash", "test_the_limit_is_large"),
+        (replace(at(4, "number"), after="no_name"), "crash", "test_small.py"),  # no import
+    ],
+)
+def test_a_planted_mutant_has_its_outcome(
+    copy: Copy, mutant: Mutant, outcome: str, test: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trying, "TEST_CPU_S", 0.5)
+    verdict = copy.attempt(mutant, SMALL, {})
+    assert verdict.outcome == outcome
+    assert verdict.test.endswith(test)
+    assert (copy.folder / "model/small.py").read_bytes() == SOURCE
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_room_whose_tests_fail_without_a_mutant_judges_none(copy: Copy) -> None:
+    room = Room(name="small", folder="model", tests=SMALL)
+    cpu_s = cpu_s_if_green(room, copy.unchanged(room.tests))
+    assert [name.rpartition("::")[2] for name in cpu_s] == [
+        "test_the_limit_is_large",
+        "test_below_zero",
+    ]
+    for tests, why in (
+        ((*SMALL, Selection("tests/test_red.py")), "test_red"),
+        ((Selection("tests/test_small.py", "no such name"),), "no test ran"),
+        ((Selection("tests/none"),), "no test ran"),
+    ):
+        with pytest.raises(NotGreen, match=why):
+            cpu_s_if_green(room, copy.unchanged(tests))
+
+
+# ---------------------------------------------------------------- the choice, the record, the page
+
+
+def test_each_room_has_mutants_and_tests_that_exist() -> None:
+    for room in ROOMS:
+        assert list(room.files(ROOT)), room.name
+        assert all((ROOT / one.path).exists() for one in room.tests), room.name
+
+
+def test_a_seed_draws_the_same_mutants_of_each_room_in_turn() -> None:
+    rooms = (BY_NAME["reference_impl/transactions"], BY_NAME["model/idempotence"])
+    drawn = list(jobs(rooms, 1, lambda _: True, of_each=3))
+    assert [room for room, _ in drawn] == [*rooms, *rooms, *rooms]
+    assert drawn == list(jobs(rooms, 1, lambda _: True, of_each=3))
+    assert drawn != list(jobs(rooms, 2, lambda _: True, of_each=3))
+    done = {drawn[0][1].id}
+    assert list(jobs(rooms, 1, lambda it: it.id not in done, of_each=3)) == drawn[1:]
+
+
+VERSIONS = Versions(seed=1, python="3", pytest="9", hypothesis="6")
+KILLED = tried("model", at(10, "comparison"), Verdict(outcome="killed", test="test_a"))
+SURVIVOR = replace(
+    tried("model", at(14, "connective"), Verdict(outcome="survived")), reason="nobody calls it"
+)
+
+
+def test_the_record_is_read_as_written(tmp_path: Path) -> None:
+    assert kept(tmp_path / "none.json") == {}
+    file = tmp_path / "mutants.json"
+    keep(VERSIONS, [SURVIVOR, KILLED], file)
+    assert kept(file) == {KILLED.id: KILLED, SURVIVOR.id: SURVIVOR}
+    assert json.loads(file.read_text())["versions"]["seed"] == 1
+
+
+def test_a_reason_stays_while_its_mutant_survives() -> None:
+    again = replace(SURVIVOR, reason="")
+    assert with_reasons_of(SURVIVOR, again) == SURVIVOR
+    assert with_reasons_of(None, again) == again
+    assert with_reasons_of(SURVIVOR, KILLED) == KILLED
+
+
+def test_the_page_has_a_score_for_each_room_and_each_survivor_with_its_reason() -> None:
+    open_ = replace(SURVIVOR, id="model/small.py#0", reason="", before="a | b")
+    crash = replace(KILLED, outcome="crash")
+    text = page([KILLED, KILLED, SURVIVOR, open_, crash], {"model": 1_234, "other": 5})
+    assert "| model | 1,234 | 5 | 2 | 2 | 1 | 0 | 50 % |" in text
+    assert "| other | 5 | 0 | 0 | 0 | 0 | 0 |  |" in text
+    assert "| small.py:14 unused | connective: `` + `` → `` - `` | nobody calls it |" in text
+    assert r"`` a \| b ``" in text
+    assert "| open |" in text
+
+
+def test_the_kept_record_names_rooms_that_exist() -> None:
+    rows: dict[str, Tried] = kept()
+    assert rows
+    assert {row.room for row in rows.values()} <= BY_NAME.keys()
+
+
+def test_the_changed_lines_of_a_diff_are_those_after_it() -> None:
+    diff = "\n".join(
+        (
+            "--- a/f.py",
+            "+++ b/f.py",
+            "@@ -1 +1 @@",
+            "@@ -5,2 +7,3 @@ def f():",
+            "@@ -9 +12,0 @@",
+        )
+    )
+    assert changed_lines(diff) == {"f.py": {1, 7, 8, 9}}
+
+
+def test_an_unknown_room_lists_the_nearest() -> None:
+    with pytest.raises(Exception, match="no room 'transaction_log'; the nearest"):
+        main(["--room", "transaction_log"])

@@ -1,0 +1,128 @@
+"""Mutates the product one point at a time, and records which mutants the tests notice.
+
+    python -m tools.mutants --seconds 900             # goes on where the record ends
+    python -m tools.mutants --room transactions       # only rooms whose name contains this text
+    python -m tools.mutants --survivors               # tries the survivors again
+    python -m tools.mutants --changed                 # all mutants of lines that differ from main
+    python -m tools.mutants --page                    # only the page
+
+The record is benchmarks/results/mutants.json, the page docs/mutants.md. With `--changed` nothing is
+recorded, and the exit code is 1 if a mutant survives.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+from model.faults import UnknownName
+from tools.mutants.campaign import SEED, is_new, jobs, mutants_in, outcomes, survived
+from tools.mutants.mutations import Mutant
+from tools.mutants.page import PAGE, page
+from tools.mutants.record import KEPT, Tried, Versions, keep, kept, with_reasons_of
+from tools.mutants.rooms import ROOMS, Room
+from tools.mutants.trying import ROOT
+
+SAVED_EVERY_S: Final = 30.0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the campaign, writes the record and the page, and returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=900.0, help="the budget")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
+    parser.add_argument("--seed", type=int, default=SEED, help="draws the mutants")
+    parser.add_argument("--of-each", type=int, help="at most so many mutants of each room")
+    parser.add_argument("--room", default="", help="only rooms whose name contains this text")
+    parser.add_argument("--survivors", action="store_true", help="only those that survived")
+    parser.add_argument("--changed", action="store_true", help="only lines that differ from main")
+    parser.add_argument("--record", type=Path, default=KEPT, help="the record, as JSON")
+    parser.add_argument("--page", action="store_true", help="write only the page")
+    options = parser.parse_args(arguments)
+    rooms = _chosen(options.room)
+    done = kept(options.record)
+    if options.changed:
+        return _try_changed(rooms, options)
+    if not options.page:
+        wanted = survived(dict(done)) if options.survivors else is_new(dict(done))
+        _run(rooms, wanted, done, options)
+    if options.record == KEPT:
+        points = {room.name: len(mutants_in(room, options.seed)) for room in ROOMS}
+        PAGE.write_text(page(done.values(), points), encoding="utf-8")
+    number = sum(row.outcome == "survived" for row in done.values())
+    sys.stdout.write(f"{len(done):,} mutants, {number:,} survived\n")
+    return 0
+
+
+def _chosen(name: str) -> tuple[Room, ...]:
+    rooms = tuple(room for room in ROOMS if name in room.name)
+    if not rooms:
+        raise UnknownName("room", name, [room.name for room in ROOMS])
+    return rooms
+
+
+def _run(
+    rooms: Sequence[Room],
+    wanted: Callable[[Mutant], bool],
+    done: dict[str, Tried],
+    options: argparse.Namespace,
+) -> None:
+    versions = Versions(
+        seed=options.seed,
+        python=platform.python_version(),
+        pytest=version("pytest"),
+        hypothesis=version("hypothesis"),
+    )
+    saved = time.monotonic()
+    todo = jobs(rooms, options.seed, wanted, of_each=options.of_each)
+    try:
+        for row in outcomes(todo, until=saved + options.seconds, processes=options.jobs):
+            done[row.id] = with_reasons_of(done.get(row.id), row)
+            if time.monotonic() > saved + SAVED_EVERY_S:
+                saved = time.monotonic()
+                keep(versions, done.values(), options.record)
+    finally:
+        keep(versions, done.values(), options.record)
+
+
+def _try_changed(rooms: Sequence[Room], options: argparse.Namespace) -> int:
+    lines = changed_lines(_git_diff())
+    todo = jobs(rooms, options.seed, lambda it: it.line in lines.get(it.file, set()))
+    survivors = 0
+    until = time.monotonic() + options.seconds
+    for row in outcomes(todo, until=until, processes=options.jobs):
+        if row.outcome == "survived":
+            survivors += 1
+            sys.stdout.write(f"{row.file}:{row.line}: {row.before} -> {row.after} survived\n")
+    return 1 if survivors else 0
+
+
+def _git_diff() -> str:
+    command = ("git", "diff", "--unified=0", "--merge-base", "main", "--", "*.py")
+    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+
+
+def changed_lines(diff: str) -> dict[str, set[int]]:
+    """Returns the numbers of the lines that a diff adds or changes, by file."""
+    lines: dict[str, set[int]] = {}
+    file = ""
+    for line in diff.splitlines():
+        if line.startswith("+++ b/"):
+            file = line.removeprefix("+++ b/")
+        elif hunk := re.match(r"@@ -\S+ \+(\d+)(?:,(\d+))? @@", line):
+            first, count = int(hunk[1]), int(hunk[2] or 1)
+            lines.setdefault(file, set()).update(range(first, first + count))
+    return lines
+
+
+if __name__ == "__main__":
+    sys.exit(main())

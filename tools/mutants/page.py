@@ -1,0 +1,92 @@
+"""Prints the record of the campaign as the page docs/mutants.md."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from tools.mutants.record import Tried
+
+PAGE: Final = Path(__file__).parents[2] / "docs" / "mutants.md"
+COLUMNS: Final = ("killed", "survived", "crash", "timeout")
+TOP: Final = """<!-- Written by tools/mutants: do not edit. -->
+# Mutants
+
+A test suite that passes says little until it is seen to fail. `python -m tools.mutants` changes one
+point of the product at a time. It runs the tests of the changed room, and then what judges the room
+from outside: the simulation and the property suites, the counts and verdicts of a spec, or the
+agreement of a kernel with its definition. A seed draws the points.
+
+A mutant is *killed* if a test fails by an assertion. A *crash* (another exception, or an assertion
+of the product itself) and a *timeout* are counted apart and are no kills. The *score* is the share
+of killed mutants among those that were killed or survived.
+
+`make mutants` goes on where the record ends. `python -m tools.mutants --survivors` tries the
+survivors again, and `--changed` all mutants of the lines that differ from `main`.
+"""
+WHY: Final = """
+## Why a tool of our own
+
+- mutmut 3 replaces functions by trampolines. It leaves tables at module level alone, and a spec is
+  traced from its methods' own source. Its result is the exit code of the tests.
+- cosmic-ray starts a test command for each mutant and takes every failure for a kill, crashes
+  too. It has no notion of rooms.
+- mutatest has had no release since 2022.
+
+None of them separates an assertion from a crash, which is what the score rests on.
+"""
+FOOT: Final = """
+## What the score does not say
+
+Only points that the operators of `tools/mutants/mutations.py` reach are changed, one at a time, and
+only those that were drawn. A survivor may be killed by a test that the list of its room leaves out:
+the list is chosen for speed. The wire, the simulation and the command line are not mutated.
+"""
+
+
+def page(rows: Iterable[Tried], points: Mapping[str, int]) -> str:
+    """Returns the page: the score of each room, and each survivor with its reason.
+
+    `points` are the rooms in their order, each with the number of all its mutants.
+    """
+    ordered = sorted(rows, key=lambda row: (row.file, row.line, row.id))
+    table, survivors = _scores(ordered, points), _survivors(ordered, points)
+    return "\n".join((TOP, *table, WHY, *survivors, FOOT)).rstrip() + "\n"
+
+
+def _scores(rows: list[Tried], points: Mapping[str, int]) -> Iterator[str]:
+    yield f"| room | of | tried | {' | '.join(COLUMNS)} | score |"
+    yield "|---|---|---|" + "---|" * len(COLUMNS) + "---|"
+    for room, number in points.items():
+        yield _score(room, number, [row for row in rows if row.room == room])
+    yield _score("all", sum(points.values()), rows)
+
+
+def _score(name: str, number: int, rows: list[Tried]) -> str:
+    counts = Counter(row.outcome for row in rows)
+    decided = counts["killed"] + counts["survived"]
+    share = f"{100 * counts['killed'] / decided:.0f} %" if decided else ""
+    numbers = " | ".join(str(counts[column]) for column in COLUMNS)
+    return f"| {name} | {number:,} | {len(rows)} | {numbers} | {share} |"
+
+
+def _survivors(rows: list[Tried], points: Mapping[str, int]) -> Iterator[str]:
+    yield "## Survivors\n"
+    yield "*open*: no test sees the mutant, and nobody has shown yet that none can."
+    for room in points:
+        some = [row for row in rows if row.room == room and row.outcome == "survived"]
+        if some:
+            yield f"\n### {room}\n"
+            yield "| where | change | reason |"
+            yield "|---|---|---|"
+        for row in some:
+            where = f"{row.file.removeprefix(room)}:{row.line} {row.scope}".lstrip("/")
+            change = f"{row.operator}: {_code(row.before)} → {_code(row.after) or 'nothing'}"
+            yield f"| {where} | {change} | {row.reason or 'open'} |"
+
+
+def _code(text: str) -> str:
+    short = text if len(text) <= 60 else f"{text[:59]}…"
+    return f"`` {short.replace('|', chr(92) + '|')} ``" if short else ""

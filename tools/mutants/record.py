@@ -1,0 +1,90 @@
+"""The record of the campaign: every mutant that was tried, and what the tests made of it.
+
+It is kept as JSON, one line for each mutant, so a campaign goes on where the last one ended.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from tools.mutants.mutations import Mutant
+from tools.mutants.trying import Outcome, Verdict
+
+KEPT: Final = Path(__file__).parents[2] / "benchmarks" / "results" / "mutants.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """A mutant, the outcome of the tests, and the test that decided it."""
+
+    id: str
+    room: str
+    line: int
+    operator: str
+    before: str
+    outcome: Outcome
+    after: str = ""
+    scope: str = ""
+    test: str = ""
+    error: str = ""
+    reason: str = ""  # of a survivor: why no test can see it; empty while that is open
+
+    @property
+    def file(self) -> str:
+        return self.id.partition("#")[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Versions:
+    """What the outcomes depend on besides the sources."""
+
+    seed: int
+    python: str
+    pytest: str
+    hypothesis: str
+
+
+def tried(room: str, mutant: Mutant, verdict: Verdict) -> Tried:
+    """Returns the row of the record for a mutant and its verdict."""
+    return Tried(
+        id=mutant.id,
+        room=room,
+        line=mutant.line,
+        scope=mutant.scope,
+        operator=mutant.operator,
+        before=" ".join(mutant.before.split()),
+        after=" ".join(mutant.after.split()),
+        outcome=verdict.outcome,
+        test=verdict.test,
+        error=verdict.error,
+    )
+
+
+def kept(file: Path = KEPT) -> dict[str, Tried]:
+    """Returns the rows by the mutant's id; none if there is no record yet."""
+    if not file.exists():
+        return {}
+    rows = json.loads(file.read_text(encoding="utf-8"))["mutants"]
+    return {row["id"]: Tried(**row) for row in rows}
+
+
+def with_reasons_of(before: Tried | None, row: Tried) -> Tried:
+    """Returns the row with the reason that was recorded for it, if it survives again."""
+    if before is None or row.outcome != "survived":
+        return row
+    return replace(row, reason=before.reason)
+
+
+def keep(versions: Versions, rows: Iterable[Tried], file: Path = KEPT) -> None:
+    """Writes the record, ordered by room, file and line."""
+    ordered = sorted(rows, key=lambda it: (it.room, it.file, it.line, it.id))
+    lines = [json.dumps({k: v for k, v in asdict(row).items() if v != ""}) for row in ordered]
+    head = json.dumps(asdict(versions))
+    text = f'{{"versions": {head}, "mutants": [\n' + ",\n".join(lines) + "\n]}\n"
+    partial = file.with_suffix(".partial")
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(file)

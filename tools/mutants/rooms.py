@@ -1,0 +1,168 @@
+"""The rooms that the campaign mutates: their sources, and the tests that must notice a mutant.
+
+The tests of a room run in their order, after those whose file is named like the mutated module: the
+room's own tests first, then what judges the room from outside. For the broker that is the
+simulation and the property suites; for a spec, its verdicts, counts and witnesses at the default
+bounds; for a kernel, its agreement with the literal definition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tools.mutants.trying import Selection
+
+_SIMULATION: Final = "tests/reference_impl/simulation"
+_SUITES: Final = "tests/properties/suites"
+_BROKER_ROOMS: Final = {
+    "transactions": (
+        "tests/reference_impl/log/test_verification.py",
+        f"{_SIMULATION}/test_transactional_producer.py",
+        f"{_SUITES}/test_transactions_suite.py",
+    ),
+    "partition": (
+        "tests/reference_impl/log/test_verification.py",
+        "tests/reference_impl/log/test_open_transactions.py",
+        "tests/reference_impl/log/test_retention.py",
+        "tests/reference_impl/log/test_compaction.py",
+        "tests/reference_impl/broker",
+        f"{_SIMULATION}/test_cluster.py",
+    ),
+    "log": ("tests/reference_impl/partition", "tests/reference_impl/broker"),
+    "groups": (
+        "tests/reference_impl/broker",
+        f"{_SIMULATION}/test_classic_member.py",
+        f"{_SIMULATION}/test_consumer_member.py",
+        f"{_SUITES}/test_groups_suite.py",
+    ),
+    "controller": ("tests/reference_impl/broker", f"{_SIMULATION}/test_cluster.py"),
+    "broker": (
+        "tests/reference_impl/groups",
+        "tests/reference_impl/transactions",
+        "tests/reference_impl/partition",
+        f"{_SIMULATION}/test_cluster.py",
+    ),
+    "disk": (
+        "tests/reference_impl/log/test_producer_snapshots.py",
+        f"{_SIMULATION}/test_faults.py",
+    ),
+    "node": (f"{_SIMULATION}/test_runs.py", "tests/reference_impl/transactions"),
+    "protocol": ("tests/reference_impl/transactions", "tests/reference_impl/groups"),
+}
+_SPECS: Final = (
+    "replication",
+    "election",
+    "idempotence",
+    "transactions",
+    "group-offsets",
+    "classic-group",
+    "consumer-group",
+    "retention",
+    "reassignment",
+)
+_OF_SPECS: Final = (
+    "actions.py",
+    "state.py",
+    "versions.py",
+    "fences.py",
+)  # a bug is a mutant itself
+_MAPPINGS: Final = (
+    "broker_idempotence.py",
+    "broker_replication.py",
+    "broker_transactions.py",
+    "committed_log.py",
+    "rich_transactions.py",
+    "transaction_numbers.py",
+)
+_KERNELS: Final = (
+    "anomalies/cycles",
+    "anomalies/delivery",
+    "anomalies/groups",
+    "anomalies/log",
+    "anomalies/order",
+    "anomalies/real_time",
+    "anomalies/transactions",
+    "facts",
+)
+_AGREEMENT: Final = (
+    Selection("tests/checkers/histories/test_mutated_histories.py"),
+    Selection("tests/checkers/histories/test_joined_histories.py"),
+    Selection("tests/checkers/histories/test_as_jepsen.py"),
+    Selection("tests/checkers/histories/test_kernels.py", "agree"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """A part of the product, and the tests that judge its mutants."""
+
+    name: str
+    folder: str
+    tests: tuple[Selection, ...]
+    only: tuple[str, ...] = ()  # names of files; all of the folder if empty
+
+    def files(self, root: Path) -> Iterator[Path]:
+        """Yields the sources of the room, in a fixed order."""
+        for file in sorted((root / self.folder).rglob("*.py")):
+            if file.name != "__init__.py" and (not self.only or file.name in self.only):
+                yield file
+
+    def tests_of(self, file: str) -> tuple[Selection, ...]:
+        """Returns the tests for a mutant of this file: first those in the test file of its name."""
+        stem = Path(file).stem
+        own = [Selection(f"{one.path}/test_{stem}.py") for one in self.tests[:1]]
+        return (*own, *self.tests)
+
+
+def _broker_room(name: str, beyond: tuple[str, ...]) -> Room:
+    tests = (f"tests/reference_impl/{name}", *beyond)
+    folder = f"reference_impl/{name}"
+    return Room(name=folder, folder=folder, tests=tuple(Selection(path) for path in tests))
+
+
+def _spec_room(spec: str) -> Room:
+    folder = spec.replace("-", "_")
+    return Room(
+        name=f"model/{spec}",
+        folder=f"model/{folder}",
+        only=_OF_SPECS,
+        tests=(
+            Selection("tests/model/test_default_bounds.py", f"[{spec}]"),
+            Selection(f"tests/model/{folder}"),
+        ),
+    )
+
+
+def _kernel_room(name: str) -> Room:
+    folder = f"checkers/histories/{name}"
+    return Room(
+        name=name.replace("anomalies", "kernels"),
+        folder=folder,
+        tests=(Selection(f"tests/{folder}"), *_AGREEMENT),
+    )
+
+
+ROOMS: Final = (
+    *(_broker_room(name, beyond) for name, beyond in _BROKER_ROOMS.items()),
+    *(_spec_room(spec) for spec in _SPECS),
+    *(_kernel_room(name) for name in _KERNELS),
+    Room(
+        name="literal definitions",
+        folder="properties/anomalies",
+        tests=(
+            Selection("tests/properties/anomalies"),
+            Selection("tests/properties/test_linearizability.py"),
+            *_AGREEMENT,
+        ),
+    ),
+    Room(
+        name="refinement mappings",
+        folder="properties/refinement",
+        only=_MAPPINGS,
+        tests=(Selection("tests/properties/refinement"),),
+    ),
+)
+BY_NAME: Final = {room.name: room for room in ROOMS}

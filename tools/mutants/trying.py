@@ -1,0 +1,242 @@
+"""Runs tests against a mutant, in a copy of the tree and in a process of its own.
+
+    killed    a test failed by an assertion, or by `pytest.fail`: the tests see the mutant
+    crash     tests failed only by other exceptions, or by an assertion of the product's own code,
+              or the process died: this is no kill
+    timeout   a test used too much processor time, or the process did: no kill either
+    survived  every test passed
+
+The process is forked from one that has imported the large libraries and nothing of the product.
+Hypothesis draws the same examples each time, keeps none, and does not shrink a failure.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Final, Literal, NamedTuple
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+
+from tools.mutants.mutations import Mutant
+
+ROOT: Final = Path(__file__).parents[2]
+COPIED: Final = ("model", "reference_impl", "properties", "checkers", "tests", "tools", "docs")
+LIBRARIES: Final = ("numpy", "pyarrow.compute", "hypothesis.stateful", "networkx", "cramjam")
+TEST_CPU_S: Final = 4.0  # that each test may use beyond five times what it used without a mutant
+LIMIT_S: Final = 900.0  # of all tests together: it ends those that wait without using the processor
+FAILURES: Final = 5  # crashes and timeouts, after which the remaining tests are not run
+PRODUCT: Final = ("model", "reference_impl", "checkers")  # an assertion that fails here is a crash
+
+PLUGINS_OFF: Final = ("-p", "no:randomly", "-p", "no:cacheprovider")
+EARLY: Final = ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # hypothesis is imported already
+OPTIONS: Final = ("-q", "--tb=short", "-n", "0", "--timeout=0", *PLUGINS_OFF, *EARLY)
+
+Outcome = Literal["killed", "crash", "timeout", "survived"]
+
+
+class Selection(NamedTuple):
+    """The tests in a file or folder; only those whose name contains a text, if there is one."""
+
+    path: str
+    named: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The outcome of the tests, the test that decided it, and how it failed."""
+
+    outcome: Outcome
+    test: str = ""
+    error: str = ""
+    cpu_s: Mapping[str, float] = field(default_factory=dict[str, float])  # of each test that ran
+
+
+class Copy:
+    """A copy of the tree, in a folder that goes with it; only its files are mutated."""
+
+    def __init__(self, root: Path = ROOT) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="urteil-mutants-"))
+        folders = [name for name in COPIED if (root / name).exists()]
+        ignored = shutil.ignore_patterns("__pycache__")
+        for name in folders:
+            shutil.copytree(root / name, self.folder / name, ignore=ignored)
+        for file in (*root.glob("*.toml"), *root.glob("*.md")):
+            shutil.copy(file, self.folder)
+        # Checked by their hashes: a mutant can have the size and the time of what it replaces.
+        compiled = (sys.executable, "-m", "compileall", "-q", "--invalidation-mode", "checked-hash")
+        subprocess.run([*compiled, *folders], cwd=self.folder, check=True)
+
+    def unchanged(self, tests: Sequence[Selection]) -> Verdict:
+        """Returns the verdict of the tests on the tree as it is, and what each test used."""
+        return self._run(_Watch(tests, {}, spare_s=LIMIT_S))
+
+    def attempt(
+        self, mutant: Mutant, tests: Sequence[Selection], cpu_s: Mapping[str, float]
+    ) -> Verdict:
+        """Returns the verdict of the tests on a mutant; `cpu_s` is what they use without it."""
+        file = self.folder / mutant.file
+        source = file.read_bytes()
+        file.write_bytes(mutant.applied(source))
+        try:
+            return self._run(_Watch(tests, cpu_s, spare_s=TEST_CPU_S))
+        finally:
+            file.write_bytes(source)
+
+    def _run(self, watch: _Watch) -> Verdict:
+        result = self.folder / "verdict.json"
+        result.unlink(missing_ok=True)
+        child = os.fork()
+        if child == 0:
+            _child(self.folder, watch, result)
+        until = time.monotonic() + LIMIT_S
+        while (ended := os.waitpid(child, os.WNOHANG))[0] == 0:
+            if time.monotonic() > until:
+                _kill(child)
+                os.waitpid(child, 0)
+                return Verdict(outcome="timeout", error=f"{LIMIT_S:.0f} s")
+            time.sleep(0.02)
+        _kill(child)  # what it has started
+        if not result.exists():
+            return Verdict(outcome="crash", error=f"the process ended with {ended[1]}")
+        return Verdict(**json.loads(result.read_text(encoding="utf-8")))
+
+    def remove(self) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def preload() -> None:
+    """Imports the large libraries, so that no mutant waits for them."""
+    for name in LIBRARIES:
+        importlib.import_module(name)
+
+
+def _kill(child: int) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)
+
+
+def _child(folder: Path, watch: _Watch, result: Path) -> None:
+    try:
+        os.setsid()
+        printed = os.open(folder / "printed.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        for descriptor in (1, 2):
+            os.dup2(printed, descriptor)
+        os.chdir(folder)
+        sys.dont_write_bytecode = False  # rewritten tests are kept for the next mutant
+        os.environ["PYTHONPATH"] = str(folder)
+        sys.path.insert(0, str(folder))
+        for name in [name for name in sys.modules if name.split(".")[0] in COPIED]:
+            del sys.modules[name]  # the tree's own modules, so that the copy's are imported
+        places = dict.fromkeys(one.path for one in watch.tests if Path(one.path).exists())
+        pytest.main([*OPTIONS, *places], plugins=[watch])
+        result.write_text(json.dumps(asdict(watch.verdict())), encoding="utf-8")
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(0)
+
+
+class _OutOfTime(BaseException):
+    """A test has used too much processor time; no `except Exception` of the product catches it."""
+
+
+class _Watch:
+    """A plugin of pytest that decides the outcome, and ends the session once it is decided."""
+
+    def __init__(
+        self, tests: Sequence[Selection], cpu_s: Mapping[str, float], spare_s: float
+    ) -> None:
+        self.tests, self.allowed, self.spare_s = tests, cpu_s, spare_s
+        self.used: dict[str, float] = {}
+        self.failures: list[tuple[Outcome, str, str]] = []
+
+    def verdict(self) -> Verdict:
+        order = ("killed", "timeout", "crash")
+        worst = min(self.failures, key=lambda it: order.index(it[0]), default=("survived", "", ""))
+        outcome, test, error = worst
+        return Verdict(outcome=outcome, test=test, error=error, cpu_s=self.used)
+
+    def pytest_sessionstart(self) -> None:
+        # after tests/conftest.py has loaded its own profile
+        phases = (Phase.explicit, Phase.generate)
+        settings.register_profile(
+            "mutants",
+            deadline=None,
+            derandomize=True,
+            database=None,
+            phases=phases,
+            suppress_health_check=list(HealthCheck),
+        )
+        settings.load_profile("mutants")
+        signal.signal(signal.SIGPROF, _out_of_time)
+
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> None:
+        rank = {item: self._rank(item, config.rootpath) for item in items}
+        items[:] = sorted((it for it in items if rank[it] < len(self.tests)), key=rank.__getitem__)
+
+    def _rank(self, item: pytest.Item, root: Path) -> int:
+        file = item.path.relative_to(root)
+        chosen = (file.is_relative_to(one.path) and one.named in item.name for one in self.tests)
+        return next((n for n, is_so in enumerate(chosen) if is_so), len(self.tests))
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self.used[nodeid] = time.process_time()
+        signal.setitimer(signal.ITIMER_PROF, 5 * self.allowed.get(nodeid, 0.0) + self.spare_s)
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        self.used[nodeid] = time.process_time() - self.used[nodeid]
+
+    def pytest_exception_interact(
+        self, node: pytest.Item | pytest.Collector, call: pytest.CallInfo[None]
+    ) -> None:
+        assert call.excinfo is not None
+        error = call.excinfo.value
+        outcome = _outcome(error)
+        self.failures.append((outcome, node.nodeid, _line(error)))
+        session = node.session
+        if outcome == "killed" or len(self.failures) >= FAILURES:
+            session.shouldstop = f"{outcome} by {node.nodeid}"
+
+
+def _out_of_time(_signal: int, _frame: FrameType | None) -> None:
+    raise _OutOfTime
+
+
+def _outcome(error: BaseException) -> Outcome:
+    """Returns what a failure of a test means; one kill in a group of errors is enough."""
+    if isinstance(error, _OutOfTime):
+        return "timeout"
+    some = error.exceptions if isinstance(error, BaseExceptionGroup) else (error,)
+    return "killed" if any(_is_kill(one) for one in some) else "crash"
+
+
+def _is_kill(error: BaseException) -> bool:
+    if not isinstance(error, AssertionError | pytest.fail.Exception):
+        return False
+    *_, (frame, _line_number) = traceback.walk_tb(error.__traceback__)
+    raised_in = Path(frame.f_code.co_filename)
+    return not any(raised_in.is_relative_to(Path.cwd() / room) for room in PRODUCT)
+
+
+def _line(error: BaseException) -> str:
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    return text if len(text) <= 160 else f"{text[:159]}…"
