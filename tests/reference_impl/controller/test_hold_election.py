@@ -8,7 +8,8 @@ from __future__ import annotations
 import pytest
 
 from model.vocabulary import BrokerId, LeaderEpoch, PartitionEpoch, TopicPartition
-from reference_impl.controller.topics import ClusterState, hold_election
+from reference_impl.controller.cluster_state import ClusterState
+from reference_impl.controller.requested_elections import hold_election
 from reference_impl.protocol.controller import HoldElection, PartitionState
 from reference_impl.protocol.messages import NO_BROKER, ErrorCode
 
