@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: verify test lint docs bench bench-kafka clients tlc hostile trial hunt convictions mutants requirements clean
+.PHONY: verify test lint docs bench bench-kafka clients tlc hostile trial hunt convictions counterexamples mutants requirements clean
 
 verify: $(READY)
 	$(BIN)/urteil verify
@@ -72,6 +72,10 @@ convictions: $(READY)
 MUTANTS_SECONDS := 3600
 mutants: $(READY)
 	$(BIN)/python -m tools.mutants --seconds $(MUTANTS_SECONDS)
+
+# Every recorded counterexample of the specs, step by step: a minute.
+counterexamples: $(READY)
+	$(BIN)/python -m tools.counterexamples --replay
 
 # Hashes are checked for every package but our own; the build backend is one of them, so nothing is fetched unpinned.
 $(READY): requirements.txt pyproject.toml

@@ -11,6 +11,7 @@ import pytest
 from checkers.cli import catalogue
 from checkers.conform.families import FAMILIES
 from checkers.conform.reasons import REASONS
+from checkers.counterexample_record import kept
 from checkers.histories.analysis import analyze
 from tools import reference
 
@@ -31,6 +32,14 @@ def test_every_name_of_every_kind_has_a_section(pages: dict[str, str]) -> None:
     for kind, page in of_kind.items():
         headings = set(re.findall(r"^### (.+)$", pages[page], re.MULTILINE))
         assert {row.item for row in catalogue.rows(kind)} <= headings
+
+
+def test_each_bug_and_old_version_shows_the_actions_of_its_counterexample(
+    pages: dict[str, str],
+) -> None:
+    for (_, variant), found in kept().items():
+        sections = [pages[page].partition(f"### {variant}\n")[2] for page in ("bugs", "versions")]
+        assert any(f"```text\n{found}\n```" in section for section in sections), variant
 
 
 def test_the_index_leads_to_every_page_and_old_pages_are_gone(pages: dict[str, str]) -> None:

@@ -41,8 +41,10 @@ PAGES: Final[Mapping[str, tuple[str, Sequence[str], str]]] = {
         "Bugs",
         ("bugs", "left-out"),
         "Bugs of the specs and of the reference broker, what each breaks, and the command that "
-        "shows it. Each must be caught: a test runs every row, with the bug and with its fix. At "
-        "the end: reported bugs that nothing here looks for, and why.",
+        "shows it. Each must be caught: a test runs every row, with the bug and with its fix. A "
+        "bug of a spec has a shortest counterexample: the actions after the initial state, and "
+        "the claim that they violate. At the end: reported bugs that nothing here looks for, and "
+        "why.",
     ),
     "claims": (
         "Claims",

@@ -58,14 +58,15 @@ def bugs() -> Iterator[Listed]:
 
 
 def _variants(kind: str) -> Iterator[Listed]:
-    from checkers.track_record import kept
+    from checkers import counterexample_record, track_record
     from model.replication.ladder import LADDER
     from model.specs import all_variants
 
-    record = kept()
+    record, traces = track_record.kept(), counterexample_record.kept()
     for row in all_variants():
         if row.kind == kind:
             caught = record.get((row.spec, row.name))
+            trace = traces.get((row.spec, row.name))
             facts = {
                 "of": row.spec,
                 "id": row.id,
@@ -77,6 +78,7 @@ def _variants(kind: str) -> Iterator[Listed]:
                 "steps": row.steps,
                 "at": dict(row.at),
                 "caught": None if caught is None else str(caught),
+                "counterexample": None if trace is None else str(trace),
                 "shown_by": None if row.breaks is None else _command(row),
                 "scopes": [str(r) for r in LADDER if (row.spec, row.name) == r.row],
             }

@@ -1,0 +1,150 @@
+"""Writes the record of counterexamples: a shortest trace for each bug and old version of a spec.
+
+`python -m tools.counterexamples [SPEC ...]` writes `checkers/counterexample_record.json`. Each
+variant is explored once, at its recorded constants, until its claim is violated. With names of
+specs, only the variants of these specs are explored again.
+
+`python -m tools.counterexamples --replay` explores nothing. It replays every recorded trace, and
+exits with 1 if one does not end in a violation of its claim.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from checkers.counterexample_record import Counterexample, keep, kept
+from checkers.explicit.exploration import Discovery
+from checkers.explicit.instance import Instance
+from checkers.explicit.liveness import decide
+from checkers.explicit.replay import Replayed, replay
+from checkers.explicit.search import explore
+from model.language.actions import Action
+from model.language.interpreter import Interpreter, State
+from model.language.spec import Spec
+from model.language.values import Writer
+from model.specs import all_variants, find
+from model.variants import Variant
+
+
+def main(arguments: list[str]) -> int:
+    """Writes the record, or replays it; returns the exit code."""
+    if arguments == ["--replay"]:
+        return replay_all(kept().values())
+    write(arguments)
+    return 0
+
+
+def replay_all(record: Iterable[Counterexample]) -> int:
+    """Replays the recorded traces; returns 1 if one does not end in a violation, else 0."""
+    failed = 0
+    for found in record:
+        if not ends_in_a_violation(found):
+            failed = 1
+            sys.stdout.write(f"{found.spec} {found.variant}: the trace violates nothing\n")
+    return failed
+
+
+def ends_in_a_violation(found: Counterexample) -> bool:
+    """True if every recorded step can be taken, and the last step violates the claim."""
+    ended = repeated(found)
+    return not ended.stopped and ended.broken == len(found.steps)
+
+
+def write(specs: Sequence[str]) -> None:
+    """Writes a counterexample for each variant that must violate a claim.
+
+    Only variants of the named specs are explored again; without names, all are.
+    """
+    known = kept()
+    record: list[Counterexample] = []
+    for variant in all_variants():
+        row = variant.spec, variant.name
+        if variant.breaks is None:
+            continue
+        if specs and variant.spec not in specs and row in known:
+            record.append(known[row])
+            continue
+        record.append(found := searched(variant))
+        sys.stdout.write(f"{variant.spec} {variant.name}: {len(found.steps)} steps\n")
+        sys.stdout.flush()
+    keep(record)
+
+
+def searched(variant: Variant) -> Counterexample:
+    """Explores a variant until its claim is violated, and returns the trace.
+
+    Raises AssertionError if the claim is not violated.
+    """
+    assert variant.breaks is not None
+    spec, claim = variant.make(variant.at), variant.breaks
+    found = _decided(spec, claim)
+    assert found.verdict == "violated", f"{variant.spec} {variant.name}: {claim} {found.verdict}"
+    writer, actions = Writer(spec, Instance.of(spec).ranges), {a.name: a for a in spec.actions}
+    steps = [writer.call(actions[step.action], step.values) for step in found.trace[1:]]
+    return Counterexample(
+        spec=variant.spec,
+        variant=variant.name,
+        breaks=claim,
+        steps=tuple(steps),
+        loop=found.loop,
+    )
+
+
+def _decided(spec: Spec, claim: str) -> Discovery:
+    if claim in {c.name for c in spec.liveness_properties}:
+        return decide(spec, [claim])[claim]
+    return explore(spec, properties=[claim]).discoveries[claim]
+
+
+Call = tuple[Action, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Step:
+    action: str
+    values: tuple[int, ...]
+    state: State
+
+
+def repeated(found: Counterexample) -> Replayed:
+    """Takes the recorded steps with the reference interpreter, and judges the claim.
+
+    Tries every initial state. If none leads to a violation, returns the longest replay. Raises
+    KeyError for an action or a claim that the spec no longer has.
+    """
+    variant = find(found.spec, found.variant)
+    spec = variant.make(variant.at)
+    interpreter = Interpreter(Instance.of(spec).ranges)
+    claim = {c.name: c for c in spec.properties}[found.breaks]
+    calls = [_call(spec, interpreter, text) for text in found.steps]
+    replays = [
+        replay(spec, interpreter, _taken(interpreter, first, calls), claim, found.loop)
+        for first in interpreter.initial(spec)
+    ]
+    return max(replays, key=lambda ended: (ended.broken is not None, len(ended.taken)))
+
+
+def _call(spec: Spec, interpreter: Interpreter, text: str) -> Call:
+    """Returns the action and the values of a recorded step, such as `leader_write(b0)`."""
+    action = {a.name: a for a in spec.actions}[text.partition("(")[0]]
+    writer = Writer(spec, interpreter.ranges)
+    values = {writer.call(action, values): values for values in interpreter.calls(action)}
+    return action, values[text]
+
+
+def _taken(interpreter: Interpreter, first: State, calls: Sequence[Call]) -> list[_Step]:
+    """Returns the steps with their states, up to and including the first disabled step."""
+    steps = [_Step(action="init", values=(), state=first)]
+    for action, values in calls:
+        state = steps[-1].state
+        after = interpreter.step(action, state, values)
+        steps.append(_Step(action=action.name, values=values, state=after or state))
+        if after is None:
+            break
+    return steps
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
