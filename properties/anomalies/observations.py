@@ -16,7 +16,7 @@ transactions, compaction) are no anomaly, as in Jepsen. Jepsen does not model is
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
@@ -52,6 +52,16 @@ def read_values(history: History) -> dict[KeyValue, tuple[int, ...]]:
     return readers
 
 
+def polled_values(history: History) -> list[tuple[str, str, int]]:
+    """Returns key, value and operation number of each poll, however its operation ended."""
+    return [
+        (micro.key, micro.value, number)
+        for number, operation in enumerate(history)
+        for micro in operation.did
+        if isinstance(micro, Poll)
+    ]
+
+
 def committed_reads(history: History) -> frozenset[KeyValue]:
     """Returns each pair (key, value) that a poll at read_committed returned.
 
@@ -73,6 +83,14 @@ def must_have_taken_effect(operation: Operation, read: AbstractSet[KeyValue]) ->
     """
     sent = {(micro.key, micro.value) for micro in operation.did if isinstance(micro, Send)}
     return operation.outcome == "ok" or (operation.outcome == "info" and not sent.isdisjoint(read))
+
+
+def keys_read(history: History) -> frozenset[str]:
+    """Returns the keys of which a poll at read_committed returned a record.
+
+    Only operations that ended `ok` count.
+    """
+    return frozenset(key for key, _ in committed_reads(history))
 
 
 def senders(history: History) -> Mapping[KeyValue, tuple[int, ...]]:
@@ -109,8 +127,16 @@ def committed_sends(history: History) -> dict[KeyValue, int]:
 
 
 def observations(history: History) -> frozenset[Observation]:
+    return frozenset(each_observation(history))
+
+
+def each_observation(history: History) -> Iterator[Observation]:
+    """Yields one observation for each poll, and for each send that must have taken effect.
+
+    Polls and sends without an offset are left out. Two polls of one operation may yield equal ones.
+    """
     read = committed_reads(history)
-    return frozenset(
+    return (
         Observation(
             micro.key,
             micro.offset,

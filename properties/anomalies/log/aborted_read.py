@@ -16,7 +16,7 @@ from typing import Final
 
 from model.histories import History, Operation, Poll
 from properties.anomalies.anomaly import Anomaly
-from properties.anomalies.observations import KeyValue, dirty, senders
+from properties.anomalies.observations import KeyValue, aborted_values, dirty, keys_read, senders
 from properties.anomalies.rendering import render
 
 
@@ -68,7 +68,8 @@ def aborted_reads(history: History) -> tuple[AbortedRead, ...]:
 
 
 def observed(history: History) -> int:
-    return len(_readers(history))
+    read = keys_read(history)
+    return sum(key in read for key, _ in aborted_values(history))
 
 
 def explain(row: AbortedRead, operations: Mapping[int, Operation]) -> str:
@@ -96,7 +97,7 @@ ANOMALY: Final = Anomaly(
     ),
     permits={},
     source="Adya G1a; jepsen.tests.kafka G1a; claims: read_committed_waits",
-    observes="values read at read_committed",
+    observes="values of which every send failed, in keys read at read_committed",
     row=AbortedRead,
     find=aborted_reads,
     observed=observed,

@@ -13,7 +13,7 @@ from typing import Final
 
 from model.histories import History, Operation
 from properties.anomalies.anomaly import Anomaly
-from properties.anomalies.observations import trusted_observations
+from properties.anomalies.observations import polled_values, trusted_observations
 from properties.anomalies.rendering import render
 
 
@@ -53,7 +53,8 @@ def duplicates(history: History) -> tuple[Duplicate, ...]:
 
 
 def observed(history: History) -> int:
-    return len({(s.key, s.value) for s in trusted_observations(history)})
+    located = {(s.key, s.value) for s in trusted_observations(history)}
+    return len(located & {(key, value) for key, value, _ in polled_values(history)})
 
 
 def explain(row: Duplicate, operations: Mapping[int, Operation]) -> str:
@@ -82,7 +83,7 @@ ANOMALY: Final = Anomaly(
     ),
     permits={},
     source="jepsen.tests.kafka duplicate; claims: exactly_once_publish",
-    observes="values with an observed offset",
+    observes="polled values whose offset is known",
     row=Duplicate,
     find=duplicates,
     observed=observed,

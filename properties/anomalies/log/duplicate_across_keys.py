@@ -9,14 +9,19 @@ nameless topic.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from model.histories import History, Operation, Poll, topic_of
+from model.histories import History, Operation, topic_of
 from properties.anomalies.anomaly import Anomaly
-from properties.anomalies.observations import Observation, senders, trusted_observations
+from properties.anomalies.observations import (
+    Observation,
+    polled_values,
+    senders,
+    trusted_observations,
+)
 from properties.anomalies.rendering import render
 
 
@@ -69,8 +74,9 @@ def duplicates_across_keys(history: History) -> tuple[DuplicateAcrossKeys, ...]:
 
 
 def observed(history: History) -> int:
-    polls = (m for operation in history for m in operation.did if isinstance(m, Poll))
-    return len({(poll.key, poll.value) for poll in polls})
+    polled = {(key, value) for key, value, _ in polled_values(history)}
+    partitions = Counter(map(topic_of, {key for key, _ in polled | senders(history).keys()}))
+    return sum(partitions[topic_of(key)] > 1 for key, _ in polled)
 
 
 def explain(row: DuplicateAcrossKeys, operations: Mapping[int, Operation]) -> str:
@@ -99,7 +105,7 @@ ANOMALY: Final = Anomaly(
     ),
     permits={},
     source="claims: exactly_once_publish; jepsen.tests.kafka looks at each key alone",
-    observes="values polled",
+    observes="values polled from topics with several partitions",
     row=DuplicateAcrossKeys,
     find=duplicates_across_keys,
     observed=observed,

@@ -37,8 +37,9 @@ class PrecommittedRead:
 
 def _senders_that_poll(history: History) -> Iterator[int]:
     for number, operation in enumerate(history):
-        kinds = {type(micro) for micro in operation.did}
-        if {Send, Poll} <= kinds and not dirty(operation):
+        sent = {micro.key for micro in operation.did if isinstance(micro, Send)}
+        polled = {micro.key for micro in operation.did if isinstance(micro, Poll)}
+        if sent & polled and not dirty(operation):
             yield number
 
 
@@ -80,7 +81,7 @@ ANOMALY: Final = Anomaly(
     ),
     permits={},
     source="jepsen.tests.kafka precommitted-read; claims: read_committed_waits",
-    observes="operations that sent and polled",
+    observes="operations that sent to a key and polled the same key",
     row=PrecommittedRead,
     find=precommitted_reads,
     observed=observed,

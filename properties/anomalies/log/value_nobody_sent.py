@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from model.histories import History, Operation, Poll
+from model.histories import History, Operation
 from properties.anomalies.anomaly import Anomaly
-from properties.anomalies.observations import senders
+from properties.anomalies.observations import polled_values, senders
 from properties.anomalies.rendering import render
 
 
@@ -38,18 +38,9 @@ class ValueNobodySent:
         return (self.op,)
 
 
-def _polled(history: History) -> list[tuple[str, str, int]]:
-    return [
-        (micro.key, micro.value, number)
-        for number, operation in enumerate(history)
-        for micro in operation.did
-        if isinstance(micro, Poll)
-    ]
-
-
 def values_nobody_sent(history: History) -> tuple[ValueNobodySent, ...]:
     """Returns one row per value that was polled and that no operation tried to send."""
-    sent, polled = senders(history), _polled(history)
+    sent, polled = senders(history), polled_values(history)
     times = Counter((key, value) for key, value, _ in polled)
     return tuple(
         sorted(
@@ -66,7 +57,7 @@ def values_nobody_sent(history: History) -> tuple[ValueNobodySent, ...]:
 
 
 def observed(history: History) -> int:
-    return len({(key, value) for key, value, _ in _polled(history)})
+    return len({(key, value) for key, value, _ in polled_values(history)})
 
 
 def explain(row: ValueNobodySent, operations: Mapping[int, Operation]) -> str:

@@ -69,7 +69,8 @@ def future_reads(history: History) -> tuple[FutureRead, ...]:
 
 
 def observed(history: History) -> int:
-    return sum(1 for _ in _polled(history))
+    sent = senders(history)
+    return sum((micro.key, micro.value) in sent for _, _, micro in _polled(history))
 
 
 def explain(row: FutureRead, operations: Mapping[int, Operation]) -> str:
@@ -97,7 +98,7 @@ ANOMALY: Final = Anomaly(
     ),
     permits={},
     source="claims: linearizable_offsets; Elle's future reads, as G1c-realtime",
-    observes="records that were polled",
+    observes="polls of records that a client sent",
     row=FutureRead,
     find=future_reads,
     observed=observed,

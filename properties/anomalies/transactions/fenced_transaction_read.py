@@ -18,7 +18,7 @@ from typing import Final
 
 from model.histories import History, Operation
 from properties.anomalies.anomaly import Anomaly
-from properties.anomalies.observations import senders
+from properties.anomalies.observations import keys_read, senders
 from properties.anomalies.rendering import render
 from properties.anomalies.transactions.visible import TRANSACTION, first_readers
 
@@ -65,7 +65,11 @@ def fenced_transaction_reads(history: History) -> tuple[FencedTransactionRead, .
 
 
 def observed(history: History) -> int:
-    return sum(map(fenced, history))
+    read = keys_read(history)
+    return sum(
+        key in read and all(fenced(history[op]) for op in ops)
+        for (key, _), ops in senders(history).items()
+    )
 
 
 def explain(row: FencedTransactionRead, operations: Mapping[int, Operation]) -> str:
@@ -94,7 +98,7 @@ ANOMALY: Final = Anomaly(
     ),
     permits={},
     source="KIP-98, producer fencing; KIP-890; claims: retry_resumes",
-    observes="transactions that were fenced",
+    observes="records that only fenced transactions sent, in keys read at read_committed",
     row=FencedTransactionRead,
     find=fenced_transaction_reads,
     observed=observed,

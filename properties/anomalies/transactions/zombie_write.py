@@ -94,20 +94,32 @@ def _replaced_by(history: History, name: str, made: int, asked: int) -> int | No
     return min(newer)[1] if newer else None
 
 
+def _writes_of_replaced(history: History) -> Iterator[tuple[int, str, int, int]]:
+    """Yields each write of a producer that had been replaced, even if the write had no effect.
+
+    The tuples are (operation number, transactional id, `init_producer` of the producer, first
+    `init_producer` that replaced it).
+    """
+    for number, name, made in _instances(history):
+        operation = history[number]
+        newer = _replaced_by(history, name, made, asked_ns(operation))
+        wrote = any(isinstance(it, Send | CommitOffset) for it in operation.did)
+        if newer is not None and wrote:
+            yield number, name, made, newer
+
+
 def zombie_writes(history: History) -> tuple[ZombieWrite, ...]:
     """Returns one row per operation of a replaced producer that still took effect."""
     readers, wrote = first_readers(history), writers(history)
     rows: list[ZombieWrite] = []
-    for number, name, made in _instances(history):
+    for number, name, made, newer in _writes_of_replaced(history):
         operation = history[number]
-        newer = _replaced_by(history, name, made, asked_ns(operation))
-        wrote_something = any(isinstance(it, Send | CommitOffset) for it in operation.did)
         shown = [
             readers[it.key, it.value]
             for it in sent_by(operation)
             if (it.key, it.value) in readers and wrote[it.key, it.value] == number
         ]
-        if newer is None or not wrote_something or not (operation.outcome == "ok" or shown):
+        if not (operation.outcome == "ok" or shown):
             continue
         rows.append(
             ZombieWrite(
@@ -123,7 +135,7 @@ def zombie_writes(history: History) -> tuple[ZombieWrite, ...]:
 
 
 def observed(history: History) -> int:
-    return len(list(_instances(history)))
+    return len(list(_writes_of_replaced(history)))
 
 
 def explain(row: ZombieWrite, operations: Mapping[int, Operation]) -> str:
@@ -156,7 +168,7 @@ ANOMALY: Final = Anomaly(
     ),
     permits={},
     source="KIP-98, zombie fencing; claims: retry_resumes",
-    observes="operations of producers whose init_producer is in the history",
+    observes="writes that a replaced producer tried",
     row=ZombieWrite,
     find=zombie_writes,
     observed=observed,

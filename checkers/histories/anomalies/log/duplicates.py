@@ -29,12 +29,19 @@ from checkers.histories.anomalies.log.value_locations import (
     total,
     unconfirmed_locations,
 )
+from checkers.histories.columnar.pairs import pairs_in
 from checkers.histories.columnar.rows import schema_of
 from checkers.histories.columnar.sorting import (
+    any_in_run,
     run_lengths,
     runs,
 )
-from checkers.histories.facts.record_locations import RECORD_COLUMNS
+from checkers.histories.facts.record_locations import (
+    POLL_OK,
+    RECORD_COLUMNS,
+    first_rows,
+    role_of,
+)
 from checkers.histories.facts.unconfirmed_values import UnconfirmedValues
 from checkers.histories.plan.batch import Batch
 from checkers.histories.plan.kernel import Kernel
@@ -70,14 +77,19 @@ def duplicates(context: Context) -> Plan[tuple[Finding, ...]]:
         }
     ).sort_by([("key", "ascending"), ("value", "ascending"), ("offsets", "ascending")])
     rows = grouped_in_lists(table, ("key", "value"), ("offsets", "seen_by"))
-    observations = total(seen) + len(begins)
+    polls = unconfirmed.observations.where(unconfirmed.observations.ints("role") >= POLL_OK)
+    located = places.where(order[begins])
+    polled = pairs_in(*(of.ints(n) for of in (located, polls) for n in ("key", "value")))
+    observations = total(seen) + int(np.count_nonzero(polled))
     schema = schema_of(duplicate.Duplicate)
     return (Finding(id=duplicate.ANOMALY.id, rows=rows.cast(schema), observations=observations),)
 
 
 def _confirmed(unconfirmed: UnconfirmedValues, batch: Batch) -> pa.Table:
     shown = shown_locations(unconfirmed.committed, batch)
-    return count_table(int(np.count_nonzero(~unconfirmed.of_first_rows(batch).take(shown))))
+    polled = any_in_run(role_of(batch) >= POLL_OK, first_rows(batch)).take(shown)
+    confirmed = ~unconfirmed.of_first_rows(batch).take(shown)
+    return count_table(int(np.count_nonzero(polled & confirmed)))
 
 
 CHECKERS: Final = (AnomalyChecker(ids=(duplicate.ANOMALY.id,), plan=duplicates),)

@@ -35,8 +35,9 @@ from checkers.histories.columnar.sorting import (
 from checkers.histories.facts.record_locations import (
     RECORD_COLUMNS,
     first_rows,
+    proves_location,
 )
-from checkers.histories.plan.batch import Batch
+from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 from checkers.histories.plan.kernel import Kernel
 from checkers.histories.plan.stage import (
     Plan,
@@ -57,7 +58,9 @@ def offsets_with_two_values(context: Context) -> Plan[tuple[Finding, ...]]:
         collect(
             Stage(
                 Source.RECORD_LOCATIONS,
-                Kernel("observed offsets", RECORD_COLUMNS, COUNT, partial(_offsets, committed)),
+                Kernel(
+                    "offsets observed twice", RECORD_COLUMNS, COUNT, partial(_offsets, committed)
+                ),
             )
         ),
     )
@@ -103,7 +106,13 @@ def _several_values(committed: Ints, batch: Batch) -> pa.Table:
 
 
 def _offsets(committed: Ints, batch: Batch) -> pa.Table:
-    return count_table(len(_first_values_by_offset(committed, batch)))
+    """Returns one row: the number of offsets that were observed at least twice."""
+    proofs = proves_location(batch, committed) & (batch.ints("offset") != UNKNOWN_OFFSET)
+    starts = run_starts(*map(batch.ints, ("key", "offset")))
+    if not len(starts):
+        return count_table(0)
+    times = np.add.reduceat(proofs, starts, dtype=np.int64)
+    return count_table(int(np.count_nonzero(times > 1)))
 
 
 def _first_values_by_offset(committed: Ints, batch: Batch) -> Ints:

@@ -56,12 +56,14 @@ def _sent_and_polled(isolation: Isolation, batch: Batch) -> pa.Table:
     op = batch.ints("op")
     starts = run_starts(op)
     both = any_in_run(sends, starts) & any_in_run(polls, starts)
-    count = int(np.count_nonzero(both))
-    if not count:
-        return _OWN.empty_table()
     inside = np.repeat(both, run_lengths(starts, len(op)))
     sent, polled = np.flatnonzero(inside & sends), np.flatnonzero(inside & polls)
     key, value = batch.fingerprints("key"), batch.fingerprints("value")
+    sent_keys, polled_keys = (hash_of_pair(op[it], key[it]) for it in (sent, polled))
+    same_key = polled[member(polled_keys, np.unique(sent_keys))]
+    count = len(np.unique(op[same_key]))
+    if not count:
+        return _OWN.empty_table()
     records = [hash_of_pair(op[it], hash_of_pair(key[it], value[it])) for it in (sent, polled)]
     some = member(records[1], np.unique(records[0]))
     own = polled[some][np.unique(records[1][some], return_index=True)[1]]

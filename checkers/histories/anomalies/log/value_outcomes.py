@@ -30,10 +30,19 @@ import pyarrow as pa
 
 from checkers.histories.anomalies.findings import AnomalyChecker, Context, Finding
 from checkers.histories.anomalies.log.duplicates_across_keys import duplicates_across_keys
+from checkers.histories.anomalies.log.keys import failed_values, record_keys
+from checkers.histories.columnar.arrow import table_from
 from checkers.histories.columnar.fingerprints import Ints
 from checkers.histories.columnar.pairs import hash_of_pair
 from checkers.histories.columnar.rows import schema_of
-from checkers.histories.columnar.sorting import Mask, first_in_run, per_key, runs
+from checkers.histories.columnar.sorting import (
+    Mask,
+    first_in_run,
+    member,
+    per_key,
+    run_starts,
+    runs,
+)
 from checkers.histories.facts.record_locations import (
     LOCATION,
     POLL_NOT_OK,
@@ -68,24 +77,21 @@ from properties.anomalies.log.unseen import SOMEWHERE
 
 NO_OPERATION: Final = 2**63 - 1  # above every operation
 _WRITE: Final = pa.schema([(name, pa.int64()) for name in ("key", "value", "op")])
-_SEEN: Final = pa.schema(
-    [*_WRITE, *((name, pa.int64()) for name in ("polled", "read_clean", "owed"))]
-)
+_SEEN: Final = pa.schema([*_WRITE, *((name, pa.int64()) for name in ("polled", "owed"))])
 
 # the facts that a row of RECORD_LOCATIONS proves about its value, by role
-_SENT, _POLLED, _READ, _READ_CLEAN = 1, 2, 4, 8
+_SENT, _POLLED, _READ = 1, 2, 4
 _TELLS: Final = np.zeros(16, dtype=np.uint8)
 _TELLS[SEND_OK] = _SENT
 _TELLS[[POLL_NOT_OK, POLL_NOT_OK + UNCOMMITTED]] = _POLLED
-_TELLS[POLL_OK + UNCOMMITTED] = _POLLED | _READ
-_TELLS[POLL_OK] = _POLLED | _READ | _READ_CLEAN
+_TELLS[[POLL_OK, POLL_OK + UNCOMMITTED]] = _POLLED | _READ
 _LAST: Final = pa.schema([("op", pa.int64())])
 
 
 def value_outcomes(context: Context) -> Plan[tuple[Finding, ...]]:
     """Finds unseen values, aborted reads, values that nobody sent, and duplicates across keys."""
     unconfirmed, kept = context.unconfirmed, context.log_starts
-    seen, placeless, last = yield from in_parallel(
+    seen, placeless, last, read, failed = yield from in_parallel(
         collect(
             Stage(
                 Source.RECORD_LOCATIONS,
@@ -106,6 +112,8 @@ def value_outcomes(context: Context) -> Plan[tuple[Finding, ...]]:
             )
         ),
         collect(Stage(Source.OPERATIONS, Kernel("last operation", ("op",), _LAST, _last))),
+        collect(record_keys(context.declared.isolation)),
+        collect(failed_values(_send_failed)),
     )
     of_strays = _Outcomes.of(unconfirmed, kept)
     hidden = seen.filter(pa.array(Batch(seen).ints("op") != NO_OPERATION)).select(_WRITE.names)
@@ -124,9 +132,10 @@ def value_outcomes(context: Context) -> Plan[tuple[Finding, ...]]:
 
     ops = writes.ints("op")
     later = max(last["op"].to_pylist(), default=0) - ops
-    counts = (Batch(seen).ints(name) for name in ("polled", "read_clean", "owed"))
-    polled, read_clean, owed = (int(count.sum()) for count in counts)
-    polled += int(np.count_nonzero(of_strays.polled))
+    confirmed = Batch(seen)
+    owed = int(confirmed.ints("owed").sum())
+    polled = np.r_[confirmed.ints("polled"), of_strays.polled > 0]
+    elsewhere = member(np.r_[confirmed.ints("key"), of_strays.keys], read.with_siblings)
     owed += placeless.num_rows + int(np.count_nonzero(of_strays.owed))
     return (
         Finding(
@@ -137,14 +146,18 @@ def value_outcomes(context: Context) -> Plan[tuple[Finding, ...]]:
         Finding(
             id=aborted_read.ANOMALY.id,
             rows=observed(aborted, aborted_read.AbortedRead),
-            observations=read_clean + int(np.count_nonzero(of_strays.readers)),
+            observations=read.values_of_committed(failed),
         ),
         Finding(
             id=value_nobody_sent.ANOMALY.id,
             rows=observed(never_sent, value_nobody_sent.ValueNobodySent),
-            observations=polled,
+            observations=int(polled.sum()),
         ),
-        Finding(id=duplicate_across_keys.ANOMALY.id, rows=copies, observations=polled),
+        Finding(
+            id=duplicate_across_keys.ANOMALY.id,
+            rows=copies,
+            observations=int(polled[elsewhere].sum()),
+        ),
     )
 
 
@@ -156,10 +169,10 @@ def _last(batch: Batch) -> pa.Table:
 
 
 def _unseen(unconfirmed: UnconfirmedValues, kept: LogStarts, batch: Batch) -> pa.Table:
-    """Returns the acknowledged values of a batch that no poll returned, and three counts.
+    """Returns the acknowledged values of a batch that no poll returned, and two counts.
 
-    The last row has the counts: how many values of the batch could have shown the anomalies unseen,
-    aborted read, and value nobody sent.
+    For each key, a row without a value counts two kinds of the batch's confirmed values: those
+    that were polled, and those that had to be polled.
     """
     # A value is confirmed if it was polled only at offsets where a send of it was acknowledged.
     at, confirmed = first_rows(batch), np.flatnonzero(~unconfirmed.of_first_rows(batch))
@@ -172,16 +185,20 @@ def _unseen(unconfirmed: UnconfirmedValues, kept: LogStarts, batch: Batch) -> pa
     hidden = first[owed & ((observed & _READ) == 0)]
     writer = batch.ints("op")[first_in_run(role == SEND_OK, hidden)]
     none = np.zeros(len(hidden), dtype=np.int64)
-    counts = [np.count_nonzero(it) for it in (observed & _POLLED, observed & _READ_CLEAN, owed)]
-    columns = [key[hidden], value[hidden], writer, none, none, none]
-    ends = [0, 0, NO_OPERATION, *counts]
-    return pa.table(
-        {
-            name: np.r_[column, end]
-            for name, column, end in zip(_SEEN.names, columns, ends, strict=True)
-        },
-        schema=_SEEN,
-    )
+    begins = run_starts(key.take(first))
+    keys = key.take(first[begins])
+    counts = [
+        np.add.reduceat(it, begins, dtype=np.int64) for it in ((observed & _POLLED) > 0, owed)
+    ]
+    no_value, no_op = np.zeros(len(keys), dtype=np.int64), np.full(len(keys), NO_OPERATION)
+    columns = [key[hidden], value[hidden], writer, none, none]
+    ends = [keys, no_value, no_op, *counts]
+    return table_from(_SEEN, *(np.r_[it] for it in zip(columns, ends, strict=True)))
+
+
+def _send_failed(batch: Batch) -> Mask:
+    failed: Mask = role_of(batch) == SEND_FAIL
+    return failed
 
 
 def _unseen_without_offset(

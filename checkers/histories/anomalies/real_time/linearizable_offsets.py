@@ -148,6 +148,13 @@ def _unconfirmed_checks(unconfirmed: UnconfirmedValues, before: Batch) -> Batch:
     return Batch(found)
 
 
+def _polls_of_unsent(unconfirmed: UnconfirmedValues) -> int:
+    """Returns the number of successful polls of values that no operation sent."""
+    polls = unconfirmed.observations.where(polled_ok(unconfirmed.observations))
+    sent = pairs_in(*(of.ints(n) for of in (polls, unconfirmed.sends) for n in ("key", "value")))
+    return int(np.count_nonzero(~sent))
+
+
 # ---------------------------------------------------------------- what they sent
 
 
@@ -190,7 +197,7 @@ def linearizable_offsets(context: Context) -> Plan[tuple[Finding, ...]]:
     )
     result = yield from _find_contradictions(isolation, first, unconfirmed, polled=True)
     future = yield from future_reads(unconfirmed, Batch(when), result.polls)
-    polls = int(Batch(first[0]).ints("polls").sum())
+    polls = int(Batch(first[0]).ints("polls").sum()) - _polls_of_unsent(unconfirmed)
     return *result.found, Finding(id=FUTURE_READ, rows=future, observations=polls)
 
 

@@ -7,6 +7,7 @@ Source: `properties.anomalies.transactions`.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -19,6 +20,7 @@ from checkers.histories.anomalies.groups.fetched_offsets import (
     MOVED,
     fetched_offsets,
 )
+from checkers.histories.anomalies.log.keys import failed_values, record_keys
 from checkers.histories.anomalies.transactions import zombies
 from checkers.histories.anomalies.transactions.atomic_offsets import (
     OFFSET_ALONE,
@@ -41,7 +43,7 @@ from checkers.histories.anomalies.transactions.transaction_reads import (
 from checkers.histories.anomalies.transactions.unconfirmed_records import unconfirmed_records
 from checkers.histories.columnar.arrow import int64_schema, table_from
 from checkers.histories.columnar.rows import schema_of
-from checkers.histories.columnar.sorting import run_starts
+from checkers.histories.columnar.sorting import Mask, NumberSet, run_starts
 from checkers.histories.plan.batch import Batch
 from checkers.histories.plan.kernel import Kernel
 from checkers.histories.plan.stage import (
@@ -190,6 +192,14 @@ def fenced(context: Context) -> Plan[tuple[Finding, ...]]:
         Stage(Source.OPERATIONS, Kernel("fenced transactions", columns, _OPS, _refused))
     )
     refused = set(observed["op"].to_pylist())
+    records = 0
+    if refused:
+        sent_by = NumberSet.of(Batch(observed).ints("op"))
+        readable, of_keys = yield from in_parallel(
+            collect(record_keys(context.declared.isolation)),
+            collect(failed_values(partial(_sent_by, sent_by))),
+        )
+        records = readable.values_of_committed(of_keys)
     read = [
         (*record, min(op for op, _ in entry.sent_by), min(entry.readers))
         for record, entry in unconfirmed_records(context.unconfirmed).items()
@@ -201,8 +211,12 @@ def fenced(context: Context) -> Plan[tuple[Finding, ...]]:
     value_of = yield from resolve_fingerprints(value)
     rows = pa.table({"key": key_of(key), "value": value_of(value), "op": op, "reader_op": reader})
     schema = schema_of(fenced_transaction_read.FencedTransactionRead)
-    found = Finding(id=FENCED_READ, rows=rows.cast(schema), observations=len(refused))
+    found = Finding(id=FENCED_READ, rows=rows.cast(schema), observations=records)
     return (found,)
+
+
+def _sent_by(ops: NumberSet, batch: Batch) -> Mask:
+    return ops.has(batch.ints("op"))
 
 
 def _refused(batch: Batch) -> pa.Table:

@@ -61,9 +61,7 @@ from properties.anomalies.transactions import zombie_write
 ZOMBIE: Final = zombie_write.ANOMALY.id
 _MADE: Final = int64_schema("id", "process", "op", "outcome", "invoked_ns", "completed_ns")
 _LATE: Final = int64_schema("id", "op", "older_op", "newer_op", "late_ns", "outcome")
-_WORKING_TIMES: Final = int64_schema(
-    "id", "process", "operations", "invoked_ns", "end_requested_ns"
-)
+_WORKING_TIMES: Final = int64_schema("id", "process", "invoked_ns", "end_requested_ns")
 _OF_OPERATION: Final = ("op", "process", "f", "outcome", "invoked_ns", "completed_ns")
 _MAKING: Final = (*_OF_OPERATION, "transactional_id")
 _WORKING: Final = (*_MAKING, "end_asked_ns")
@@ -118,7 +116,7 @@ def zombies(context: Context) -> Plan[tuple[Finding, ...]]:
             ),
         }
     ).cast(schema_of(zombie_write.ZombieWrite))
-    return (Finding(id=ZOMBIE, rows=rows, observations=int(known.ints("operations").sum())),)
+    return (Finding(id=ZOMBIE, rows=rows, observations=len(late)),)
 
 
 def _first_readers(records: dict[Record, UnconfirmedRecord]) -> dict[int, int]:
@@ -162,7 +160,7 @@ def _made(batch: Batch) -> pa.Table:
 
 
 def _working_times(batch: Batch) -> pa.Table:
-    """Returns, for each producer, the time span of its writes, and the number of its writes.
+    """Returns, for each producer, the time span of its writes.
 
     The span begins with the first invocation, and ends when the last commit, abort or plain send
     was requested.
@@ -181,7 +179,6 @@ def _working_times(batch: Batch) -> pa.Table:
         _WORKING_TIMES,
         ids[first],
         process[first],
-        run_lengths(starts, len(order)),
         np.minimum.reduceat(invoked[order], starts),
         np.maximum.reduceat(queries[order], starts),
     )
