@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from random import Random
 
 from benchmarks.pairs import Pairing, paired
-from properties.refinement.mutants.runs import validate_mutants
-from properties.refinement.scenarios import SCENARIOS, Events, validate_scenario
-from properties.refinement.seeded_bugs import DETECTED, NOT_DETECTED, Detection
 from properties.refinement.trace_validation import Refinement, validate
+from tests.properties.refinement.mutants.runs import validate_mutants
+from tests.properties.refinement.scenarios import SCENARIOS, Events, validate_scenario
+from tests.properties.refinement.seeded_bugs import DETECTED, NOT_DETECTED, Detection
 
 # In `replicated`, seed 15 elects a last known leader while the ISR is empty: that is no step of
 # the spec, and is reported; in seed 25 the controller refuses a proposal.

@@ -14,14 +14,14 @@ import pytest
 from model.idempotence_abstract.versions import IdempotentProducer
 from properties.refinement.behaviour import Behaviour, Call
 from properties.refinement.broker_replication import BrokerReplication
-from properties.refinement.mutants.runs import validate_mutants
-from properties.refinement.scenarios import SCENARIOS, Events, replicated, validate_scenario
-from properties.refinement.seeded_bugs import DETECTED, NOT_DETECTED, Detection
 from properties.refinement.trace_validation import Validated, first_unexplained, validate
 from reference_impl.broker.broker import Broker
 from reference_impl.controller.controller import Controller
 from reference_impl.node.bugs import Bug
 from reference_impl.simulation.cluster import TOPIC_PARTITION
+from tests.properties.refinement.mutants.runs import validate_mutants
+from tests.properties.refinement.scenarios import SCENARIOS, Events, replicated, validate_scenario
+from tests.properties.refinement.seeded_bugs import DETECTED, NOT_DETECTED, Detection
 
 SEEDS = {"replicated": (4, 25), "transactional": (0, 3), "late markers": (0,), "late ends": (0,)}
 

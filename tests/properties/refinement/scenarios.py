@@ -19,9 +19,6 @@ from model.vocabulary import BrokerId, TopicPartition
 from properties.refinement.broker_idempotence import BrokerIdempotence
 from properties.refinement.broker_replication import BrokerReplication
 from properties.refinement.broker_transactions import BrokerTransactions
-from properties.refinement.mutants import partitions
-from properties.refinement.mutants import transactions as transaction_mutants
-from properties.refinement.mutants.runs import Mutant, Mutations, mutants
 from properties.refinement.trace_validation import Refinement, Validated, validate
 from reference_impl.node.bugs import NO_BUGS, Bugs
 from reference_impl.protocol.controller import CreateTopic
@@ -45,6 +42,9 @@ from reference_impl.simulation.programs import CALL_MS, Application, Pause, Prog
 from reference_impl.simulation.runs import Scenario, draw_faults, run
 from reference_impl.simulation.trace import Traced
 from reference_impl.simulation.transactional_producer import TransactionalProducer
+from tests.properties.refinement.mutants import partitions
+from tests.properties.refinement.mutants import transactions as transaction_mutants
+from tests.properties.refinement.mutants.runs import Mutant, Mutations, mutants
 
 Events = tuple[Traced, ...]
 BROKERS: Final = tuple(map(BrokerId, (1, 2, 3)))

@@ -14,8 +14,6 @@ from typing import Final
 
 from model.vocabulary import BrokerId, LeaderEpoch, Offset, TopicPartition
 from model.vocabulary import Sequence as SequenceNumber
-from properties.refinement.mutants import runs
-from properties.refinement.mutants.runs import Mutations, Node
 from reference_impl.broker.broker import Broker
 from reference_impl.controller.controller import Controller
 from reference_impl.log.partition_log import PartitionLog
@@ -27,6 +25,8 @@ from reference_impl.partition.leader import Leader
 from reference_impl.protocol.controller import PartitionState
 from reference_impl.protocol.messages import ErrorCode, Produced
 from reference_impl.simulation.trace import Traced
+from tests.properties.refinement.mutants import runs
+from tests.properties.refinement.mutants.runs import Mutations, Node
 
 Replica = Leader | Follower
 Alteration = Callable[[Traced, TopicPartition], Traced | None]

@@ -13,7 +13,6 @@ from functools import partial
 from typing import Final
 
 from model.vocabulary import ProducerEpoch, TopicPartition
-from properties.refinement.mutants.runs import Alteration, Mutations, Node
 from reference_impl.broker.broker import Broker
 from reference_impl.log import transaction_marker
 from reference_impl.log.partition_log import PartitionLog
@@ -26,6 +25,7 @@ from reference_impl.protocol.transactions import EndedTxn, TxnResult
 from reference_impl.simulation.trace import Traced
 from reference_impl.transactions.coordinator import TransactionCoordinator
 from reference_impl.transactions.metadata import TransactionMetadata, TxnState
+from tests.properties.refinement.mutants.runs import Alteration, Mutations, Node
 
 _EPOCH_AT: Final = 51  # where the two bytes of a batch's producer epoch begin
 _OPPOSITE: Final[Mapping[TxnState, TxnState]] = {
