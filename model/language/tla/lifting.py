@@ -34,16 +34,19 @@ class Differs(Exception):
         self.names = names
 
 
-def _times(growth: int, names: Sequence[str]) -> dict[str, int]:
+def times(growth: int, names: Sequence[str]) -> dict[str, int]:
     """Returns how often each constant occurs in a sum that grew by `growth`.
 
     The constant `names[k]` was raised by 4 ** k. So for `a` and `b`, the growth 9 (1 + 2 * 4) gives
-    `{"a": 1, "b": 2}`. If the growth is negative or too large, the last constant gets -1.
+    `{"a": 1, "b": 2}`. Raises Differs if the growth is negative or too large.
     """
-    times: dict[str, int] = {}
+    found: dict[str, int] = {}
+    left = growth
     for name in names:
-        growth, times[name] = divmod(growth, BASE)
-    return {**times, **({names[-1]: -1} if growth else {})}
+        left, found[name] = divmod(left, BASE)
+    if left:
+        raise Differs(names)
+    return found
 
 
 def camel(name: str) -> str:
@@ -132,11 +135,11 @@ class Lifting:
         `value` is the number; `growth` is how much larger it is in copies of the spec with larger
         constants. Raises Differs if no sum of constants grows in this way.
         """
-        times = _times(growth[0], self.free)
-        others = _times(growth[1], self.free[::-1])
-        if times != others:
-            raise Differs({n for n in self.free if times[n] or others[n]})
-        parts = {camel(n): k for n, k in times.items() if k}
+        found = times(growth[0], self.free)
+        others = times(growth[1], self.free[::-1])
+        if found != others:
+            raise Differs({n for n in self.free if found[n] or others[n]})
+        parts = {camel(n): k for n, k in found.items() if k}
         self.used |= set(parts)
         name = " + ".join(n if k == 1 else f"{k} * {n}" for n, k in parts.items())
         return name, value - sum(self.values[n] * k for n, k in parts.items())

@@ -221,6 +221,27 @@ def test_a_constant_of_which_the_spec_takes_the_least_is_fixed() -> None:
     assert "Offset == 0..LastOffset" in text
 
 
+class Fivefold(Spec):
+    """Counts to five times its constant."""
+
+    size: int = 1
+    end: Offset
+
+    def scope(s) -> Scope:
+        return {Offset: range(6)}
+
+    @action
+    def grow(s) -> None:
+        when(s.end < 5 * s.size)
+        s.end = s.end + 1
+
+
+def test_a_multiple_that_is_too_large_to_be_read_from_one_number_is_fixed() -> None:
+    text = module(Fivefold())
+    assert "end < 5" in text
+    assert "Fixed    size" in text
+
+
 def test_a_configuration_lists_constants_and_properties() -> None:
     header, *parts = configuration(Election()).split("\n\n")
     assert "Made by  urteil export Election" in header
