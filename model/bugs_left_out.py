@@ -76,7 +76,9 @@ BUGS_LEFT_OUT: tuple[LeftOut, ...] = (
         id="T19",
         issue="Redpanda 28360",
         what="The last stable offset is read while a transaction begins, and is too high.",
-        reason="A race inside one broker; `reads-mark-twice` has the same effect on a reader.",
+        reason=(
+            "A race inside one broker; `reads-high-watermark-twice` has the same effect on readers."
+        ),
     ),
     LeftOut(
         id="T19",

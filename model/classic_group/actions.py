@@ -12,9 +12,9 @@ stays enabled. SF (strongly fair): the action is taken eventually if it is enabl
 Actions without a mark are not fair.
 
     joining      start_static, WF join, WF replace
-    rebalance    SF complete_join, assign, WF miss_assignment, SF hear_assignment, miss,
+    rebalance    SF complete_join, assign, WF miss_assignment, SF receive_assignment, miss,
                  become_empty, fail_over
-    late answers refuse, WF hear_refusal
+    late answers refuse, WF receive_refusal
 
 Simplified: a consumer receives the answers to JoinGroup and SyncGroup together; the answer to a
 heartbeat may be late.
@@ -185,14 +185,14 @@ class ClassicGroupActions(ClassicGroupState):
         """The leader's assignment does not arrive in time, and the group rebalances again.
 
         Kafka: GroupMetadataManager.expirePendingSync. Simplified: the timeout may expire at any
-        time. Without this action, the variant `waits-for-leader` breaks the claim `who_joins_hears`
-        in 3 steps (KAFKA-12890).
+        time. Without this action, the variant `waits-for-leader` breaks the claim
+        `a_joining_member_gets_a_generation` in 3 steps (KAFKA-12890).
         """
         when(s.awaits_assignment(), s.waits_no_longer())
         s.is_rebalancing = true
 
     @action(fair="strong")
-    def hear_assignment(s, m: Member) -> None:
+    def receive_assignment(s, m: Member) -> None:
         """A member that has joined receives the generation and its assignment.
 
         Kafka: ConsumerCoordinator.onJoinComplete. Simplified: no answer is lost. Without the guard
@@ -263,13 +263,13 @@ class ClassicGroupActions(ClassicGroupState):
         return s.consumer[m].refused == s.consumer[m].generation
 
     @action(fair="weak")
-    def hear_refusal(s, m: Member) -> None:
+    def receive_refusal(s, m: Member) -> None:
         """The consumer receives a refusal, and leaves its generation if the refusal is about this
         generation.
 
         Kafka: ConsumerCoordinator and AbstractCoordinator.generationUnchanged. Simplified: only the
         newest refusal is in flight. Without this comparison of generations, the variant
-        `hears-old-answers` breaks the claim `old_answers_change_nothing` in 11 steps (KAFKA-9823).
+        `obeys-old-answers` breaks the claim `old_answers_change_nothing` in 11 steps (KAFKA-9823).
         """
         c = s.consumer[m]
         when(c.refused != nothing)

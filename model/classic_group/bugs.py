@@ -51,14 +51,14 @@ class ForgetsReplacement(ClassicGroup):
 
 
 @bug(
-    "hears-old-answers",
+    "obeys-old-answers",
     breaks="old_answers_change_nothing",
     steps=11,
     id="G9",
     issue="KAFKA-9823",
     in_force=kafka(None, "2.5"),
 )
-class HearsOldAnswers(ClassicGroup):
+class ObeysOldAnswers(ClassicGroup):
     """A consumer leaves its present generation because of a refusal that is about an older one.
 
     The consumer sent the request in the older generation, and has joined again since (KAFKA-9823).
@@ -91,7 +91,7 @@ class BelievesOldClaims(ClassicGroup):
 
 @bug(
     "waits-for-leader",
-    breaks="who_joins_hears",
+    breaks="a_joining_member_gets_a_generation",
     steps=3,
     issue="KAFKA-12890",
     in_force=kafka(None, "2.8.0"),
@@ -99,7 +99,7 @@ class BelievesOldClaims(ClassicGroup):
 class WaitsForLeader(ClassicGroup):
     """The coordinator waits for the leader's assignment as long as the leader lives (KAFKA-12890).
 
-    This bug breaks the claim `who_joins_hears`.
+    This bug breaks the claim `a_joining_member_gets_a_generation`.
     """
 
     def waits_no_longer(s) -> Bool:

@@ -80,7 +80,7 @@ class ClassicGroupClaims(ClassicGroupActions):
         )
 
     @liveness
-    def who_joins_hears(s, m: Member) -> Temporal:
+    def a_joining_member_gets_a_generation(s, m: Member) -> Temporal:
         """A member that joins eventually receives a generation or leaves the group, unless the
         group reaches the last generation that is explored.
         """

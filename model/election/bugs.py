@@ -311,13 +311,13 @@ class FallsBackOnAnyRefusal(Election):
 
 
 @bug(
-    "joins-below-mark",
+    "joins-below-high-watermark",
     breaks="candidate_completeness",
     steps=9,
     at={"log_size": 2, "max_records": 2, "max_unclean": 0, "min_isr": 1},
     in_force=UNRELEASED,
 )
-class JoinsBelowMark(Election):
+class JoinsBelowHighWatermark(Election):
     """A follower joins the ISR although its log ends below the leader's high watermark.
 
     To join, the follower needs only the records of earlier leaders. This bug breaks the claim
@@ -340,8 +340,8 @@ class KeepsEpoch(Election):
         return moves & (s.partition_registration.leader == nothing)
 
 
-@bug("keeps-mark", breaks="high_watermark_in_log", steps=5, in_force=UNRELEASED)
-class KeepsMark(Election):
+@bug("keeps-high-watermark", breaks="high_watermark_in_log", steps=5, in_force=UNRELEASED)
+class KeepsHighWatermark(Election):
     """A broker that lost the tail of its log keeps its old high watermark, beyond the end of the
     log.
 
@@ -392,7 +392,7 @@ class WaitsAfterRefusal(Election):
 
 @bug(
     "remembers-one",
-    breaks="enough_are_asked",
+    breaks="enough_last_known_leaders",
     steps=6,
     at={"max_unclean": 2},
     fixed_by="kip-966",
@@ -401,8 +401,8 @@ class WaitsAfterRefusal(Election):
 class RemembersOne(Kip966):
     """The controller remembers only the last leader, instead of all last known eligible leaders.
 
-    So a recovery reads only the log of that leader. This bug breaks the claims `enough_are_asked`
-    and `leader_completeness`.
+    So a recovery reads only the log of that leader. This bug breaks the claims
+    `enough_last_known_leaders` and `leader_completeness`.
     """
 
     def is_kept_as_last_known(

@@ -272,7 +272,7 @@ class ElectionClaims(Controller):
     # ---- witnesses
 
     @witness
-    def committed_and_elected_anew(s) -> Bool:
+    def committed_and_elected_again(s) -> Bool:
         """Reachable: a record is committed, and a leader other than the first leader is up and
         knows that it leads.
         """
@@ -283,7 +283,7 @@ class ElectionClaims(Controller):
         )
 
     @witness
-    def a_deposed_leader_has_not_heard(s) -> Bool:
+    def a_deposed_leader_does_not_know(s) -> Bool:
         """Reachable: two brokers believe that they lead."""
         return exists(
             all_of(a != b, s.presumes_leadership(a), s.presumes_leadership(b))

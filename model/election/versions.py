@@ -167,8 +167,8 @@ class Kip966(Election):
 
         All last known eligible leaders must answer first. KIP-966, section on unclean recovery: not
         released. Simplified: asking and electing are one step. It is not enough to ask only the
-        replica that led last: the variant `remembers-one` breaks the claim `enough_are_asked` in 6
-        steps.
+        replica that led last: the variant `remembers-one` breaks the claim
+        `enough_last_known_leaders` in 6 steps.
         """
         asked = s.partition_registration.last_known
         when(
@@ -181,7 +181,7 @@ class Kip966(Election):
         s.write_partition_change(r, NO_REPLICA | {r}, NO_REPLICA, NO_REPLICA)
 
     @invariant
-    def enough_are_asked(s) -> Bool:
+    def enough_last_known_leaders(s) -> Bool:
         """If ISR and ELR are empty, the controller remembers at least min.insync.replicas last
         known eligible leaders.
 

@@ -19,7 +19,7 @@ Actions without a mark are not fair.
 
     coordinator  fail_over, WF load
     group        begin_rebalance, complete_rebalance, lose_all_members
-    consumers    hear_of_generation, fetch_offset, process, commit_in_transaction, commit,
+    consumers    learn_generation, fetch_offset, process, commit_in_transaction, commit,
                  commit_too_much, end_commit, WF end_abort, SF write_marker
     operator     reset_offset, expire_offset, delete_group
 
@@ -183,7 +183,7 @@ class GroupOffsetsActions(GroupOffsetsState):
         s.consumer[m].position = Offset(0)
 
     @action
-    def hear_of_generation(s, m: Member) -> None:
+    def learn_generation(s, m: Member) -> None:
         """A consumer without an open transaction learns the group's generation, and stops
         reading.
 
@@ -198,7 +198,7 @@ class GroupOffsetsActions(GroupOffsetsState):
     def may_return_offset(s) -> Bool:
         """True if no commit is pending: OffsetFetch with requireStable returns only stable offsets.
 
-        Without this rule, the variant `tells-unstable` breaks the claim `each_input_once` in 14
+        Without this rule, the variant `returns-unstable` breaks the claim `each_input_once` in 14
         steps.
         """
         return s.is_stable()

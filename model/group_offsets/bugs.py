@@ -33,13 +33,13 @@ class ForgetsGeneration(GroupOffsets):
 
 
 @bug(
-    "tells-unstable",
+    "returns-unstable",
     breaks="each_input_once",
     steps=14,
     issue="KIP-447",
     in_force=kafka("0.11", "2.4"),
 )
-class TellsUnstable(GroupOffsets):
+class ReturnsUnstable(GroupOffsets):
     """Without requireStable, OffsetFetch returns the committed offset while a later commit is
     pending.
 

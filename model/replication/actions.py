@@ -162,8 +162,8 @@ class TruncateToHighWatermark(ReplicationClaims):
 
         Kafka: Partition.maybeIncrementLeaderHW. Simplified: the leader reads the followers' logs,
         and waits for no fetch. No leader epoch is compared. If the leader recomputed the high
-        watermark from scratch, the high watermark could fall: the variant `recomputes-mark` breaks
-        the claim `a_leaders_mark_grows` in 9 steps.
+        watermark from scratch, the high watermark could fall: the variant
+        `recomputes-high-watermark` breaks the claim `a_leaders_high_watermark_grows` in 9 steps.
         """
         hw = s.replica[leader].high_watermark
         when(
@@ -265,7 +265,7 @@ class TruncateToHighWatermark(ReplicationClaims):
     def follower_high_watermark(s, leader: Replica, end: Offset) -> Offset:
         """Returns the leader's high watermark, or the end of the follower's log if that is lower.
 
-        Without that limit, the variant `takes-leaders-mark` breaks the claim
+        Without that limit, the variant `takes-leaders-high-watermark` breaks the claim
         `high_watermark_in_log` in 9 steps.
         """
         return least_of(s.replica[leader].high_watermark, end)

@@ -19,7 +19,7 @@ from model.variants import bug
 
 
 @bug(
-    "cuts-on-either-side",
+    "truncates-on-either-side",
     breaks="log_matching",
     steps=14,
     at={"max_leader_epoch": 2, "replicas": 2},
@@ -28,7 +28,7 @@ from model.variants import bug
     issue="KAFKA-1211",
     in_force=kafka("0.8", "0.10"),
 )
-class CutsOnEitherSide(TruncateToHighWatermark):
+class TruncatesOnEitherSide(TruncateToHighWatermark):
     """Both replicas truncate to their own high watermarks, and the replica with the shorter log
     leads.
 
@@ -125,13 +125,13 @@ class CountsDivergingFetches(FetchDivergence):
 
 
 @bug(
-    "takes-leaders-mark",
+    "takes-leaders-high-watermark",
     breaks="high_watermark_in_log",
     steps=9,
     at={"max_leader_epoch": 1, "replicas": 2},
     in_force=UNRELEASED,
 )
-class TakesLeadersMark(FetchDivergence):
+class TakesLeadersHighWatermark(FetchDivergence):
     """A follower takes over the leader's high watermark, even beyond the end of its own log.
 
     This bug breaks the claim `high_watermark_in_log`.
@@ -159,17 +159,17 @@ class ObeysOldRequests(FetchDivergence):
 
 
 @bug(
-    "recomputes-mark",
-    breaks="a_leaders_mark_grows",
+    "recomputes-high-watermark",
+    breaks="a_leaders_high_watermark_grows",
     steps=9,
     at={"max_leader_epoch": 1, "replicas": 2},
     in_force=UNRELEASED,
 )
-class RecomputesMark(FetchDivergence):
+class RecomputesHighWatermark(FetchDivergence):
     """A leader recomputes its high watermark from the followers' offsets, and may lower it.
 
     The leader does not know the offset of a follower that has not fetched in this leader epoch.
-    This bug breaks the claim `a_leaders_mark_grows`.
+    This bug breaks the claim `a_leaders_high_watermark_grows`.
     """
 
     @action(fair="strong")
@@ -188,13 +188,13 @@ class RecomputesMark(FetchDivergence):
 
 
 @bug(
-    "never-cuts",
+    "never-truncates",
     breaks="everything_is_committed",
     steps=7,
     at={"max_leader_epoch": 1, "replicas": 2},
     in_force=UNRELEASED,
 )
-class NeverCuts(FetchDivergence):
+class NeverTruncates(FetchDivergence):
     """A follower whose log diverges never truncates, so it repeats the same fetch for ever.
 
     This bug breaks the claim `everything_is_committed` while the follower is in the ISR.

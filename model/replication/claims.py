@@ -97,7 +97,7 @@ class ReplicationClaims(ReplicatedPartition):
         )
 
     @action_property
-    def a_leaders_mark_grows(s, after: Self) -> Bool:
+    def a_leaders_high_watermark_grows(s, after: Self) -> Bool:
         """While a replica leads in the same leader epoch, its high watermark never falls."""
         return forall(
             implies(

@@ -377,8 +377,8 @@ class FetchDivergence(Kip320):
 
         Kafka: Partition.readRecords returns a diverging epoch;
         AbstractFetcherThread.truncateOnFetchResponse truncates. Simplified: one step. A follower
-        that never truncates repeats the same fetch for ever: the variant `never-cuts` breaks the
-        claim `everything_is_committed`.
+        that never truncates repeats the same fetch for ever: the variant `never-truncates` breaks
+        the claim `everything_is_committed`.
         """
         when(super().is_following_epoch(follower, leader), s.diverges(follower, leader))
         end = s.truncation_offset(follower, leader)

@@ -163,7 +163,7 @@ class AbstractReplicationActions(AbstractReplicationState):
 
         Kafka: Partition.makeFollower. Simplified: the replica may learn of the leader at any later
         time. The replica must not truncate its log to its high watermark instead: the variant
-        `cuts-at-hw` breaks the claim `isr_has_what_is_committed` in 6 steps.
+        `truncates-at-hw` breaks the claim `isr_has_what_is_committed` in 6 steps.
         """
         when(s.elected[newer], ~s.leads_in(r, newer), s.replica[r].leader_epoch < newer)
         s.depart(r, newer)
@@ -172,7 +172,7 @@ class AbstractReplicationActions(AbstractReplicationState):
         s.replica[r].is_leader = false
 
     def on_following(s, r: Replica) -> None:
-        """Changes nothing: a new follower keeps its log; the bug `cuts-at-hw` replaces
+        """Changes nothing: a new follower keeps its log; the bug `truncates-at-hw` replaces
         this method.
         """
 

@@ -10,7 +10,7 @@ from model.variants import bug
 
 
 @bug(
-    "cuts-at-hw",
+    "truncates-at-hw",
     breaks="isr_has_what_is_committed",
     steps=6,
     at={"leader_epochs": 2},
@@ -111,14 +111,14 @@ class OldBrokerEpoch(WithLosses):
 
 
 @bug(
-    "mark-beyond-log",
+    "high-watermark-beyond-log",
     breaks="high_watermarks_are_committed",
     steps=7,
     at={"leader_epochs": 2},
     fixed_by="with-losses",
     in_force=UNRELEASED,
 )
-class MarkBeyondLog(WithLosses):
+class HighWatermarkBeyondLog(WithLosses):
     """A replica whose log became shorter keeps its high watermark, beyond the end of the log.
 
     If this replica becomes leader, its high watermark is above the records that it appends next. So

@@ -199,7 +199,7 @@ class SharedHistory(AbstractReplication):
     # ---- fetches
 
     @lemma
-    def fetches_reach_who_asked(s) -> Bool:
+    def fetchers_have_the_epoch(s) -> Bool:
         """A replica that has fetched in a leader epoch is in this epoch or a newer one.
 
         It has fetched nothing beyond the end of the leader's log.

@@ -203,8 +203,8 @@ class ReplicationWithLosses(AbstractReplication):
     def truncate(s, r: Replica, end: Offset) -> None:
         """A follower truncates its log; the removed records are not in the leader's log.
 
-        The high watermark must not stay beyond the log end: the variant `mark-beyond-log` breaks
-        the claim `high_watermarks_are_committed`.
+        The high watermark must not stay beyond the log end: the variant `high-watermark-beyond-log`
+        breaks the claim `high_watermarks_are_committed`.
         """
         super().truncate(r, end)
         s.replica[r].high_watermark = s.mark_after(r, end)

@@ -195,7 +195,7 @@ class ReplicationLemmas(SharedHistory):
         )
 
     @lemma
-    def high_watermarks_are_behind(s) -> Bool:
+    def high_watermarks_are_within_logs(s) -> Bool:
         """A replica's high watermark is within its log, and each record below was committed by the
         replica's leader epoch or an earlier one.
         """

@@ -266,8 +266,9 @@ class RetentionActions(RetentionState):
     def high_watermark_after_truncation(s, r: Replica) -> Offset:
         """Returns the high watermark of a follower that dropped its log: the leader's log start.
 
-        The follower must not keep its old high watermark: the variant `leaves-mark-behind` breaks
-        the claim `log_start_is_committed` in 5 steps (KAFKA-9491).
+        The follower must not keep its old high watermark: the variant
+        `leaves-high-watermark-behind` breaks the claim `log_start_is_committed` in 5 steps
+        (KAFKA-9491).
         """
         return s.log[s.leader].log_start
 

@@ -51,13 +51,13 @@ class ExpiresUncommitted(Retention):
 
 
 @bug(
-    "leaves-mark-behind",
+    "leaves-high-watermark-behind",
     breaks="log_start_is_committed",
     steps=5,
     issue="KAFKA-9491",
     in_force=kafka(None, "2.4.0"),
 )
-class LeavesMarkBehind(Retention):
+class LeavesHighWatermarkBehind(Retention):
     """A follower that drops its log keeps its old high watermark, below its log start (KAFKA-9491).
 
     When this follower becomes leader, a read at the high watermark is out of range. This bug breaks

@@ -108,7 +108,7 @@ class RefusesRepeatedMarkers(Transactions):
 
 @bug(
     "guard-before-epoch",
-    breaks="the_fenced_are_told_so",
+    breaks="the_fenced_get_a_fencing_error",
     steps=7,
     at=QUIET,
     id="T22",
@@ -119,7 +119,8 @@ class GuardBeforeEpoch(Transactions):
     """A leader checks the verification of a record before the epoch.
 
     A slow producer that was fenced gets INVALID_TXN_STATE, which is fatal. It should get
-    INVALID_PRODUCER_EPOCH (KAFKA-19690). This bug breaks the claim `the_fenced_are_told_so`.
+    INVALID_PRODUCER_EPOCH (KAFKA-19690). This bug breaks the claim
+    `the_fenced_get_a_fencing_error`.
     """
 
     def refusal(s, p: TopicPartition, k: Transaction) -> Error:
@@ -168,7 +169,7 @@ class StableAtFirstOpen(Transactions):
 
 
 @bug(
-    "reads-mark-twice",
+    "reads-high-watermark-twice",
     breaks="no_aborted_read",
     steps=9,
     at={**QUIET, "replication_lags": True, "transactions": 1},
@@ -176,7 +177,7 @@ class StableAtFirstOpen(Transactions):
     issue="KAFKA-9807",
     in_force=kafka(None, "2.4"),
 )
-class ReadsMarkTwice(Transactions):
+class ReadsHighWatermarkTwice(Transactions):
     """A fetch reads the high watermark twice: before and after it computes the last stable offset.
 
     Between the two reads, the high watermark passes a record of an open transaction (KAFKA-9807).
@@ -208,8 +209,8 @@ class ReadsMarkTwice(Transactions):
 
 
 @bug(
-    "vouches-when-idle",
-    breaks="what_is_added_is_vouched_for",
+    "confirms-when-idle",
+    breaks="added_partitions_are_confirmed",
     steps=6,
     at={**QUIET, "coordinator_failures": 1, "partitions": 2, "transactions": 1},
     fixed_by="verification",
@@ -217,13 +218,13 @@ class ReadsMarkTwice(Transactions):
     issue="KAFKA-14904",
     in_force=unreleased("fixed before 3.6.0, the first release that verifies"),
 )
-class VouchesWhenIdle(Verification):
+class ConfirmsWhenIdle(Verification):
     """The coordinator confirms a transaction to a leader only if its own log has no open append.
 
     A client adds one partition and sends to another partition at the same time. While the
     coordinator appends the addition, it does not confirm the other partition. So the leader of the
     other partition refuses the record, although the client made no error (KAFKA-14904). This bug
-    breaks the claim `what_is_added_is_vouched_for`.
+    breaks the claim `added_partitions_are_confirmed`.
     """
 
     def vouches(s, k: Transaction, p: TopicPartition) -> Bool:
@@ -232,7 +233,7 @@ class VouchesWhenIdle(Verification):
 
 @bug(
     "epoch-before-pending",
-    breaks="none_fences_itself",
+    breaks="no_instance_fences_itself",
     steps=6,
     at=QUIET,
     id="T6",
@@ -244,7 +245,7 @@ class EpochBeforePending(Transactions):
 
     A decision moves the client to a new epoch before the markers are written. If the client begins
     the next transaction at once, the coordinator refuses the new epoch: the client has fenced
-    itself (KAFKA-18464, KAFKA-18660). This bug breaks the claim `none_fences_itself`.
+    itself (KAFKA-18464, KAFKA-18660). This bug breaks the claim `no_instance_fences_itself`.
     """
 
     def is_turned_away(s) -> Bool:
@@ -303,7 +304,7 @@ class FenceKeepsId(Transactions):
 
 @bug(
     "forgets-failed-fence",
-    breaks="memory_is_the_log",
+    breaks="metadata_is_the_log",
     steps=8,
     at={**QUIET, "append_failures": 2},
     fixed_by="v1",
@@ -315,7 +316,7 @@ class ForgetsFailedFence(Version1):
     """The coordinator takes another epoch for a fence each time that the append of the fence fails.
 
     The epoch in the coordinator's metadata grows beyond that of the log, until the epochs run out
-    (KAFKA-9666). This bug breaks the claim `memory_is_the_log`.
+    (KAFKA-9666). This bug breaks the claim `metadata_is_the_log`.
     """
 
     def epoch_of_fence(s) -> ProducerEpoch:

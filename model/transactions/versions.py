@@ -124,7 +124,7 @@ class Version1(Transactions):
         committed. Kafka: TransactionCoordinator before 4.0. Simplified: may happen at any time. If
         the append of the abort fails, the next fence must use the same epoch again
         (`epoch_of_fence`). Without this rule, the variant `forgets-failed-fence` breaks the claim
-        `memory_is_the_log` in 8 steps.
+        `metadata_is_the_log` in 8 steps.
         """
         producer_epoch = s.epoch_of_fence()
         when(s.may_fence())
@@ -203,7 +203,7 @@ class Version1(Transactions):
         return super().may_be_fenced(i) | s.fence_failed
 
     @invariant
-    def memory_is_the_log(s) -> Bool:
+    def metadata_is_the_log(s) -> Bool:
         """The coordinator's metadata is the last committed record of its log, except that its
         producer epoch may be larger by 1.
         """

@@ -94,11 +94,14 @@ SEEDED_BUGS: Final = (
         in_force=UNRELEASED,
     ),
     SeededBug(
-        bug=Bug.MARK_LEFT_BEHIND,
+        bug=Bug.HIGH_WATERMARK_LEFT_BEHIND,
         changes="A follower that truncates fully and starts at a new offset keeps its old high "
         "watermark, which is below its log start.",
         breaks=("reads_are_committed",),
-        caught_by=("transcripts of retention", "model retention, variant leaves-mark-behind"),
+        caught_by=(
+            "transcripts of retention",
+            "model retention, variant leaves-high-watermark-behind",
+        ),
         source="KAFKA-9491",
         in_force=kafka(None, "2.4.0"),
     ),
@@ -209,7 +212,7 @@ SEEDED_BUGS: Final = (
         in_force=unreleased("Redpanda had one of this kind"),
     ),
     SeededBug(
-        bug=Bug.ABORTED_NOT_TOLD,
+        bug=Bug.ABORTED_NOT_LISTED,
         changes="The response to a read_committed fetch lists no aborted transactions.",
         breaks=("atomic_commit", "G1a"),
         caught_by=("suite transactions", "transcripts of transactions", "history analysis"),

@@ -180,7 +180,7 @@ def _out_of_range(follower: Follower, answer: Fetched, context: Context) -> Step
     if answer.log_start_offset > follower.log.end_offset:
         # The leader's log begins after the fetch offset.
         log = follower.log.truncate_fully_and_start_at(answer.log_start_offset)
-        if Bug.MARK_LEFT_BEHIND in context.bugs:
+        if Bug.HIGH_WATERMARK_LEFT_BEHIND in context.bugs:
             log = replace(log, high_watermark=follower.log.high_watermark)
         return fetch_again(replace(follower, log=log, producers=ProducerStates()), context)
     return _fetch_later(follower, context)

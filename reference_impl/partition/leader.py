@@ -253,7 +253,7 @@ def fetch_response(
         return fetched
     stable = last_stable_offset(replica, context, high_watermark)
     fetched = replace(fetched, last_stable_offset=stable)
-    if not request.read_committed or not found or Bug.ABORTED_NOT_TOLD in context.bugs:
+    if not request.read_committed or not found or Bug.ABORTED_NOT_LISTED in context.bugs:
         return fetched
     aborted = replica.producers.transactions.aborted_between(
         request.fetch_offset, last_header(found).next_offset

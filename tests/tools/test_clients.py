@@ -59,7 +59,7 @@ def test_kcat_passes_the_short_scenarios(broker: Broker) -> None:
 
 def test_a_scenario_fails_on_a_broker_with_a_bug() -> None:
     client = installed.BY_NAME["confluent-kafka"].install()
-    with Broker(options=["--bug", "aborted-not-told"]) as broken:
+    with Broker(options=["--bug", "aborted-not-listed"]) as broken:
         cell, _ = try_scenario(broken, client, BY_NAME["abort-after-commit"], "torn", FEW)
     assert cell.outcome == "failed"
     assert "gone-1" in cell.note

@@ -77,7 +77,7 @@ def test_a_killed_run_has_the_counts_of_its_last_report() -> None:
 
 
 TRUE = Outcome(finished=True, generated=2033, distinct=1007, depth=15)
-NEVER_CUTS = find("replication", "never-cuts")
+NEVER_TRUNCATES = find("replication", "never-truncates")
 
 
 @pytest.mark.parametrize(
@@ -103,13 +103,13 @@ def test_each_difference_is_found(
         return Outcome(finished=True, violated=True, steps=9) if lively else printed
 
     monkeypatch.setattr(comparison, "run", answered)
-    row = compared(NEVER_CUTS, seconds=1, jar=Path())
+    row = compared(NEVER_TRUNCATES, seconds=1, jar=Path())
     assert (row.differences, row.unfinished) == (differs, unfinished)
 
 
 def test_a_missed_violation_is_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(comparison, "run", lambda *_, **__: TRUE)
-    row = compared(NEVER_CUTS, seconds=1, jar=Path())
+    row = compared(NEVER_TRUNCATES, seconds=1, jar=Path())
     assert row.differences == ["everything_is_committed: True here, False in TLC"]
 
 
@@ -159,7 +159,7 @@ def tlc() -> Path:
 
 
 def test_tlc_agrees_on_counts_depth_and_liveness(tlc: Path) -> None:
-    row = compared(NEVER_CUTS, seconds=60, jar=tlc)
+    row = compared(NEVER_TRUNCATES, seconds=60, jar=tlc)
     assert (row.differences, row.unfinished) == ([], [])
     assert (row.distinct, row.generated, row.depth) == (1007, 2033, 15)
     assert row.live == {"everything_is_committed": "violated"}

@@ -34,7 +34,7 @@ EFFECTS: Final[Mapping[Bug, Mapping[str, str]]] = {
         "group-offset-went-backwards": "the group keeps the offset from before the transaction",
         "output-without-offset": "the transaction has its output, and the offset is dropped",
     },
-    Bug.ABORTED_NOT_TOLD: {
+    Bug.ABORTED_NOT_LISTED: {
         "open-transaction-read": "the reader cannot tell aborted records from open ones",
     },
 }

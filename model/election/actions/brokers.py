@@ -171,8 +171,8 @@ class Brokers(ElectedPartition):
         committed.
 
         It must not end below the leader's high watermark, nor below the offset where the leader's
-        epoch began. Without the comparison with the high watermark, the variant `joins-below-mark`
-        breaks the claim `candidate_completeness` in 9 steps.
+        epoch began. Without the comparison with the high watermark, the variant
+        `joins-below-high-watermark` breaks the claim `candidate_completeness` in 9 steps.
         """
         return (s.broker[leader].high_watermark <= end) & (s.start_offset(leader) <= end)
 

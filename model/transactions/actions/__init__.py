@@ -6,7 +6,7 @@ stays enabled. Actions without a mark are not fair.
     partitions   append_record, refuse_record, WF advance_high_watermark, change_leader
     coordinator  WF commit_append, fail_over, init_producer, expire, add_partition, verify,
                  WF fence, WF write_marker, write_late_marker, WF complete
-    clients      begin, send, end, WF hear_end, refuse_call
+    clients      begin, send, end, WF receive_end, refuse_call
 """
 
 from model.transactions.actions.clients import Clients

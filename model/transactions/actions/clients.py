@@ -52,7 +52,7 @@ class Clients(Markers):
 
         Kafka: TransactionManager.beginTransaction. Simplified: the transaction takes the client's
         present producer id and epoch. Without the guard that the client knows the end of its last
-        transaction, the claim `told_is_true` breaks in 10 steps.
+        transaction, the claim `answers_are_true` breaks in 10 steps.
         """
         when(
             s.is_next(k),
@@ -179,13 +179,13 @@ class Clients(Markers):
         return all_of(m.outcome == outcome, (m.state == COMPLETE) | decides, s.is_decided_under(k))
 
     @action(fair="weak")
-    def hear_end(s, k: Transaction, i: Instance, outcome: Outcome) -> None:
+    def receive_end(s, k: Transaction, i: Instance, outcome: Outcome) -> None:
         """A client hears that its transaction was committed or aborted, as it asked.
 
         The client also receives its new producer epoch. Kafka: EndTxnResponse v5 and
         TransactionManager. Simplified: if an answer is lost, the client learns the end in a later
         step. Without the guard `is_done`, a client may hear of a commit or an abort that was not
-        decided: the claim `told_is_true` breaks in 5 steps.
+        decided: the claim `answers_are_true` breaks in 5 steps.
         """
         m = s.metadata
         when(
@@ -224,8 +224,8 @@ class Clients(Markers):
         Kafka: PRODUCER_FENCED and INVALID_PRODUCER_ID_MAPPING. Simplified: the error is always
         fatal. The coordinator first checks whether it is busy (`is_turned_away`). With the checks
         in the other order, a client that begins the next transaction at once is fenced by its own
-        decision: the variant `epoch-before-pending` breaks the claim `none_fences_itself` in 6
-        steps.
+        decision: the variant `epoch-before-pending` breaks the claim `no_instance_fences_itself` in
+        6 steps.
         """
         when(
             s.owner[k] == i,

@@ -246,7 +246,7 @@ class Coordinator(Partitions):
         Kafka: TransactionCoordinator.handleAddPartitionsToTransaction. Simplified: one partition
         per request. The partition's leader may append only afterwards. The coordinator checks
         whether it is busy before it checks the epoch. With the checks in the other order, the
-        variant `epoch-before-pending` breaks the claim `none_fences_itself` in 6 steps.
+        variant `epoch-before-pending` breaks the claim `no_instance_fences_itself` in 6 steps.
         """
         m = s.metadata
         when(
@@ -275,8 +275,8 @@ class Coordinator(Partitions):
         """True if the coordinator confirms to a leader that its partition is in the transaction.
 
         The coordinator confirms this even while another append to its log is not committed. Without
-        this rule, the variant `vouches-when-idle` breaks the claim `what_is_added_is_vouched_for`
-        in 6 steps (KAFKA-14904).
+        this rule, the variant `confirms-when-idle` breaks the claim
+        `added_partitions_are_confirmed` in 6 steps (KAFKA-14904).
         """
         return s.has_added(k, p)
 

@@ -202,7 +202,7 @@ class Partitions(State):
         Kafka: ProducerAppendInfo.checkProducerEpoch, INVALID_PRODUCER_EPOCH. Simplified: the error
         is always fatal. If the leader checked first whether the transaction is verified (KIP-890),
         a fenced producer would get another error: the variant `guard-before-epoch` breaks the claim
-        `the_fenced_are_told_so` in 7 steps.
+        `the_fenced_get_a_fencing_error` in 7 steps.
         """
         stamp = s.stamp[k]
         when(

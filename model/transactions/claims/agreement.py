@@ -143,7 +143,7 @@ class Agreement(Clients):
         )
 
     @invariant
-    def what_is_added_is_vouched_for(s) -> Bool:
+    def added_partitions_are_confirmed(s) -> Bool:
         """The coordinator confirms each partition of its transaction to a leader that asks."""
         return forall(
             implies(s.has_added(k, p), s.vouches(k, p)) for k in Transaction for p in TopicPartition
@@ -166,7 +166,7 @@ class Agreement(Clients):
         return unchanged | any_of(*((before.state == a) & (then.state == b) for a, b in FOLLOWS))
 
     @invariant
-    def memory_is_the_log(s) -> Bool:
+    def metadata_is_the_log(s) -> Bool:
         """The coordinator's metadata is always the last committed record of its log."""
         return s.metadata == s.transaction_state.committed
 

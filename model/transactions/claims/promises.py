@@ -51,7 +51,7 @@ class TransactionsClaims(Agreement):
         )
 
     @invariant
-    def told_is_true(s) -> Bool:
+    def answers_are_true(s) -> Bool:
         """If a client receives the answer that its commit or abort succeeded, the coordinator has
         made this decision.
         """
@@ -92,14 +92,14 @@ class TransactionsClaims(Agreement):
         )
 
     @invariant
-    def none_fences_itself(s) -> Bool:
+    def no_instance_fences_itself(s) -> Bool:
         """An instance is fenced only by a newer instance, a timeout, or the expiry of its
         transactional id.
         """
         return forall(implies(s.producer[i].error != nothing, s.may_be_fenced(i)) for i in Instance)
 
     @invariant
-    def the_fenced_are_told_so(s) -> Bool:
+    def the_fenced_get_a_fencing_error(s) -> Bool:
         """A producer with an old epoch never receives the error INVALID_TXN_STATE."""
         return forall(s.producer[i].error != INVALID_TXN_STATE for i in Instance)
 
@@ -164,7 +164,7 @@ class TransactionsClaims(Agreement):
     # ---- liveness
 
     @liveness
-    def decisions_are_carried_out(s) -> Temporal:
+    def decided_transactions_complete(s) -> Temporal:
         """Every decided transaction is eventually complete."""
         return leads_to(s.metadata.state == PREPARE, s.metadata.state != PREPARE)
 

@@ -1,10 +1,10 @@
 """Counterexamples of buggy retention, replayed on two replicas with the same bug.
 
-    spec and variant                 bug of the broker         claim
-    retention expires-uncommitted    deletes-uncommitted       log_start_is_committed
-    ... leaves-mark-behind           mark-left-behind          log_start_is_committed
-    ... answers-alone                deletion-answered-alone   deleted_stays_deleted
-    ... cleans-past-hw               compacts-uncommitted      latest_values_are_kept
+    spec and variant                   bug of the broker            claim
+    retention expires-uncommitted      deletes-uncommitted          log_start_is_committed
+    ... leaves-high-watermark-behind   high-watermark-left-behind   log_start_is_committed
+    ... answers-alone                  deletion-answered-alone      deleted_stays_deleted
+    ... cleans-past-hw                 compacts-uncommitted         latest_values_are_kept
 
 The harness is one topic partition on two brokers, a leader and a follower, and the fetches between
 them. When the broker deletes uncommitted records, its high watermark moves up with its log start,
@@ -291,9 +291,9 @@ RETENTION_REPLAYS: Final = (
         defect=with_bug(Bug.DELETES_UNCOMMITTED),
     ),
     _replay(
-        variant="leaves-mark-behind",
+        variant="leaves-high-watermark-behind",
         claim="log_start_is_committed",
-        defect=with_bug(Bug.MARK_LEFT_BEHIND),
+        defect=with_bug(Bug.HIGH_WATERMARK_LEFT_BEHIND),
     ),
     _replay(
         variant="answers-alone",

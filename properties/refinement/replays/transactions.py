@@ -5,7 +5,7 @@
     transactions-abstract v1            late-produce-accepted   no_hanging_transaction
     transactions keeps-guard            guard-outlives-marker   no_hanging_transaction
     transactions verification           delayed-end-accepted    the_client_decides
-    transactions forgets-failed-fence   failed-fence-counts     memory_is_the_log
+    transactions forgets-failed-fence   failed-fence-counts     metadata_is_the_log
     transactions unclean-election       none                    no_hanging_transaction
 
 The last one needs no bug, only a cluster that allows unclean elections. The harness is
@@ -35,7 +35,7 @@ from reference_impl.transactions.metadata import COMPLETED, RESULTS
 
 # The broker takes these steps without help: the client's requests make it do so.
 BY_THEMSELVES: Final = frozenset({
-    "init", "send", "verify", "hear_end", "commit_append", "fail_append",
+    "init", "send", "verify", "receive_end", "commit_append", "fail_append",
 })  # fmt: skip
 
 
@@ -192,7 +192,7 @@ TRANSACTION_REPLAYS: Final = (
             "add_partition": (TransactionHarness.add_partition,),
             "fence": (TransactionHarness.fence_that_fails, TransactionHarness.fence_that_fails),
         },
-        claim="memory_is_the_log",
+        claim="metadata_is_the_log",
         read=read_coordinator_and_log,
     ),
     _replay(

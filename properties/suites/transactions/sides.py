@@ -58,7 +58,7 @@ SUITE: Final = Suite(
                 (
                     "atomic_commit",
                     "V2",
-                    Bug.ABORTED_NOT_TOLD,
+                    Bug.ABORTED_NOT_LISTED,
                     "the fetch names no aborted transactions",
                 ),
                 (

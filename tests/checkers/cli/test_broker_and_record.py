@@ -93,7 +93,7 @@ def test_pipelines_of_transactions_through_a_failover_have_no_anomaly(
 
 @pytest.mark.parametrize(
     ("bug", "anomaly"),
-    [("aborted-not-told", "G1a"), ("offsets-despite-abort", "aborted-offset-read")],
+    [("aborted-not-listed", "G1a"), ("offsets-despite-abort", "aborted-offset-read")],
 )
 def test_a_transaction_bug_of_the_broker_shows_its_anomaly(
     call: Any, bug: str, anomaly: str

@@ -14,7 +14,7 @@ from model.specs import find
 
 
 def test_a_bug_is_caught_and_its_fix_holds() -> None:
-    caught = catch(find("retention", "leaves-mark-behind"))
+    caught = catch(find("retention", "leaves-high-watermark-behind"))
     assert (caught.verdict, caught.fixed_verdict) == ("violated", "holds")
     assert str(caught) == "in 5 steps, 616 states; kip-107 holds in all 8,964"
 
@@ -31,7 +31,7 @@ def test_a_correct_variant_is_not_caught() -> None:
 
 
 def test_a_variant_that_fixes_nothing_is_reported() -> None:
-    bug = find("retention", "leaves-mark-behind")
+    bug = find("retention", "leaves-high-watermark-behind")
     caught = catch(replace(bug, fixed_by="expires-uncommitted"))
     assert (caught.fixed_by, caught.fixed_verdict) == ("expires-uncommitted", "violated")
 

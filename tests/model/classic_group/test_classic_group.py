@@ -11,7 +11,7 @@ from model.classic_group.bugs import (
     AddsInstances,
     BelievesOldClaims,
     ForgetsReplacement,
-    HearsOldAnswers,
+    ObeysOldAnswers,
     WaitsForLeader,
 )
 from model.classic_group.versions import ClassicGroup
@@ -20,8 +20,8 @@ from tests.model.conftest import Play
 
 Begin = Callable[[Spec], Play]
 
-M0_ALONE = ("join 0", "complete_join", "assign 0", "hear_assignment 0")
-M1_INSTEAD = ("join 1", "complete_join", "assign 1", "hear_assignment 1")
+M0_ALONE = ("join 0", "complete_join", "assign 0", "receive_assignment 0")
+M1_INSTEAD = ("join 1", "complete_join", "assign 1", "receive_assignment 1")
 
 
 # ---- generations
@@ -30,7 +30,7 @@ M1_INSTEAD = ("join 1", "complete_join", "assign 1", "hear_assignment 1")
 def test_a_generation_begins_when_all_members_joined_or_expired(play: Begin) -> None:
     group = play(ClassicGroup()).do(*M0_ALONE, "join 1")
     assert group["consumer.owns 0"] is True  # it has not heard, and goes on
-    group.do("join 0", "complete_join", "assign 0", "hear_assignment 0", "hear_assignment 1")
+    group.do("join 0", "complete_join", "assign 0", "receive_assignment 0", "receive_assignment 1")
     assert (group["group.generation"], group["consumer.owns 1"]) == (2, False)
 
 
@@ -42,18 +42,19 @@ def test_an_expired_member_may_not_commit(play: Begin) -> None:
 
 def test_an_answer_about_an_old_generation_is_ignored(play: Begin) -> None:
     meanwhile = (
-        *M0_ALONE, "join 1", "join 0", "complete_join", "assign 0", "refuse 0", "hear_assignment 0",
+        *M0_ALONE, "join 1", "join 0", "complete_join", "assign 0", "refuse 0",
+        "receive_assignment 0",
     )  # fmt: skip
     group = play(ClassicGroup()).do(*meanwhile)
-    assert group.broken_by("hear_refusal 0") == set()
+    assert group.broken_by("receive_refusal 0") == set()
     assert group["consumer.generation 0"] == 2
-    wrong = play(HearsOldAnswers()).do(*meanwhile)
-    assert wrong.broken_by("hear_refusal 0") == {"old_answers_change_nothing"}
+    wrong = play(ObeysOldAnswers()).do(*meanwhile)
+    assert wrong.broken_by("receive_refusal 0") == {"old_answers_change_nothing"}
     assert wrong["consumer.generation 0"] == 0
 
 
 def test_an_answer_about_the_present_generation_ends_it(play: Begin) -> None:
-    group = play(ClassicGroup()).do(*M0_ALONE, *M1_INSTEAD, "refuse 0", "hear_refusal 0")
+    group = play(ClassicGroup()).do(*M0_ALONE, *M1_INSTEAD, "refuse 0", "receive_refusal 0")
     assert group["consumer.generation 0"] == 0
     group.do("join 0")
 
@@ -80,20 +81,20 @@ TWO_PROCESSES = ("start_static 0 0", "start_static 1 0")
 
 
 def test_a_static_member_takes_its_old_place(play: Begin) -> None:
-    group = play(ClassicGroup()).do(*TWO_PROCESSES, *M0_ALONE, "replace 1", "hear_assignment 1")
+    group = play(ClassicGroup()).do(*TWO_PROCESSES, *M0_ALONE, "replace 1", "receive_assignment 1")
     assert (group["group.generation"], group["consumer.owns 1"]) == (1, True)
     assert group["group.members 0"] is False
-    group.do("refuse 0", "hear_refusal 0")
+    group.do("refuse 0", "receive_refusal 0")
     assert group["consumer.owns 0"] is False
 
 
 def test_a_new_coordinator_knows_the_replacing_process(play: Begin) -> None:
-    replaced = (*TWO_PROCESSES, *M0_ALONE, "replace 1", "hear_assignment 1")
+    replaced = (*TWO_PROCESSES, *M0_ALONE, "replace 1", "receive_assignment 1")
     group = play(ClassicGroup()).do(*replaced, "fail_over")
     assert "generation" in group.refused("refuse 1")
     forgot = play(ForgetsReplacement()).do(*replaced)
     assert forgot.broken() == {"a_stable_group_survives"}
-    forgot.do("fail_over", "refuse 1", "hear_refusal 1")  # fenced, for no fault of its own
+    forgot.do("fail_over", "refuse 1", "receive_refusal 1")  # fenced, for no fault of its own
     assert forgot["consumer.owns 1"] is False
 
 
@@ -119,6 +120,8 @@ def test_the_claims_hold_in_every_state_of_a_small_scope() -> None:
 
 
 def test_the_group_rebalances_if_its_leader_assigns_nothing() -> None:
-    assert decide(ClassicGroup(generations=2))["who_joins_hears"].verdict == "holds"
-    waits = decide(WaitsForLeader(generations=2))["who_joins_hears"]
+    assert (
+        decide(ClassicGroup(generations=2))["a_joining_member_gets_a_generation"].verdict == "holds"
+    )
+    waits = decide(WaitsForLeader(generations=2))["a_joining_member_gets_a_generation"]
     assert [step.action for step in waits.trace[1:]] == ["join", "join", "complete_join"]

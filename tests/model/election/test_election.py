@@ -20,9 +20,9 @@ from model.election.bugs import (
     FallsBackOnAnyRefusal,
     FencesInBatch,
     IgnoresBrokerEpochs,
-    JoinsBelowMark,
+    JoinsBelowHighWatermark,
     KeepsEpoch,
-    KeepsMark,
+    KeepsHighWatermark,
     ReadsReplicaTwice,
     RemembersOne,
     TrustsLastLeader,
@@ -115,7 +115,7 @@ def test_a_refusal_may_come_after_the_grant(play: Begin) -> None:
 
 def test_a_follower_joins_at_the_high_watermark_and_not_below(play: Begin) -> None:
     script = (*PROPOSED[:-1], "advance_high_watermark 0", "advance_high_watermark 0", "fetch 1 0")
-    lost = play(JoinsBelowMark(**SMALL_ISR)).do(*script, "grant_isr 0")
+    lost = play(JoinsBelowHighWatermark(**SMALL_ISR)).do(*script, "grant_isr 0")
     assert "candidate_completeness" in lost.broken()
     waits = play(SMALL).do(*script)
     assert waits.refused("grant_isr 0") == "broker.is_pending[leader]"
@@ -241,7 +241,7 @@ def test_balanced_recovery_asks_both_replicas(play: Begin) -> None:
 
 def test_recovery_that_asks_only_the_last_leader_elects_it(play: Begin) -> None:
     run = play(RemembersOne(max_unclean=2)).do(*BOTH_STOP)
-    assert run.broken() == {"enough_are_asked"}
+    assert run.broken() == {"enough_last_known_leaders"}
     run.do("unfence 1", "recover_balanced 1")
     assert "leader_completeness" in run.broken()
 
@@ -281,7 +281,7 @@ def test_a_planned_move_loses_a_record_that_only_the_leader_has(play: Begin) -> 
 
 def test_a_high_watermark_is_not_beyond_the_log(play: Begin) -> None:
     lost = (*COMMITTED, "lose_power 0 0")
-    assert "high_watermark_in_log" in play(KeepsMark()).do(*lost).broken()
+    assert "high_watermark_in_log" in play(KeepsHighWatermark()).do(*lost).broken()
     assert play(SHIPPED).do(*lost).broken() == set()
 
 

@@ -13,7 +13,7 @@ from model.group_offsets.bugs import (
     ForgetsGeneration,
     ForgetsRefused,
     RanksByMarker,
-    TellsUnstable,
+    ReturnsUnstable,
 )
 from model.group_offsets.versions import GroupOffsets
 from model.language import Spec
@@ -21,8 +21,8 @@ from tests.model.conftest import Play
 
 Begin = Callable[[Spec], Play]
 
-TO_0 = ("begin_rebalance", "complete_rebalance 0", "hear_of_generation 0", "fetch_offset 0")
-TO_1 = ("begin_rebalance", "complete_rebalance 1", "hear_of_generation 1", "fetch_offset 1")
+TO_0 = ("begin_rebalance", "complete_rebalance 0", "learn_generation 0", "fetch_offset 0")
+TO_1 = ("begin_rebalance", "complete_rebalance 1", "learn_generation 1", "fetch_offset 1")
 COMMITTED_BY_1 = ("process 1", "commit_in_transaction 1", "end_commit 1")
 
 
@@ -65,8 +65,8 @@ def test_a_new_owner_waits_for_the_marker(play: Begin) -> None:
 
 
 def test_an_owner_that_does_not_wait_starts_too_early(play: Begin) -> None:
-    group = play(TellsUnstable()).do(*PENDING_OF_0, *GIVEN_TO_1)
-    assert group.broken_by("fetch_offset 1") == {"told_offsets_are_stable"}
+    group = play(ReturnsUnstable()).do(*PENDING_OF_0, *GIVEN_TO_1)
+    assert group.broken_by("fetch_offset 1") == {"reading_starts_at_stable_offsets"}
     assert group["consumer.position 1"] == 0
     assert group.do("end_commit 0", *COMMITTED_BY_1).broken() == {"each_input_once"}
 

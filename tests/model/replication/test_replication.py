@@ -10,9 +10,9 @@ from model.language import Spec
 from model.replication.actions import TruncateToHighWatermark
 from model.replication.bugs import (
     CountsDivergingFetches,
-    CutsOnEitherSide,
     JoinsBeforeEpoch,
-    NeverCuts,
+    NeverTruncates,
+    TruncatesOnEitherSide,
 )
 from model.replication.versions import FetchDivergence, Kip101, Kip279, Kip320, Kip320FirstTry
 
@@ -50,7 +50,7 @@ def test_with_leader_epochs_the_follower_keeps_the_record(play: Begin) -> None:
 
 
 def test_two_truncated_replicas_keep_different_records(play: Begin) -> None:
-    run = play(CutsOnEitherSide(replicas=2, max_leader_epoch=3)).do(
+    run = play(TruncatesOnEitherSide(replicas=2, max_leader_epoch=3)).do(
         *("controller_elect_leader 0", "controller_elect_leader 1"),
         *("controller_elect_leader 0", "controller_elect_leader 1"),
         *("become_leader 0 0", "leader_write 0", "become_follower 1 0 0", "follower_replicate 1 0"),
@@ -158,5 +158,5 @@ def test_in_a_stable_cluster_everything_is_committed() -> None:
 
 
 def test_a_follower_that_never_truncates_blocks_the_high_watermark() -> None:
-    stuck = decide(NeverCuts(replicas=2))["everything_is_committed"]
+    stuck = decide(NeverTruncates(replicas=2))["everything_is_committed"]
     assert (stuck.verdict, stuck.steps) == ("violated", 7)

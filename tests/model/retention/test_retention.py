@@ -11,7 +11,7 @@ from model.retention.bugs import (
     CleansPastHighWatermark,
     ExpiresUncommitted,
     JoinsWithOldRecords,
-    LeavesMarkBehind,
+    LeavesHighWatermarkBehind,
     TakesLeadersStart,
 )
 from model.retention.versions import Retention
@@ -77,7 +77,7 @@ def test_a_follower_too_far_behind_truncates_fully(play: Begin) -> None:
     assert "log_start" in log.refused("fetch 1")
     log.do("truncate_fully 1")
     assert (log["log.log_start 1"], log["log.high_watermark 1"]) == (1, 1)
-    wrong = play(LeavesMarkBehind()).do(*TOO_FAR_BEHIND, "truncate_fully 1")
+    wrong = play(LeavesHighWatermarkBehind()).do(*TOO_FAR_BEHIND, "truncate_fully 1")
     assert wrong.broken() == {"log_start_is_committed"}
 
 

@@ -69,7 +69,7 @@ class NeverBusy(Transactions):
             {"coordinator_failures": 1, "markers_late": True},
             "coordinator_epochs_do_not_go_back",
         ),
-        (SaysYes, {}, "told_is_true"),
+        (SaysYes, {}, "answers_are_true"),
         (NeverBusy, {}, "states_follow_the_table"),
     ],
 )

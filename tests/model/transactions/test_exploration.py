@@ -57,7 +57,7 @@ def test_two_partitions_that_change_leaders_keep_the_claims() -> None:
         (Transactions(transactions=1), set()),
         (
             RefusesRepeatedMarkers(**{**QUIET, "coordinator_failures": 1}),
-            {"decisions_are_carried_out"},
+            {"decided_transactions_complete"},
         ),
         (UncleanElection(**{**QUIET, "leader_changes": 1}), {"open_transactions_close"}),
         (Version1(**{**QUIET, "records_late": True}), {"open_transactions_close"}),

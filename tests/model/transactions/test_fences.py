@@ -15,7 +15,7 @@ def test_the_fenced_instance_gets_the_epoch_of_the_fence_if_it_aborts() -> None:
     found = explore(FenceLooksLikeAnEnd(**TWO_INSTANCES))
     assert found.violated == ("the_fenced_get_no_epoch",)
     steps = [step.action for step in found.discoveries["the_fenced_get_no_epoch"].trace]
-    assert tuple(steps[-4:]) == (*FENCED, "hear_end")
+    assert tuple(steps[-4:]) == (*FENCED, "receive_end")
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ SCRIPTS = {
             end 0 COMMIT
             write_marker 0 0
             complete
-            hear_end 0 0 COMMIT
+            receive_end 0 0 COMMIT
             begin 1 0
             add_partition 0 1
             send 0 1
@@ -117,7 +117,7 @@ SCRIPTS = {
             end 0 COMMIT
             write_marker 0 0
             complete
-            hear_end 0 0 COMMIT
+            receive_end 0 0 COMMIT
             begin 1 0
             send 0 1
             add_partition 0 1
@@ -158,7 +158,7 @@ SCRIPTS = {
             verify 0 0
             append_record 0 0
             end 0 COMMIT
-            hear_end 0 0 COMMIT
+            receive_end 0 0 COMMIT
             begin 1 0
             send 0 1
             append_record 0 1
@@ -182,7 +182,7 @@ SCRIPTS = {
             end 0 COMMIT
             write_marker 0 0
             complete
-            hear_end 0 0 COMMIT
+            receive_end 0 0 COMMIT
             begin 1 0
             send 0 1
             add_partition 0 1
@@ -217,7 +217,7 @@ SCRIPTS = {
             fence
             write_marker 0 0
             complete
-            hear_end 0 0 ABORT
+            receive_end 0 0 ABORT
         """,
         breaks={"epochs_stay_in_range"},
     ),

@@ -63,7 +63,7 @@ _STABLE = "only consumers receive last stable offsets and lists of aborted trans
 NOT_DETECTED: Final[Mapping[Bug, str]] = {
     Bug.STALE_END_OFFSET: "an end offset may be an old one; the spec has no time",
     Bug.LAST_STABLE_OFFSET_READ: _STABLE,
-    Bug.ABORTED_NOT_TOLD: _STABLE,
+    Bug.ABORTED_NOT_LISTED: _STABLE,
     Bug.UNREPLICATED_MARKER_COUNTS: _STABLE,
     Bug.SNAPSHOT_KEEPS_NEWEST: "a refused retry changes no log; for the spec, what the client "
     "then appends in a new epoch is another batch",
@@ -78,7 +78,7 @@ NOT_DETECTED: Final[Mapping[Bug, str]] = {
             Bug.PRODUCERS_GO_WITH_RECORDS,
             Bug.DELETES_UNCOMMITTED,
             Bug.DELETION_ANSWERED_ALONE,
-            Bug.MARK_LEFT_BEHIND,
+            Bug.HIGH_WATERMARK_LEFT_BEHIND,
             Bug.COMPACTS_UNCOMMITTED,
         ),
         _DELETION,

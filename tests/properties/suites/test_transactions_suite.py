@@ -38,7 +38,7 @@ MOMENTS = {
         "stale-end-offset",
     ),
     Bug.MARKER_ON_ONE_PARTITION: ("V2", "send(count=2) commit()", "atomic_commit", "unseen"),
-    Bug.ABORTED_NOT_TOLD: ("V2", "send(count=2) abort()", "atomic_commit", "G1a"),
+    Bug.ABORTED_NOT_LISTED: ("V2", "send(count=2) abort()", "atomic_commit", "G1a"),
     Bug.LAST_STABLE_OFFSET_READ: (
         "read at the leader",
         "send(count=1) pass_time(pause_ms=150) abort()",

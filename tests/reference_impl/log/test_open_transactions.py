@@ -108,10 +108,10 @@ def test_bug_last_stable_offset_read_shows_an_open_transaction() -> None:
     assert consumed(leader, bugs=frozenset({Bug.LAST_STABLE_OFFSET_READ})) == ["a"]
 
 
-def test_bug_aborted_not_told_shows_an_aborted_record() -> None:
+def test_bug_aborted_not_listed_shows_an_aborted_record() -> None:
     leader = after(leading(), batch("a"), marker(ABORT))
     assert consumed(leader) == []
-    assert consumed(leader, bugs=frozenset({Bug.ABORTED_NOT_TOLD})) == ["a"]
+    assert consumed(leader, bugs=frozenset({Bug.ABORTED_NOT_LISTED})) == ["a"]
 
 
 # ---------------------------------------------------------------- producers and markers

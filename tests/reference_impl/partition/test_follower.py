@@ -151,15 +151,15 @@ def test_without_a_common_epoch_a_follower_truncates_to_the_leaders_end() -> Non
 
 
 @pytest.mark.parametrize(
-    ("bugs", "high_watermark"), [(NO_BUGS, 7), (frozenset({Bug.MARK_LEFT_BEHIND}), 1)]
+    ("bugs", "high_watermark"), [(NO_BUGS, 7), (frozenset({Bug.HIGH_WATERMARK_LEFT_BEHIND}), 1)]
 )
 def test_a_follower_starts_at_the_leaders_log_start_if_its_next_record_is_deleted(
     bugs: Bugs, high_watermark: int
 ) -> None:
     """A follower starts at the leader's log start if the leader has deleted the next record.
 
-    The follower's high watermark rises to the new log start. With the seeded bug MARK_LEFT_BEHIND
-    the high watermark stays below (KAFKA-9491).
+    The follower's high watermark rises to the new log start. With the seeded bug
+    HIGH_WATERMARK_LEFT_BEHIND the high watermark stays below (KAFKA-9491).
     """
     follower, _ = following(log_of(1, 1, high_watermark=1))
     refused = replace(
