@@ -16,8 +16,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 import google_crc32c
 
@@ -65,8 +64,7 @@ class CorruptBatch(ValueError):
     """The error for bytes that are not a valid record batch; the message has the position."""
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class Header(NamedTuple):
     """The first 61 bytes of a batch, in their order on the wire."""
 
     base_offset: Offset
@@ -149,7 +147,7 @@ def header(batch: bytes) -> Header:
     """
     if len(batch) < _HEADER.size:
         _corrupt(len(batch), f"the header ends after {len(batch)} of its {_HEADER.size} bytes")
-    head = Header(*_HEADER.unpack_from(batch))
+    head = Header._make(_HEADER.unpack_from(batch))
     if head.magic != MAGIC:
         _corrupt(16, f"magic {head.magic}; only version {MAGIC} is supported, as by Kafka 4")
     if head.size != len(batch):

@@ -22,7 +22,7 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from datetime import timedelta
 from functools import cache
 from types import ModuleType
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from reference_impl.wire.apis import Api
@@ -76,7 +76,11 @@ class Call:
         Fields that the request's version does not have are left out.
         """
         kind, takes = _parts(self.api, self.version)[part]
-        return kind(**{field: _as_kio(field, values[field]) for field in takes if field in values})
+        taken = {field: values[field] for field in takes if field in values}
+        for field in _error_fields(takes):
+            if field in taken:
+                taken[field] = _ERRORS.get(taken[field]) or KioErrorCode(taken[field])
+        return kind(**taken)
 
     def respond(self, **values: Any) -> bytes:
         """Returns the frame of the response, with its length prefix."""
@@ -127,21 +131,33 @@ def _missing(entity: Any) -> str | None:
     The check is needed because kio accepts null arrays.
     """
     kind: Any = type(entity)
-    for name, nullable in _nullable(kind):
+    for name, nullable, has_parts in _checked(kind):
         value = getattr(entity, name)
-        if value is None and not nullable:
-            return f"{kind.__name__}.{name}"
-        parts = value if isinstance(value, tuple) else (value,)
-        for part in parts:
-            found = _missing(part) if is_dataclass(part) else None
-            if found is not None:
-                return found
+        if value is None:
+            if not nullable:
+                return f"{kind.__name__}.{name}"
+        elif has_parts:
+            for part in value if isinstance(value, tuple) else (value,):
+                found = _missing(part)
+                if found is not None:
+                    return found
     return None
 
 
 @cache
-def _nullable(kind: Any) -> tuple[tuple[str, bool], ...]:
-    return tuple((field.name, "None" in str(field.type)) for field in fields(kind))
+def _checked(kind: Any) -> tuple[tuple[str, bool, bool], ...]:
+    """Returns the fields that may be missing themselves, or in a nested structure.
+
+    Each has its name, whether it may be null, and whether it has nested structures.
+    """
+    found = [
+        (field.name, "None" in str(field.type), _has_parts(field.type)) for field in fields(kind)
+    ]
+    return tuple(entry for entry in found if not entry[1] or entry[2])
+
+
+def _has_parts(kind: Any) -> bool:
+    return is_dataclass(kind) or any(map(_has_parts, get_args(kind)))
 
 
 @cache
@@ -161,8 +177,12 @@ def span(ms: int) -> timedelta:
     return timedelta(milliseconds=ms)
 
 
-def _as_kio(field: str, value: Any) -> Any:
-    return KioErrorCode(value) if field.endswith("error_code") else value
+_ERRORS: Final = {int(error): error for error in KioErrorCode}
+
+
+@cache
+def _error_fields(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name for name in names if name.endswith("error_code"))
 
 
 def request_kind(api: Api, version: int) -> Any:

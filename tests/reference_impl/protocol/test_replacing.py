@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import pickle
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -75,9 +76,26 @@ def test_it_returns_what_dataclasses_returns(value: Any, changes: dict[str, Any]
 
 
 def test_the_values_of_a_broker_are_copied_by_their_slots() -> None:
-    assert replacing._plan(PartitionLog) is not None
-    assert replacing._plan(Derived) is not None
-    assert [replacing._plan(kind) for kind in (Checked, WithDictionary, Computed)] == [None] * 3
+    assert replacing._copier(PartitionLog) is not None
+    assert replacing._copier(Derived) is not None
+    assert [replacing._copier(kind) for kind in (Checked, WithDictionary, Computed)] == [None] * 3
+
+
+def test_a_copy_is_frozen_hashed_and_pickled_as_its_original() -> None:
+    copy = replace(Derived(1, (2,), "d"), c="e")
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        copy.a = 2  # type: ignore[misc]
+    with pytest.raises(AttributeError):
+        object.__setattr__(copy, "other", 2)
+    assert hash(copy) == hash(Derived(1, (2,), "e"))
+    assert pickle.loads(pickle.dumps(copy)) == copy
+    assert repr(copy) == repr(Derived(1, (2,), "e"))
+
+
+def test_a_class_without_a_twin_is_copied_by_dataclasses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on an implementation of Python whose objects cannot change their class."""
+    monkeypatch.setattr(replacing, "_copiers", {Base: None})
+    assert replace(Base(1, (2,)), a=3) == Base(3, (2,))
 
 
 def test_checks_after_the_construction_are_made() -> None:
