@@ -135,5 +135,4 @@ def _numbers(version: str) -> tuple[float, ...]:
     return tuple(map(int, version.split(".")))
 
 
-UNKNOWN: Final = InForce()
 UNRELEASED: Final = InForce(released=False)

@@ -70,7 +70,7 @@ class IgnoresBrokerEpochs(Election):
     at={"log_size": 2, "max_records": 2},
     id="R9",
     issue="KAFKA-15221",
-    in_force=kafka("3.5", None),
+    in_force=kafka("3.5", "3.6"),
 )
 class ReadsReplicaTwice(Election):
     """A leader reads a follower's offset from before a restart and its broker epoch from

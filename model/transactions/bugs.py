@@ -19,7 +19,7 @@ from model.language import (
     true,
     when,
 )
-from model.releases import LATEST, UNKNOWN, InForce, kafka, unreleased
+from model.releases import LATEST, InForce, kafka, unreleased
 from model.transactions.state import (
     ABORT,
     COMPLETE,
@@ -93,7 +93,7 @@ class OngoingById(LaxMarkers):
     at={**QUIET, "coordinator_failures": 1},
     id="T21",
     issue="KAFKA-19999",
-    in_force=UNKNOWN,
+    in_force=unreleased("4.2.0, the first with the strict check, takes the retry"),
 )
 class RefusesRepeatedMarkers(Transactions):
     """A partition refuses a marker that it already has, and the coordinator gives up.
@@ -259,7 +259,7 @@ class EpochBeforePending(Transactions):
     at=QUIET,
     id="T7",
     issue="KAFKA-19367",
-    in_force=kafka("4.0", None),
+    in_force=kafka("4.0.0", "4.0.0"),
 )
 class FencesTwice(Transactions):
     """The coordinator takes two epochs to fence a producer: one to fence, one to decide the abort.
@@ -282,7 +282,7 @@ class FencesTwice(Transactions):
     at=QUIET,
     id="T8",
     issue="KAFKA-20090",
-    in_force=kafka("4.0", None),
+    in_force=kafka("4.0", "4.2"),
 )
 class FenceKeepsId(Transactions):
     """A fence that uses the last epoch of a producer id does not move the producer to another id.
@@ -333,7 +333,7 @@ class ForgetsFailedFence(Version1):
     at={**QUIET, "ids_expire": True, "instances": 2, "transactions": 1},
     id="T14",
     issue="KAFKA-18019",
-    in_force=UNKNOWN,
+    in_force=kafka(None, "3.9"),
 )
 class ReturnsAfterExpiry(Transactions):
     """An instance whose transactional id expired asks for a producer id again, and receives one.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from model.releases import LATEST, UNKNOWN, InForce, kafka, unreleased
+from model.releases import LATEST, InForce, kafka, unreleased
 from model.specs import all_variants
 
 
@@ -38,9 +38,9 @@ def test_a_range_says_what_is_not_known() -> None:
     assert str(kafka("2.6.1", "2.6")) == "from Kafka 2.6.1 to 2.6"
     assert str(kafka(None, "2.4")) == "from an unknown release to Kafka 2.4"
     assert str(kafka("2.7", None)) == "from Kafka 2.7 to an unknown release"
-    assert str(UNKNOWN) == "in unknown releases of Kafka"
+    assert str(InForce()) == "in unknown releases of Kafka"
     assert str(unreleased("a proposal")) == "in no release of Kafka (a proposal)"
-    assert UNKNOWN.short == "unknown"
+    assert InForce().short == "unknown"
     assert unreleased("a proposal").short == "none"
     assert kafka("2.0", "2.0").short == "2.0"
     assert kafka("0.11", LATEST, "with transactions").short == "0.11 to 4.3"
