@@ -18,8 +18,8 @@ from checkers.log_dirs.folders import log_dirs
 from checkers.spark.log_dirs import audit_on_spark
 from checkers.spark.session import session
 from properties.log_audit.log import Batch, LogMetadata, Logs, Record, ReplicaLog
-from properties.log_audit.notation import segment
 from tests.checkers.log_dirs import plain, writing
+from tests.properties.log_audit.notation import segment
 
 BATCHES = 3_000
 RECORDS = 100  # in a batch

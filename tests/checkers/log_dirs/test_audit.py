@@ -24,9 +24,9 @@ from properties.log_audit.log import (
     ReplicaLog,
     Snapshot,
 )
-from properties.log_audit.notation import logs, segment
 from tests.checkers.log_dirs import writing
 from tests.checkers.log_dirs.audits import STOPPED, assert_literal, violated
+from tests.properties.log_audit.notation import logs, segment
 
 # ---------------------------------------------------------------- generated logs
 

@@ -9,8 +9,8 @@ import pytest
 from checkers.log_dirs.coordinator import coordinated
 from checkers.log_dirs.folders import UnreadableLogDir, log_dirs
 from properties.log_audit.log import Aborted, CoordinatorEntry, LogMetadata
-from properties.log_audit.notation import logs
 from tests.checkers.log_dirs import plain, writing
+from tests.properties.log_audit.notation import logs
 
 KAFKA = Path(__file__).parents[2] / "data" / "apache_kafka"
 KILLED = [KAFKA / "log_dirs_killed" / f"broker-{number}" for number in (1, 2, 3)]

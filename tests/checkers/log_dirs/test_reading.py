@@ -18,12 +18,12 @@ from checkers.log_dirs import headers, records, segments
 from checkers.log_dirs.compression import NotPacked, unpacked
 from checkers.log_dirs.folders import Segment, log_dirs
 from properties.log_audit.log import Batch, Fragment
-from properties.log_audit.notation import logs
-from properties.log_audit.notation import segment as segment_name
 from reference_impl.log.compression import COMPRESSIONS, Compression
 from reference_impl.log.record import Record
 from reference_impl.log.record_batch import decode, encode
 from tests.checkers.log_dirs import plain, writing
+from tests.properties.log_audit.notation import logs
+from tests.properties.log_audit.notation import segment as segment_name
 
 KAFKA = Path(__file__).parents[2] / "data" / "apache_kafka"
 quickly = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -17,8 +17,8 @@ from checkers.spark import log_segments
 from checkers.spark.log_dirs import audit_on_spark
 from checkers.spark.log_segments import FORMAT, LogSegments, listed, shares
 from checkers.spark.session import session
-from properties.log_audit.notation import logs
 from tests.checkers.log_dirs import writing
+from tests.properties.log_audit.notation import logs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,7 +8,7 @@ from model.faults import UnknownName
 from properties.anomalies.catalogue import BY_ID as ANOMALIES
 from properties.log_audit.catalogue import BY_ID, CHECKS, named
 from properties.log_audit.check import Check
-from properties.log_audit.notation import logs
+from tests.properties.log_audit.notation import logs
 
 
 def explained(check: str, text: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from properties.log_audit.log import Aborted, CoordinatorEntry, Record
-from properties.log_audit.notation import NotationFault, logs
+from tests.properties.log_audit.notation import NotationFault, logs
 
 
 def test_a_replica_with_a_transaction_and_its_coordinator() -> None:
