@@ -22,12 +22,12 @@ from benchmarks.pairs import Pairing, paired
 from checkers.tracing.following import follow
 from checkers.tracing.log_lines import log_lines
 from checkers.tracing.logged_events import Event
-from checkers.tracing.mutants import Begin, judged, mutants
 from checkers.tracing.outcomes import Refused
 from checkers.tracing.reading import read
 from checkers.tracing.replication import PartitionReplication
 from checkers.tracing.transactions import TransactionalId
 from model.language.interpreter import Interpreter
+from tests.checkers.tracing.mutants import Begin, judged, mutants
 
 RECORDS: Final = 10_000
 LENGTHS: Final = (1_000, 10_000, 40_000)

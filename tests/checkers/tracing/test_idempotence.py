@@ -11,7 +11,6 @@ import pytest
 from checkers.tracing.following import Followed, follow
 from checkers.tracing.idempotence import PartitionIdempotence
 from checkers.tracing.log_lines import log_lines
-from checkers.tracing.mutants import judged, mutants
 from checkers.tracing.reading import read
 from tests.checkers.tracing.logs import (
     HANDLER,
@@ -24,6 +23,7 @@ from tests.checkers.tracing.logs import (
     names,
     trace,
 )
+from tests.checkers.tracing.mutants import judged, mutants
 
 KAFKA = Path(__file__).parents[2] / "data" / "kafka_trace_producers"
 OTHER = "data-plane-kafka-request-handler-7"

@@ -16,7 +16,6 @@ from checkers.tracing.following import follow
 from checkers.tracing.idempotence import PartitionIdempotence
 from checkers.tracing.log_lines import log_lines
 from checkers.tracing.logged_events import Event
-from checkers.tracing.mutants import judged, mutants
 from checkers.tracing.outcomes import Mapping, Refused
 from checkers.tracing.reading import Reading, read
 from checkers.tracing.replication import PartitionReplication
@@ -24,6 +23,7 @@ from checkers.tracing.replication_lines import Step
 from checkers.tracing.transaction_lines import TransactionStep
 from checkers.tracing.transactions import TransactionalId
 from tests.checkers.tracing.logs import leads, reading
+from tests.checkers.tracing.mutants import judged, mutants
 
 KAFKA = Path(__file__).parents[2] / "data" / "kafka_trace_3_9"
 Begin = Callable[[Sequence[Event]], Mapping | Refused]

@@ -17,7 +17,6 @@ from checkers.tracing.idempotence import PartitionIdempotence
 from checkers.tracing.log_lines import log_lines
 from checkers.tracing.logged_events import Event
 from checkers.tracing.losses import Kind
-from checkers.tracing.mutants import judged, mutants
 from checkers.tracing.outcomes import Refused
 from checkers.tracing.reading import read
 from checkers.tracing.replication import PartitionReplication
@@ -35,6 +34,7 @@ from tests.checkers.tracing.logs import (
     trace,
     truncates,
 )
+from tests.checkers.tracing.mutants import judged, mutants
 
 RECORDED = Path(__file__).parents[2] / "data" / "kafka_trace_losses"
 ALONE: tuple[Line, ...] = (  # broker 1 commits two records that broker 2 lacks

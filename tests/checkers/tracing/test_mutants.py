@@ -7,7 +7,6 @@ from pathlib import Path
 from random import Random
 
 from checkers.tracing.log_lines import log_lines
-from checkers.tracing.mutants import judged, mutants
 from checkers.tracing.reading import read
 from checkers.tracing.replication import PartitionReplication
 from tests.checkers.tracing.logs import (
@@ -21,6 +20,7 @@ from tests.checkers.tracing.logs import (
     records,
     trace,
 )
+from tests.checkers.tracing.mutants import judged, mutants
 
 KAFKA = Path(__file__).parents[2] / "data" / "kafka_trace"
 SHARE = 0.05  # of all mutants of the recorded trace; the benchmark judges all

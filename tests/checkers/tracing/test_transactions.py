@@ -10,10 +10,10 @@ import pytest
 from checkers.tracing.following import Followed, follow
 from checkers.tracing.log_lines import log_lines
 from checkers.tracing.logged_events import Event
-from checkers.tracing.mutants import judged, mutants
 from checkers.tracing.reading import read
 from checkers.tracing.transactions import TransactionalId
 from tests.checkers.tracing.logs import Line, reading
+from tests.checkers.tracing.mutants import judged, mutants
 
 KAFKA = Path(__file__).parents[2] / "data" / "kafka_trace"
 
