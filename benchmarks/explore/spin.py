@@ -10,8 +10,8 @@ import subprocess
 from pathlib import Path
 
 from benchmarks.explore.contender import JUDGED, Contender
+from benchmarks.explore.promela import promela
 from checkers.explicit.instance import Instance
-from checkers.explicit.promela import promela
 from model.language import Spec
 
 FLAGS = ("-O2", "-w", "-DSAFETY", "-DNOREDUCE", "-DNOBOUNDCHECK", "-DMEMLIM=16000")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.explore.promela import promela
 from checkers.explicit.instance import Instance
-from checkers.explicit.promela import promela
 from checkers.explicit.search import explore
 from model.language import Spec
 from model.language.expressions import SpecError
