@@ -65,7 +65,12 @@ def aborted_offset_reads(history: History) -> tuple[AbortedOffsetRead, ...]:
 
 
 def observed(history: History) -> int:
-    return sum(c.outcome == "fail" and c.in_transaction for c in commits(history))
+    answers = fetches(history)
+    return sum(
+        any(it.register == c.register and it.completed_ns >= c.invoked_ns for it in answers)
+        for c in commits(history)
+        if c.outcome == "fail" and c.in_transaction
+    )
 
 
 def explain(row: AbortedOffsetRead, operations: Mapping[int, Operation]) -> str:
@@ -95,7 +100,7 @@ ANOMALY: Final = Anomaly(
     ),
     permits={},
     source="claims: offsets_in_transaction, atomic_commit; KIP-98",
-    observes="offsets committed by transactions that aborted",
+    observes="offsets of aborted transactions that a later fetch could return",
     row=AbortedOffsetRead,
     find=aborted_offset_reads,
     observed=observed,

@@ -94,7 +94,8 @@ def went_backwards(history: History) -> tuple[GroupOffsetWentBackwards, ...]:
 
 
 def observed(history: History) -> int:
-    return len(fetches(history))
+    known = [fact for fact in facts(history) if fact.offset != NONE]
+    return sum(any(known_to(fetch, fact) for fact in known) for fetch in fetches(history))
 
 
 def explain(row: GroupOffsetWentBackwards, operations: Mapping[int, Operation]) -> str:
@@ -126,7 +127,7 @@ ANOMALY: Final = Anomaly(
     ),
     permits={},
     source="claims: position_resumes, offsets_in_transaction; KIP-447",
-    observes="fetches of a committed offset",
+    observes="fetches of a committed offset after an offset had been observed",
     row=GroupOffsetWentBackwards,
     find=went_backwards,
     observed=observed,

@@ -56,7 +56,7 @@ class StaleGroupOffset:
     offset: int  # NONE: the fetch returned no committed offset
     op: int
     possible: tuple[int, ...]  # ascending
-    known_op: int  # the last operation to complete before the fetch did
+    known_op: int  # the last operation to complete before it, among those that fit an order
 
     @property
     def size(self) -> int:
@@ -107,14 +107,24 @@ def _relevant(some: Collection[Commit | Fetch]) -> list[Commit | Fetch]:
     return sorted(relevant, key=lambda one: (one.op, isinstance(one, Fetch))) if answers else []
 
 
-def row_of(
-    where: Register, some: Collection[Call[RegisterAction]], found: Stuck[int, RegisterAction]
+def rows_of(where: Register, some: Collection[Call[RegisterAction]]) -> Iterator[StaleGroupOffset]:
+    """Returns one row for each fetch of a group and key that fits no order of the calls.
+
+    A fetch that is reported is no evidence against another one.
+    """
+    misfits = list(stuck(some, UNKNOWN, register))
+    fitting = set(some) - {found.call for found in misfits}
+    return (_row(where, fitting, found) for found in misfits)
+
+
+def _row(
+    where: Register, fitting: Collection[Call[RegisterAction]], found: Stuck[int, RegisterAction]
 ) -> StaleGroupOffset:
     """Returns the violation of a fetch that fits no order of commits and fetches."""
     before = [
         (call.completed_ns, call.op)
-        for call in some
-        if call.completed_ns is not None and call is not found.call
+        for call in fitting
+        if call.completed_ns is not None
         if (call.completed_ns, call.op) <= (found.call.completed_ns or 0, found.call.op)
     ]
     assert isinstance(found.call.action, Read)
@@ -135,13 +145,18 @@ def stale_group_offsets(history: History) -> tuple[StaleGroupOffset, ...]:
 
 def _stale(history: History) -> Iterator[StaleGroupOffset]:
     for where, some in registers(history).items():
-        of_register = calls(some)
-        for found in stuck(of_register, UNKNOWN, register):
-            yield row_of(where, of_register, found)
+        yield from rows_of(where, calls(some))
 
 
 def observed(history: History) -> int:
-    return sum(isinstance(one, Fetch) for some in registers(history).values() for one in some)
+    return sum(map(_later_fetches, registers(history).values()))
+
+
+def _later_fetches(some: Collection[Commit | Fetch]) -> int:
+    """Returns the number of fetches that completed after a commit or another fetch."""
+    ended = [(one.completed_ns, one.op, one) for one in some if one.completed_ns < FOREVER_NS]
+    first = min(ended, key=lambda it: (it[0], it[1], isinstance(it[2], Fetch)))[2]
+    return sum(isinstance(one, Fetch) for one in some) - isinstance(first, Fetch)
 
 
 def explain(row: StaleGroupOffset, operations: Mapping[int, Operation]) -> str:
@@ -150,8 +165,8 @@ def explain(row: StaleGroupOffset, operations: Mapping[int, Operation]) -> str:
     return "\n".join(
         (
             f"group {row.group}, key {row.key}: an offset fetch from {in_ms(fetch.invoked_ns)} to "
-            f"{in_ms(fetch.completed_ns)} returned {_shown(row.offset)}; in every order of the "
-            f"earlier commits and fetches the offset is {possible}.",
+            f"{in_ms(fetch.completed_ns)} returned {_shown(row.offset)}; in every legal order "
+            f"of the earlier commits and fetches the offset is {possible}.",
             f"  before  {render(operations, row.known_op, row.key)}",
             f"  fetch   {render(operations, row.op, row.key)}",
             f"The first of these completed at {in_ms(known.completed_ns)}.",
@@ -176,7 +191,7 @@ ANOMALY: Final = Anomaly(
     ),
     permits={},
     source="claims: linearizable_offsets; Herlihy and Wing; KIP-447",
-    observes="fetches of a group's offset",
+    observes="fetches of a group's offset after a commit or another fetch",
     row=StaleGroupOffset,
     find=stale_group_offsets,
     observed=observed,

@@ -87,6 +87,35 @@ UNITS = [
         "t1  txn{id=x} k=b        -> fail",
         1,
     ),
+    (
+        "stale-group-offset",
+        "c1  fetch_offset{group=g} k  -> ok @3",
+        """
+        c1  fetch_offset{group=g} j  -> ok @3
+        c1  commit_offset{group=h} +k@5  -> ok
+        c2  fetch_offset{group=g} k  -> ok @3
+        c2  fetch_offset{group=h} k  -> ok @5
+        """,
+        2,
+    ),
+    (
+        "group-offset-went-backwards",
+        """
+        c1  fetch_offset{group=g} k  -> ok @none
+        c1  fetch_offset{group=g} k  -> ok @3
+        """,
+        "c1  fetch_offset{group=g} k  -> ok @3",
+        1,
+    ),
+    (
+        "aborted-offset-read",
+        """
+        c2  fetch_offset{group=g} k  -> ok @3
+        t1  txn{group=g} +k@5 +j@6   -> fail
+        """,
+        "c2  fetch_offset{group=g} k  -> ok @3",
+        1,  # nobody fetches the offset of j
+    ),
 ]
 
 
@@ -108,7 +137,7 @@ def test_a_history_that_cannot_show_the_anomaly_has_not_exercised_it(
     name: str, silent: str, more: str, count: int
 ) -> None:
     for text, expected in ((silent, 0), (f"{silent.rstrip()}\n{more}", count)):
-        h = of_fenced(history(text))
+        h = of_fenced(history(f"{text.rstrip()}\ny1  send y=1  -> ok @0"))  # shows something
         (decision,) = [it for it in analyze(as_table(h)).decisions if it.anomaly.id == name]
         assert decision.observations == expected
         assert decision.verdict == ("holds" if expected else "not exercised")

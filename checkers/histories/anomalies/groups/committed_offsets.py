@@ -76,18 +76,21 @@ def fetched(isolation: Isolation, batch: Batch) -> pa.Table:
     )
 
 
-def count_aborted(batch: Batch) -> pa.Table:
-    """Returns one row: how many offsets the failed transactions in this batch tried to commit.
+def count_aborted(fetches: Batch, batch: Batch) -> pa.Table:
+    """Returns one row: how many offsets of failed transactions a later fetch could return.
 
-    A batch is a part of the history.
+    These are the offsets that a failed transaction of this batch tried to commit, if a fetch of the
+    same group and key completed after the transaction began.
     """
-    some = (
-        batch.is_in("kind", "commit_offset")
-        & batch.is_in("f", "txn")
-        & batch.is_in("outcome", "fail")
-    )
-    count = np.count_nonzero(some & batch.is_valid("group"))
-    return table_from(COUNT, np.array([count]))
+    of = commits(batch)
+    aborted = of.where((of.ints("staged") == 1) & (of.ints("outcome") == FAIL))
+    register, completed_ns = fetches.ints("register"), fetches.ints("completed_ns")
+    order = np.lexsort([-completed_ns, register])
+    last = order[run_starts(register[order])]
+    some = np.flatnonzero(member(aborted.ints("register"), register[last]))
+    at = np.searchsorted(register[last], aborted.ints("register")[some])
+    later = completed_ns[last[at]] >= aborted.ints("invoked_ns")[some]
+    return table_from(COUNT, np.array([np.count_nonzero(later)]))
 
 
 def commits(batch: Batch) -> Batch:

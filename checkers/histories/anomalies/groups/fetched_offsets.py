@@ -86,6 +86,7 @@ class FetchedOffsets:
 
     fetches: Batch
     tried: Batch  # commits of a fetched offset
+    known: int  # the number of fetches before which an offset had been observed
     refuted: Ints  # per fetch the first row of `others` with another offset before it; or -1
     others: Batch
     explained_ns: Ints  # per fetch the end of the last commit that may explain it; or LONG_AGO
@@ -101,20 +102,18 @@ def fetched_offsets(context: Context) -> Plan[tuple[FetchedOffsets, tuple[Findin
     only failed transactions had.
     """
     isolation = context.declared.isolation
-    observed, aborted = yield from in_parallel(
-        collect(_stage("fetched offsets", FETCHES, partial(fetched, isolation))),
-        collect(_stage("offsets of failed transactions", COUNT, count_aborted)),
-    )
+    observed = yield from collect(_stage("fetched offsets", FETCHES, partial(fetched, isolation)))
     fetches = Batch(observed)
     offsets = NumberSet.of(hash_of_pair(fetches.ints("register"), fetches.ints("offset")))
     registers = np.unique(fetches.ints("register"))
     of_kind = [FetchIndex.of(fetches, stable=stable) for stable in (False, True)]
     title = "commits of fetched registers"
-    tried, firsts, began, ahead, higher = yield from in_parallel(
+    tried, firsts, began, ahead, aborted, higher = yield from in_parallel(
         collect(_stage(title, COMMITS, partial(commits_of_offsets, offsets))),
         collect(_stage(title, FIRST, partial(first_commits, registers))),
         collect(_stage(title, PRODUCED, first_output)),
         collect(_stage(title, COMMITS, partial(output_ahead, of_kind[1]))),
+        collect(_stage(title, COUNT, partial(count_aborted, fetches))),
         collect_all(
             _stage(title, HIGHER, partial(higher_commits, observed, None)) for observed in of_kind
         ),
@@ -139,6 +138,7 @@ def _explained(
     return FetchedOffsets(
         fetches=fetches,
         tried=tried,
+        known=_after_an_offset(fetches, firsts),
         refuted=refuted,
         others=others,
         explained_ns=highest_explaining(fetches, explaining, explaining.ints("ended_ns"), LONG_AGO),
@@ -167,14 +167,35 @@ def highest_explaining(fetches: Batch, of: Batch, numbers: Ints, otherwise: int)
     return made
 
 
-def _first_of_another_offset(fetches: Batch, firsts: Batch) -> tuple[Ints, Batch]:
+def _with_fetches(firsts: Batch, fetches: Batch) -> Batch:
     own = table_from(
         FIRST,
         *(fetches.ints(name) for name in ("register", "offset", "op")),
         np.zeros(len(fetches), dtype=np.int64),
         fetches.ints("completed_ns"),
     )
-    everything = Batch(pa.concat_tables([firsts.table, own]))
+    return Batch(pa.concat_tables([firsts.table, own]))
+
+
+def _after_an_offset(fetches: Batch, firsts: Batch) -> int:
+    """Returns the number of fetches that began after an offset had been committed or fetched."""
+    everything = _with_fetches(firsts, fetches)
+    known = everything.where(everything.ints("offset") != NONE)
+    count = 0
+    for stable, facts in ((1, known), (0, known.where(known.ints("staged") == 0))):
+        of = fetches.where(fetches.ints("stable") == stable)
+        register, ended_ns = facts.ints("register"), facts.ints("ended_ns")
+        order = np.lexsort([ended_ns, register])
+        first = order[run_starts(register[order])]
+        some = np.flatnonzero(member(of.ints("register"), register[first]))
+        at = np.searchsorted(register[first], of.ints("register")[some])
+        before = ended_ns[first[at]] < of.ints("invoked_ns")[some]
+        count += int(np.count_nonzero(before))
+    return count
+
+
+def _first_of_another_offset(fetches: Batch, firsts: Batch) -> tuple[Ints, Batch]:
+    everything = _with_fetches(firsts, fetches)
     two = [first_two(everything), first_two(everything.where(everything.ints("staged") == 0))]
     found = np.full(len(fetches), -1, dtype=np.int64)
     shift = 0
@@ -241,7 +262,7 @@ def _went_backwards(of: FetchedOffsets, higher: Batch) -> Plan[Finding]:
     rows = pa.table({**columns, "known_offset": best[wrong, 0], "known_op": -best[wrong, 1]}).cast(
         schema_of(group_offset_went_backwards.GroupOffsetWentBackwards)
     )
-    return Finding(id=BACKWARDS, rows=distinct_rows(rows), observations=len(fetches))
+    return Finding(id=BACKWARDS, rows=distinct_rows(rows), observations=of.known)
 
 
 def _keep_highest_commits(best: np.ndarray, redo: Mask, higher: Batch, since_ns: Ints) -> None:

@@ -56,8 +56,8 @@ from checkers.histories.plan.stage import (
 from model.histories import Isolation
 from properties.anomalies.groups.offsets import NONE
 from properties.anomalies.real_time import stale_group_offset
-from properties.anomalies.real_time.stale_group_offset import StaleGroupOffset, row_of
-from properties.linearizability import UNKNOWN, Call, Read, RegisterAction, Write, register, stuck
+from properties.anomalies.real_time.stale_group_offset import StaleGroupOffset, rows_of
+from properties.linearizability import Call, Read, RegisterAction, Write
 
 _COLUMNS: Final = (
     "op",
@@ -236,6 +236,21 @@ def _count_before(
     return ends - np.searchsorted(places, of * width)
 
 
+def _later_fetches(commits: Batch, fetches: Batch) -> int:
+    """Returns the number of fetches that completed after a commit or another fetch.
+
+    In each group and key, these are all fetches, except one that completed first of all calls.
+    """
+    calls = Batch(pa.concat_tables([commits.table, fetches.table]))
+    ended = calls.where(calls.ints("completed_ns") != NEVER_NS)
+    is_fetch = ended.ints("fetch") > 0
+    order = np.lexsort(
+        [is_fetch, *(ended.ints(name) for name in ("op", "completed_ns", "register"))]
+    )
+    first = order[run_starts(ended.ints("register")[order])]
+    return len(fetches) - int(np.count_nonzero(is_fetch[first]))
+
+
 def _stale_rows(calls: pa.Table) -> Iterator[StaleGroupOffset]:
     ordered = calls.sort_by(
         [(name, "ascending") for name in ("register", "op", "fetch", "position")]
@@ -245,8 +260,7 @@ def _stale_rows(calls: pa.Table) -> Iterator[StaleGroupOffset]:
         rows = ordered.slice(start, end - start).to_pylist()
         of_register = [_call(row) for row in rows]
         where = rows[0]["group"], rows[0]["key"]
-        for found in stuck(of_register, UNKNOWN, register):
-            yield row_of(where, of_register, found)
+        yield from rows_of(where, of_register)
 
 
 def _call(row: dict[str, Any]) -> Call[RegisterAction]:
@@ -274,12 +288,14 @@ def stale_group_offsets(context: Context) -> Plan[tuple[Finding, ...]]:
     passed = member(answers.ints("register"), np.unique(Batch(staged).ints("register")))
     fetches = answers.where(~passed | (answers.ints("fetch") == 1))
     found: list[StaleGroupOffset] = []
+    later = 0
     if len(fetches):
         run = partial(_commits, _Fetches.of(fetches))
         title = "commits of fetched registers"
         commits = yield from collect(
             Stage(Source.OPERATIONS, Kernel(title, _COLUMNS, _CALLS, run), Batch)
         )
+        later = _later_fetches(commits, fetches)
         searched = fetches.where(_needs_search(commits, fetches))
         registers = np.unique(searched.ints("register"))
         theirs = commits.where(member(commits.ints("register"), registers))
@@ -292,7 +308,7 @@ def stale_group_offsets(context: Context) -> Plan[tuple[Finding, ...]]:
     schema = schema_of(StaleGroupOffset)
     columns = {name: [getattr(row, name) for row in found] for name in schema.names}
     rows = pa.table({**columns, "group": group_of(groups), "key": key_of(keys)}, schema=schema)
-    return (Finding(id=stale_group_offset.ANOMALY.id, rows=rows, observations=len(fetches)),)
+    return (Finding(id=stale_group_offset.ANOMALY.id, rows=rows, observations=later),)
 
 
 CHECKERS: Final = (AnomalyChecker(ids=(stale_group_offset.ANOMALY.id,), plan=stale_group_offsets),)

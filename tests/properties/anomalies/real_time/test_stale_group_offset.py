@@ -35,10 +35,22 @@ def test_an_offset_that_was_replaced_before_the_fetch_is_stale() -> None:
     assert row.size == 4
     assert explain(row, dict(enumerate(h))).splitlines()[:2] == [
         "group g, key k: an offset fetch from 0.000020 ms to 0.000025 ms returned 5; in every "
-        "order of the earlier commits and fetches the offset is 9.",
+        "legal order of the earlier commits and fetches the offset is 9.",
         "  before  operation 1, process 0: commit_offset{group=g} +k@9 -> ok  "
         "[0.000010 ms .. 0.000015 ms]",
     ]
+
+
+def test_the_evidence_of_a_stale_fetch_is_no_other_stale_fetch() -> None:
+    abort = "t1 txn{group=g} +k@12 -> fail"
+    h = history(lines(fetch("-> ok @11"), abort, fetch("-> ok @12"), fetch("-> ok @12", "c3")))
+    first, second = stale_group_offsets(h)
+    assert (first.op, second.op) == (2, 3)
+    # operation 2 returned 12 as well: it cannot show that the offset is 11
+    assert [(row.possible, row.known_op) for row in (first, second)] == [((11,), 0), ((11,), 0)]
+    told = explain(second, dict(enumerate(h)))
+    assert "returned 12; in every legal order" in told
+    assert "  before  operation 0, " in told
 
 
 @pytest.mark.parametrize(
