@@ -7,7 +7,6 @@ A key is the long name of an option, with hyphens or underscores: `seed = 7`, `s
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,10 @@ def read(file: Path = FILE) -> Mapping[str, Any]:
     Raises InputFault if the file cannot be read.
     """
     try:
-        whole = tomllib.loads(file.read_text())
+        text = file.read_text()
+        import tomllib  # late: most folders have no such file
+
+        whole = tomllib.loads(text)
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as why:

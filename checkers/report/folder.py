@@ -10,7 +10,6 @@ import secrets
 import sys
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
@@ -32,6 +31,8 @@ class RunFolder:
     @classmethod
     def make(cls, base: Path, *, command: list[str], seed: int) -> RunFolder:
         """Creates a new folder below `base`; raises InputFault if that fails."""
+        from importlib.metadata import version  # late: commands without a folder start faster
+
         now = datetime.now(tz=UTC)
         path = base / f"{now:%Y-%m-%dT%H%M}-{secrets.token_hex(2)}"
         described = {
