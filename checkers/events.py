@@ -61,6 +61,7 @@ class PropertyDecided(Event):
 
     `depth` counts breadth-first levels from 1, the initial states. `trace_length` counts
     transitions. `seconds` is wall time. `expected` is the expected verdict, if there is one.
+    `in_force` says in which releases of Kafka the variant of the spec is in force.
     """
 
     name: ClassVar[str] = "property_decided"
@@ -71,6 +72,7 @@ class PropertyDecided(Event):
     engine: str
     spec: str | None = None
     variant: str | None = None
+    in_force: str | None = None
     constants: Constants | None = None
     distinct_states: int | None = None
     generated_states: int | None = None

@@ -117,8 +117,7 @@ def check_command(
         raise InputFault("--weight applies to random walks only: add --simulate")
     walks = selection.weights(weights, made, chosen.spec) if simulate else None
     found = check(run, chosen, made, names, budget=budget, search=search, walks=walks)
-    if chosen.in_force is not None:
-        run.note(f"{chosen.spec} {chosen.name}: {chosen.in_force}")
+    selection.note_releases(run, chosen)
     for note in found.notes:
         run.note(note)
     if budget is None and found.why_stopped == "states":
@@ -200,6 +199,7 @@ def check(
                 engine="explicit" if walks is None else "random walks",
                 spec=variant.spec,
                 variant=variant.name,
+                in_force=selection.in_force(variant),
                 constants=constants,
                 distinct_states=found.distinct,
                 generated_states=found.generated,

@@ -63,6 +63,7 @@ def prove_command(
     names = selection.properties(made, patterns, f"{chosen.spec} {chosen.name}")
     read = {claim.name for claim in made.claims}
     names = names if patterns else tuple(name for name in names if name in read)
+    selection.note_releases(run, chosen)
     prove(run, chosen, made, names, limit_ms=limit_ms)
 
 
@@ -105,6 +106,7 @@ def prove(
                 engine="z3",
                 spec=variant.spec,
                 variant=variant.name,
+                in_force=selection.in_force(variant),
                 trace_length=steps,
                 seconds=round(proof.seconds, 3),
                 reason=reason,

@@ -111,6 +111,7 @@ def replay_command(
     interpreter = Interpreter.of(made)
     steps = recorded(made, interpreter.ranges, read)
     found = replay(made, interpreter, steps, claims[wanted], read.get("loop"))
+    selection.note_releases(run, chosen)
     text = "\n".join(step_lines(made, interpreter, found, len(steps)))
     run.emit(Evidence(about=wanted, text=text))
     run.emit(
@@ -121,6 +122,7 @@ def replay_command(
             engine="replay",
             spec=chosen.spec,
             variant=chosen.name,
+            in_force=selection.in_force(chosen),
             constants=selection.constants(made),
             trace_length=found.broken,
             reason=None if found.broken is not None else f"along this trace: {ending(found)}",

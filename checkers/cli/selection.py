@@ -13,6 +13,7 @@ from checkers.cli import completion
 from model.faults import InputFault, UnknownName
 
 if TYPE_CHECKING:  # the help of a command must not import an engine
+    from checkers.cli.run import Run
     from model.language.spec import Spec
     from model.variants import Variant
 
@@ -111,6 +112,17 @@ def statement(spec: Spec, name: str) -> str | None:
     """Returns the first paragraph of the property's docstring; None if it has none."""
     text = next((claim.summary for claim in spec.properties if claim.name == name), "")
     return " ".join(text.partition("\n\n")[0].split()) or None
+
+
+def in_force(variant: Variant) -> str | None:
+    """Returns the releases of Kafka that have the variant as text; None for the spec of a user."""
+    return None if variant.in_force is None else str(variant.in_force)
+
+
+def note_releases(run: Run, variant: Variant) -> None:
+    """Prints in which releases of Kafka the variant is in force; nothing for the spec of a user."""
+    if releases := in_force(variant):
+        run.note(f"{variant.spec} {variant.name}: {releases}")
 
 
 def constants(spec: Spec) -> Settings:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
 
-from checkers.events import AnomalyDecided, EdgeShown, Evidence, RowShown
+from checkers.events import AnomalyDecided, EdgeShown, Evidence, PropertyDecided, RowShown
 from checkers.report.cycle_drawing import cycle_drawing
 from checkers.report.decisions import MARKS, claim, grounds, heading, verdict
 from checkers.report.markup import cut, readable
@@ -175,6 +175,7 @@ def _finding(number: int, finding: Finding, caps: Caps) -> dict[str, Any]:
         "id": f"finding-{number}",
         "claim": cut(claim(decision), longest),
         "heading": cut(heading(decision), longest),
+        "in_force": decision.in_force if isinstance(decision, PropertyDecided) else None,
         "mark": MARKS[decision.verdict],
         "verdict": verdict(decision),
         "grounds": cut(grounds(decision), longest),

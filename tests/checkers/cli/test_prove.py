@@ -14,6 +14,8 @@ def test_version_2_is_proved_without_bounds(call: Any) -> None:
         "no_hanging_transaction": "holds",
         "faithful": "holds",
     }
+    assert "transactions-abstract v2: from Kafka 4.2 to 4.3" in output.stderr
+    assert {e["in_force"] for e in output.named("property_decided")} == {"from Kafka 4.2 to 4.3"}
 
 
 def test_version_1_fails_at_append_and_at_marker_each_paired_with_a_real_run(call: Any) -> None:

@@ -47,6 +47,8 @@ def test_on_its_own_variant_it_is_still_a_counterexample(call: Any, trace: Path)
     assert output.verdicts() == {"weak_isr": "violated"}
     (decided,) = output.named("property_decided")
     assert (decided["engine"], decided["trace_length"]) == ("replay", 8)
+    assert "replication truncate-to-hw: from Kafka 0.8 to 0.10" in output.stderr
+    assert decided["in_force"] == "from Kafka 0.8 to 0.10"
 
 
 def test_on_the_fixed_variant_the_conjunct_that_forbids_the_step_is_named(

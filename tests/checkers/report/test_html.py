@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from checkers.events import (
 from checkers.histories.io.recorded import SCHEMA
 from checkers.report.html import BUDGET, CAPS, report
 from checkers.report.run_result import run_result
+from checkers.verdicts import Verdict
 
 Analysed = Callable[..., Path]
 
@@ -153,6 +155,22 @@ def test_a_permitted_violation_has_its_reason_and_does_not_count() -> None:
     assert told.startswith("holds · urteil analyze h.edn")
     assert "Permitted because subscribed: a rebalance moves positions" in told
     assert "1 permitted" in told
+
+
+@pytest.mark.parametrize("verdict", ["violated", "holds"])
+def test_a_verdict_on_a_spec_says_of_which_kafka_it_speaks(verdict: Verdict) -> None:
+    speaking = PropertyDecided(
+        property="weak_isr",
+        verdict=verdict,
+        engine="explicit",
+        spec="replication",
+        variant="kip-101",
+        in_force="from Kafka 0.11 to 1.1",
+    )
+    silent = replace(speaking, spec="my_protocol.py", in_force=None)
+    told = Page(page(speaking, silent, RunFinished(exit_code=0))).text
+    assert "replication kip-101 · explicit from Kafka 0.11 to 1.1" in told
+    assert told.count("from Kafka") == 1
 
 
 def test_a_run_of_verify_shows_models_proofs_and_histories_together() -> None:
