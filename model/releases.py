@@ -118,10 +118,10 @@ def unreleased(note: str) -> InForce:
 
 
 def _is_release(version: str) -> bool:
-    """Returns True for a release of Kafka, and for the start of one: `0.11`, `2.6` or `2.6.1`."""
     known = (
         f"{line}.{patch}" for line, newest in NEWEST_PATCH.items() for patch in range(newest + 1)
     )
+    # also the start of a release, such as 0.11 or 2.6
     return any(f"{one}.".startswith(f"{version}.") for one in known)
 
 

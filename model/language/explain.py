@@ -40,11 +40,6 @@ def why_false(
 
 
 def _deeper(interpreter: Interpreter, at: Reason, state: State) -> Reason | None:
-    """Returns the reason for the first false part of the conjunct.
-
-    None if the conjunct has no such part, such as `a == b`.
-    """
-
     def fails(x: t.Node, env: Env) -> bool:
         return not interpreter.holds(x, state, env)
 

@@ -92,10 +92,7 @@ def is_defined(n: t.Node, free: Free) -> bool:
 
 
 def _has_value(n: t.Node, free: Free) -> bool:
-    """Returns True if the evaluation of the term never raises Undefined.
-
-    Unlike `is_defined`, it allows a value outside the term's sort, such as -1 for `end - 1`.
-    """
+    # Unlike `is_defined`, it allows a value outside the term's sort, such as -1 for `end - 1`.
     match n:
         case t.Const() | t.Local():
             return True
@@ -130,9 +127,6 @@ def _of_conjuncts(conjuncts: Sequence[t.Node], binder: t.Local, free: Free) -> l
 
 
 def _bound(conjunct: t.Node, binder: t.Local) -> Bound | None:
-    """Returns the bound that a conjunct such as `o < end` sets for the quantifier's variable; None
-    if there is none.
-    """
     match conjunct:
         case t.Lt(left=left, right=right) if right is binder and _without(left, binder):
             return Bound(is_lower=True, term=left, offset=1)
@@ -151,11 +145,8 @@ def _bound(conjunct: t.Node, binder: t.Local) -> Bound | None:
 
 
 def _row_above(conjunct: t.Node, binder: t.Local) -> tuple[t.Get, t.Node] | None:
-    """Returns the terms `row[x]` and `number` if the conjunct is `number < row[x]`, otherwise None.
-
-    `x` is the variable `binder`.
-    """
     match conjunct:
+        # `number < row[x]`, where `x` is the binder
         case t.Lt(left=left, right=t.Get(keys=keys) as get) if (
             keys
             and keys[-1] is binder

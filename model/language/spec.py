@@ -247,7 +247,6 @@ class Spec:
         return tuple(t.Local(hints[n].info, n) for n in names[1:])
 
     def _call(self, method: Method, *args: object) -> Any:
-        """Calls a method of the spec with symbols; a SpecError names the method and the line."""
         self._check_precedence()
         try:
             try:

@@ -38,17 +38,12 @@ Elements: TypeAlias = Callable[[RowState, Env], Iterable[int]]
 
 @dataclass(frozen=True, slots=True)
 class _Write:
-    """One assignment of an action, compiled to Python functions.
-
-    For an assignment such as `a[k] = b[k]` for all `k`, `shares` returns the row of all `b[k]`. For
-    an assignment of single values, `shares` is None.
-    """
-
     write: t.Write
     loops: Sequence[tuple[int, Elements]]
     condition: Eval
     keys: Keys
     value: Eval
+    # for `a[k] = b[k]` for all `k`: returns the row of all `b[k]`
     shares: Callable[[RowState, Env], Row] | None
 
 
@@ -158,10 +153,6 @@ class Stepper:
             written.add(name)
 
     def _whole_row(self, write: t.Write, free: Free) -> Callable[[RowState, Env], Row] | None:
-        """Returns a function that computes the row that an assignment such as `a[k] = b[k]` stores.
-
-        A row has all values of `a[k]`. None if the assignment stores single values.
-        """
         if not write.binders or not write.keys or write.keys[-1] is not write.binders[-1]:
             return None
         last, outer = write.binders[-1], write.keys[:-1]
@@ -172,6 +163,7 @@ class Stepper:
         if last.uid not in t.locals_of(value):
             size, one = len(self.ranges[last.sort.name]), self._kept(value, free)
             return lambda state, env: Row.filled(size, one(state, env))
+        # as in `a[k] = b[k]` for all `k`
         is_copy = (
             isinstance(value, t.Get)
             and value.keys[-1:] == (last,)
@@ -185,7 +177,7 @@ class Stepper:
         return self._row(value, free)
 
     def _row(self, n: t.Get, free: Free) -> Callable[[RowState, Env], Row]:
-        """Returns a function that finds the row `a[k]` in a state, for the term `a[k][o]`."""
+        # The row is `a[k]`, for the term `a[k][o]`.
         name, keys = n.variable.name, self._keys(n.keys[:-1], free)
         starts = [self.ranges[key.name].start for key in n.variable.keys[:-1]]
 
@@ -204,12 +196,9 @@ class Stepper:
     def _loops_of(
         self, binders: Sequence[t.Local], formula: t.Node, free: Free
     ) -> list[tuple[int, Elements]]:
-        """Returns, for each of `binders`, its id and a function that lists the elements to visit.
-
-        The function may leave out elements for which `formula` is false.
-        """
         loops = [(b.uid, self._all(b)) for b in binders[:-1]]
         if binders:
+            # may leave out elements for which `formula` is false
             loops.append((binders[-1].uid, self._elements(binders[-1], formula, free)))
         return loops
 

@@ -161,10 +161,10 @@ class Writer(Naming):
     def _with_equal_records(
         self, of: Sequence[t.Node], parts: Sequence[Part], names: Names
     ) -> list[Part]:
-        """Returns the conjuncts; equations of all fields of two records become one, `r = q`."""
         made: list[Part] = []
         k = 0
         while k < len(of):
+            # equations of all fields of two records become one, `r = q`
             count = self._equal_fields(of[k:])
             first = of[k]
             if count and isinstance(first, t.Eq):
@@ -177,11 +177,7 @@ class Writer(Naming):
         return made
 
     def _equal_fields(self, of: Sequence[t.Node]) -> int:
-        """Returns how many conjuncts at the start compare two records field by field.
-
-        They are `r.a = q.a`, `r.b = q.b` and so on for all fields, and can be written as `r = q`.
-        Otherwise returns 0.
-        """
+        """Returns how many conjuncts at the start compare two records field by field."""
         match of[0]:
             case t.Eq(left=t.Get() as left, right=t.Get() as right):
                 first, other = self._record_at(left), self._record_at(right)
@@ -208,13 +204,10 @@ class Writer(Naming):
         return len(names)
 
     def _record_at(self, n: t.Get) -> type[Record] | None:
-        """Returns the class of the record whose field is read: for `log[b].size`, that of `log[b]`.
-
-        Returns None if such records cannot be compared as a whole, for example if a field is a map.
-        """
         if self.initially or n.variable.name not in self.places:
             return None
         found = record_of(self.spec, n.variable.name)
+        # a record with a map, for example, cannot be compared as a whole
         simple = found is not None and all(
             isinstance(s, LeafShape) for s in found.fields().values()
         )
@@ -245,10 +238,7 @@ class Writer(Naming):
     def _ranges(
         self, binders: Sequence[t.Local], body: t.Node, names: Names, *, universal: bool
     ) -> tuple[list[str], t.Node]:
-        """Returns a range `x \\in S` for each bound variable, and the rest of the body.
-
-        S is a set if the body has the condition that x is in the set, otherwise the sort of x.
-        """
+        # A range is `x \in S`: S is a set if the body requires that x is in it, else the sort of x.
         within: dict[int, t.Get] = {}
         if universal and isinstance(body, t.Implies):
             parts = list(body.left.of) if isinstance(body.left, t.And) else [body.left]
@@ -282,7 +272,6 @@ class Writer(Naming):
         return ranges, body
 
     def _equal_sets(self, n: t.Forall, names: Names) -> Part | None:
-        """Returns `S = T` if the formula says that two sets have the same elements, else None."""
         match n:
             case t.Forall(binders=(b,), body=t.Eq(left=left, right=right)):
                 one, other = self.set_where(left, b, names), self.set_where(right, b, names)
@@ -379,10 +368,7 @@ class Writer(Naming):
 
 
 def _nested(ranges: Sequence[str]) -> list[list[str]]:
-    """Splits the ranges `x \\in S` into groups, one for each quantifier.
-
-    No set in a group depends on a variable of the same group.
-    """
+    # one group for each quantifier: no set in it depends on one of its variables
     groups: list[list[str]] = [[]]
     for one in ranges:
         _, _, among = one.partition(" \\in ")

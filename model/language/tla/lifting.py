@@ -130,11 +130,7 @@ class Lifting:
         return f"{name} {'+' if rest > 0 else '-'} {abs(rest)}" if rest else name
 
     def _grown(self, growth: tuple[int, ...], value: int) -> tuple[str, int]:
-        """Returns a number as a sum of constants and a rest: `("Batches", 5)` for Batches + 5.
-
-        `value` is the number; `growth` is how much larger it is in copies of the spec with larger
-        constants. Raises Differs if no sum of constants grows in this way.
-        """
+        # `growth` is how much larger the number is in copies of the spec with larger constants.
         found = times(growth[0], self.free)
         others = times(growth[1], self.free[::-1])
         if found != others:
@@ -142,6 +138,7 @@ class Lifting:
         parts = {camel(n): k for n, k in found.items() if k}
         self.used |= set(parts)
         name = " + ".join(n if k == 1 else f"{k} * {n}" for n, k in parts.items())
+        # such as ("Batches", 5) for Batches + 5
         return name, value - sum(self.values[n] * k for n, k in parts.items())
 
     @cached_property

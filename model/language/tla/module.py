@@ -209,10 +209,7 @@ class Module(Definitions):
         return lines
 
     def _conjuncts(self, n: t.Node) -> Iterator[t.Node]:
-        """Yields the conjuncts of a guard, each of which gets its own line.
-
-        A conjunction stays whole if one operator call replaces all or several of its conjuncts.
-        """
+        # A conjunction stays whole if one operator call replaces several of its conjuncts.
         folded = self.folding.folded(n)
         if isinstance(n, t.And) and isinstance(folded, t.And) and len(folded.of) == len(n.of):
             for x in n.of:

@@ -127,13 +127,10 @@ class Folding:
         return rebuilt(n, self.folded)
 
     def _junction(self, n: t.And | t.Or, operators: tuple[Operator, ...]) -> t.Node:
-        """Returns the conjunction or disjunction with operator calls in place of parts.
-
-        One call may replace several conjuncts or disjuncts.
-        """
         parts: list[t.Node] = []
         k = 0
         while k < len(n.of):
+            # one call may replace several parts
             count, part = self._run(n, k, operators)
             parts.append(part)
             k += count
@@ -161,12 +158,9 @@ def _matches(
     bound: dict[int, t.Node],
     inner: frozenset[int],
 ) -> bool:
-    """True if the term is the pattern with other terms in place of the parameters.
-
-    Then `bound` maps each parameter to its term. Such a term must not contain a variable that a
-    quantifier of the pattern binds; `inner` has these variables.
-    """
+    """Returns True for a match; then `bound` maps each parameter to its term."""
     if isinstance(pattern, t.Local) and pattern.uid in params:
+        # a variable that a quantifier of the pattern binds must not occur in the term
         if n.sort != pattern.sort or t.locals_of(n) & inner:
             return False
         return bound.setdefault(pattern.uid, n) is n

@@ -135,24 +135,21 @@ class Prepared:
         return {n: getattr(self.spec, n) for n in names if n not in sizes}
 
     def _sizes(self) -> set[str]:
-        """The constants that only say how many elements an unordered sort has."""
         if self.scope is not None:
             return set()
+        # constants that only say how many elements an unordered sort has
         sizes = set()
         for name in self.sorts("sort"):
             sizes |= _words(self.ranges[name][1])
         return {n for n in self.spec.constants if camel(n) in sizes}
 
     def _name_bounds(self) -> dict[str, int]:
-        """Names the last element of each sort whose last element is a number, such as `LastOffset`.
-
-        Returns the number for each name. A sort with named elements gets no such name.
-        """
         made: dict[str, int] = {}
         ranges = dict(self.ranges)
         for sort in self.sorts("ordered", "int"):
             low, high = ranges[sort]
             name = f"Last{sort}"
+            # a sort with named elements gets no such name
             if not _words(high) and not getattr(self.spec.sorts.get(sort), "labels", ()):
                 made[name] = int(high)
                 ranges[sort] = low, name

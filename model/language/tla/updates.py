@@ -176,7 +176,7 @@ class Updates:
         )
 
     def _copied(self, shape: RecordShape, changes: Sequence[Change]) -> Doc | None:
-        """Returns the text `r` if the assignments set each field `f` to `r.f`, otherwise None."""
+        # If each field `f` is set to `r.f`, the record `r` is copied.
         fields = shape.record.fields()
         simple = all(isinstance(s, LeafShape) for s in fields.values())
         if self.writer.initially or not simple or len(changes) != len(fields):
@@ -208,16 +208,12 @@ class Updates:
         return function(named, among, self.full(shape.value, cell, inner))
 
     def _at_key(self, c: Change, key: t.Local, named: str) -> Change:
-        r"""Returns the assignment as it applies to the value at `key` in `[key \in S |-> ...]`.
-
-        An assignment to one element `log[k]` gets the test `key = k`. One to all elements gets no
-        test.
-        """
         loop = c.loop
         names = {**c.names, key.uid: named}
         if loop is not None:
             names[loop.uid] = named
             return replace(c.into(names), loops=c.loops - {loop.uid})
+        # an assignment to one element applies at its key only
         test = row(f"{named} = ", self.writer.doc(c.keys[0], c.names, SUM))
         return replace(c.into(names), tests=(*c.tests, test))
 
@@ -276,10 +272,7 @@ class Updates:
         return group(Align(row(head, Nest(2, Row(tuple(lines))), "]")))
 
     def _clauses(self, shape: Shape, changes: Sequence[Change]) -> list[Clause]:
-        """Returns the path and the new value of each change in an EXCEPT.
-
-        In a new value, `@` is the old value.
-        """
+        # the old value in an EXCEPT
         here = Part("@")
         if is_set(shape) or isinstance(shape, LeafShape):
             return [("", self.full(shape, here, changes))]
@@ -305,7 +298,6 @@ class Updates:
 
 
 def _replaced(shape: Shape, changes: Sequence[Change]) -> bool:
-    """True if the changes replace the whole value, so that nothing of the old value is left."""
     if not changes:
         return False
     if isinstance(shape, LeafShape):
