@@ -90,15 +90,12 @@ def _reachable(
     step: Step[StateT, ActionT],
     until: Call[ActionT],
 ) -> set[_Configuration[StateT, ActionT]]:
-    """Returns the configurations, and all that follow if open calls take effect one after another.
-
-    A configuration is a state of the object and the open calls that have taken effect. No call
-    takes effect after the call `until`, which completes now.
-    """
+    # A configuration is a state of the object and the open calls that have taken effect.
     seen = set(configurations)
     rest = list(seen)
     while rest:
         state, taken = rest.pop()
+        # no call takes effect after this one, which completes now
         if until in taken:
             continue
         for call in opened:

@@ -136,7 +136,7 @@ def _committed(watched: Watched) -> Iterator[tuple[Moment, set[Entry]]]:
 
 
 def _advances(watched: Watched) -> Iterator[tuple[int, int, int]]:
-    """Yields (leader, size of its ISR, new value) for each advance of a leader's high watermark."""
+    """Yields (leader, size of its ISR, new value) for each high watermark advance."""
     for before, after in pairwise(watched.moments):
         for name, leader in after.leaders:
             was = before.replicas[name]

@@ -90,11 +90,7 @@ def _in_both(log: ReplicaLog) -> Iterator[tuple[Batch, ProducerState, ProducerSt
 
 
 def _state_in_log(batches: list[Batch], *, whole: bool) -> ProducerState:
-    """Returns a producer's state, computed from its batches.
-
-    A field that these batches do not show is UNKNOWN. If `whole`, no earlier batches are missing,
-    so the first offset of an open transaction is known.
-    """
+    # A field that these batches do not show is UNKNOWN. `whole`: no earlier batch is missing.
     last = batches[-1]
     data = [batch for batch in batches if not batch.control]
     markers = [batch for batch in batches if batch.marker]

@@ -87,10 +87,6 @@ def _next(one: Batch, two: Batch) -> int:
 
 
 def _ahead(one: Batch, two: Batch) -> int:
-    """Returns the sequence number of batch `two` minus the number expected after batch `one`.
-
-    Returns 0 if `two` has an older producer epoch.
-    """
     if two.producer_epoch < one.producer_epoch:
         return 0
     # sequence numbers wrap, so a number below the expected one gives a large result

@@ -46,15 +46,11 @@ RecordsByOffset = dict[int, tuple[Batch, Record]]  # with their batches
 
 
 def _committed(log: ReplicaLog, below: int) -> RecordsByOffset:
-    """Maps each offset of the log to the record there, and the record's batch.
-
-    Only batches that end below the offset `below` are read. If the log has an offset twice, the
-    first record in the order of the files is taken.
-    """
     records: RecordsByOffset = {}
     for batch in log.sound:
         if batch.last_offset < below:
             for record in batch.records:
+                # the first in file order, if the log has an offset twice
                 records.setdefault(record.offset, (batch, record))
     return records
 

@@ -151,10 +151,6 @@ class BrokerIdempotence:
         )
 
     def _writes(self, leader: Leader, log: dict[int, Stamp]) -> Iterator[Call]:
-        """Yields one action of the spec for each new record of the leader's log.
-
-        For a new leader, the action `change_leader` comes first.
-        """
         end = as_int(self.behaviour.state["end_offset", ()])
         if leader.state.leader_epoch > self._leader_epoch >= 0:
             deleted = leader.log.log_start
@@ -210,9 +206,6 @@ def _leader(node: object, topic_partition: TopicPartition) -> Leader | None:
 
 
 def _produced(traced: Traced, topic_partition: TopicPartition, stamps: Stamps) -> tuple[Stamp, ...]:
-    """Returns the stamps (producer, epoch, sequence number) of the records in a received Produce
-    request with acks=all; () for other events.
-    """
     match traced.event:
         case RequestReceived(request=Produce(topic_partition=written, acks=acks, batches=data)):
             if written != topic_partition or acks != ACKS_ALL:

@@ -265,25 +265,18 @@ class BrokerReplication:
         return ExpectedStep(calls=(Call("restart", (r, log.high_watermark)),), cells=cells)
 
     def _moves(self, r: int, before: Replica | None, after: Replica) -> Iterator[Call]:
-        """Yields the actions that move a replica to a newer leader epoch; none if it stays.
-
-        If the replica has an unanswered fetch, the action of this fetch comes first.
-        """
         state, newer = self.behaviour.state, after.state.leader_epoch
         if newer == state["replica.leader_epoch", (r,)]:
             return
+        # the action of an unanswered fetch comes first
         if _sent(before) is not None:
             end = as_int(state["replica.end_offset", (r,)])
             yield Call("fetch_request", (r, last_offset(end)), maybe=True)
         yield Call("become_leader" if isinstance(after, Leader) else "become_follower", (r, newer))
 
     def _late_fetches(self, leader: Leader) -> Iterator[Call]:
-        """Yields the spec's actions for fetches that were sent before the leader's epoch began.
-
-        In the spec, a fetch needs a leader that has begun its epoch. So the action of such a fetch
-        comes later: after the broker's leader has received the fetch. Any other fetch has its
-        action when the follower sends it.
-        """
+        # In the spec, a fetch needs a leader that has begun its epoch, so an earlier one has its
+        # action here.
         state, e = self.behaviour.state, leader.state.leader_epoch
         for broker, remote in leader.in_sync.remotes.items():
             f = self.replicas[NodeId(broker)]
@@ -340,11 +333,6 @@ class BrokerReplication:
         return cells
 
     def _fetched_offsets(self, after: Replica) -> dict[Cell, int]:
-        """Returns the spec's variable `led.fetched`: the leader's latest fetch offset of each
-        follower.
-
-        Returns an empty dictionary if the replica is not a leader.
-        """
         if isinstance(after, Follower):
             return {}
         e = after.state.leader_epoch

@@ -104,11 +104,6 @@ class MessageKnowledge:
                 pass
 
     def _counted(self, traced: Traced, before: Replica | None, after: Leader) -> Iterator[str]:
-        """Yields a violation for each fetch that the leader counts before the fetch arrives.
-
-        If the high watermark has advanced, also yields one for each member of the maximal ISR that
-        has not fetched up to it.
-        """
         before_step = _remote_ends(before, after)
         for broker, end in _ends(after).items():
             is_unchanged = end in {before_step.get(broker, UNKNOWN_OFFSET), UNKNOWN_OFFSET}

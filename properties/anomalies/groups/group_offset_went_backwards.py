@@ -53,11 +53,7 @@ class GroupOffsetWentBackwards:
 
 
 def _unexplained(history: History, fetch: Fetch) -> Iterator[Commit | Fetch]:
-    """Yields each commit or fetch of a higher offset before this fetch that no commit has undone.
-
-    Example: 7 was committed, and this fetch returned 5. The commit of 7 is yielded, unless a commit
-    of 5 may have followed it.
-    """
+    """Yields the higher offsets before this fetch that no commit has undone."""
     back = [
         commit
         for commit in commits(history)

@@ -77,11 +77,7 @@ def _begin(history: History, register: Register) -> int:
 
 
 def _first_commit_above(history: History, register: Register, offset: int) -> Step | None:
-    """Returns the first transaction that committed an offset above `offset`.
-
-    Returns None if there is none, or if the group may have passed `offset` in another way: by a
-    commit outside transactions, or in a transaction whose outcome and polls are unknown.
-    """
+    # the group may have passed `offset` by a commit outside transactions
     jumped = any(
         c.register == register and c.offset > offset
         for c in commits(history)
@@ -104,11 +100,7 @@ def _first_commit_above(history: History, register: Register, offset: int) -> St
 def _inputs(
     history: History, declared: Declarations
 ) -> dict[tuple[Register, int], tuple[Step, Observation]]:
-    """Maps each input record that its group passed to two facts that show this.
-
-    The record is identified by group, key and offset. The facts are the first transaction that
-    committed a higher offset, and an operation that observed the record.
-    """
+    """Maps each input that its group passed to two facts that show this."""
     kept = kept_from(history, declared)
     aborted = frozenset[KeyValue]() if declared.jepsen else aborted_values(history)
     shown: dict[tuple[str, int], Observation] = {}

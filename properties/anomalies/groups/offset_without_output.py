@@ -56,11 +56,7 @@ class OffsetWithoutOutput:
 
 
 def _proofs(history: History) -> Iterator[tuple[Fetch, Commit]]:
-    """Yields pairs of a fetch and the offset commit of a transaction that the fetch proves
-    committed.
-
-    Only this commit can have set the fetched offset. Transactions that sent no record are left out.
-    """
+    """Yields fetches, each with the only commit that can have set its offset."""
     for fetch in fetches(history):
         possible = [c for c in commits_of(history, fetch) if c.outcome != "fail"]
         alone = len({c.op for c in possible}) == 1 and possible[0].in_transaction

@@ -57,10 +57,7 @@ class _Shown:
 
 
 def _shown(history: History) -> Iterator[_Shown]:
-    """Yields each offset commit of a transaction, with the first read of a record that it sent.
-
-    Transactions that failed, or of which no record was read, are left out.
-    """
+    """Yields each offset commit of a transaction with the first read of its records."""
     readers = first_readers(history)
     for commit in commits(history):
         if commit.in_transaction and commit.outcome != "fail":
@@ -76,7 +73,6 @@ def _before(history: History, fetch: Fetch, shown: _Shown) -> bool:
 
 
 def _after(fetch: Fetch, commit: Commit) -> bool:
-    """Returns True for a later fetch at read_committed of the commit's group and key."""
     same = commit.register == fetch.register
     return same and fetch.stable and commit.invoked_ns < fetch.invoked_ns
 

@@ -34,7 +34,7 @@ def ranked(values: Collection[str]) -> str:
 
 
 def _branches(number: int) -> tuple[int, ...]:
-    """Returns the path of a number in a Clojure hash set: the hash, five bits at a time."""
+    # The path in a Clojure hash set: the hash, five bits at a time.
     hashed = _murmur3(number)
     return tuple((hashed >> at) & (2**_BITS - 1) for at in range(0, 35, _BITS))
 

@@ -120,7 +120,6 @@ def rows_of(where: Register, some: Collection[Call[RegisterAction]]) -> Iterator
 def _row(
     where: Register, fitting: Collection[Call[RegisterAction]], found: Stuck[int, RegisterAction]
 ) -> StaleGroupOffset:
-    """Returns the violation of a fetch that fits no order of commits and fetches."""
     before = [
         (call.completed_ns, call.op)
         for call in fitting

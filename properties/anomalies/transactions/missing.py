@@ -77,23 +77,17 @@ def missing_of(history: History, declared: Declarations) -> Callable[[int, int],
 
 
 def _location(history: History, send: Send) -> tuple[int, int] | None:
-    """Returns the last offset at which the record was observed, and its first observer there.
-
-    Returns None if no operation observed the record.
-    """
     seen = [
         (-s.offset, s.op)
         for s in trusted_observations(history)
         if (s.key, s.value) == (send.key, send.value)
     ]
+    # the last offset, and its first observer
     return (-min(seen)[0], min(seen)[1]) if seen else None
 
 
 def _bound(history: History, key: str, in_log_ns: int) -> tuple[int, int] | None:
-    """Returns the lowest upper bound of the record's offset, and the operation that proves it.
-
-    Returns None if no operation proves a bound.
-    """
+    """Returns the lowest upper bound of the record's offset, and the operation that proves it."""
     bounds = [
         (micro.offset - 1, number)
         for number, operation in enumerate(history)

@@ -46,15 +46,12 @@ class OpenTransactionRead:
 
 
 def _read(history: History) -> Iterator[OpenTransactionRead]:
-    """Yields each record of a transaction that was read, with the transaction and the first reader.
-
-    The transaction may be open or ended at that time.
-    """
     wrote = writers(history)
     for (key, value), reader in first_readers(history).items():
         writer, read_ns = wrote.get((key, value)), history[reader].completed_ns
         if writer is None or read_ns is None or history[writer].f != TRANSACTION:
             continue
+        # the transaction may have ended before the read
         yield OpenTransactionRead(
             key=key,
             value=value,

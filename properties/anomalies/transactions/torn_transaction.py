@@ -57,10 +57,7 @@ class _Shown:
 
 
 def _shown(history: History) -> Iterator[_Shown]:
-    """Yields each transaction that sent several records, with the first record that a reader got.
-
-    Failed and unread transactions are left out.
-    """
+    """Yields each transaction of several records with the first record that was read."""
     readers = first_readers(history)
     for number, operation in enumerate(history):
         sent = sent_by(operation)

@@ -57,10 +57,7 @@ def _inits(history: History, transactional_id: str) -> list[int]:
 
 
 def _instances(history: History) -> Iterator[tuple[int, str, int]]:
-    """Yields each operation of a producer instance, with the operation that made the instance.
-
-    The triples are (operation number, transactional id, number of the `init_producer`).
-    """
+    """Yields (operation, transactional id, its `init_producer`) for each producer operation."""
     for number, operation in enumerate(history):
         name = operation.transactional_id
         if operation.f == INIT or name is None:
@@ -78,10 +75,8 @@ def _instances(history: History) -> Iterator[tuple[int, str, int]]:
 
 
 def _replaced_by(history: History, name: str, made: int, asked: int) -> int | None:
-    """Returns the first `init_producer` that fenced a producer before a request, or None.
-
-    `made` is the `init_producer` of the fenced producer; `asked` is the time of the request.
-    """
+    """Returns the first `init_producer` that fenced a producer before a request, or None."""
+    # `made` is the fenced producer's `init_producer`, `asked` the time of the request.
     made_ns = history[made].completed_ns
     newer = [
         (completed_ns, init)
@@ -95,11 +90,8 @@ def _replaced_by(history: History, name: str, made: int, asked: int) -> int | No
 
 
 def _writes_of_replaced(history: History) -> Iterator[tuple[int, str, int, int]]:
-    """Yields each write of a producer that had been replaced, even if the write had no effect.
-
-    The tuples are (operation number, transactional id, `init_producer` of the producer, first
-    `init_producer` that replaced it).
-    """
+    """Yields (operation, transactional id, its `init_producer`, the first that replaced it)."""
+    # A write counts even if it had no effect.
     for number, name, made in _instances(history):
         operation = history[number]
         newer = _replaced_by(history, name, made, asked_ns(operation))

@@ -83,10 +83,6 @@ class OffsetHarness:
 
 
 def _with_copy(effect: Effect) -> Effect:
-    """Returns a function like `effect` that first stores a copy of the harness in its field
-    `before`.
-    """
-
     def effect_with_copy(harness: OffsetHarness, *arguments: Any) -> None:
         harness.before = replace(harness, before=None)
         effect(harness, *arguments)

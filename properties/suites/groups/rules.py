@@ -184,11 +184,8 @@ class GroupsMachine(ClusterMachine):
         return owned == {*PARTITIONS} and not any(worker.is_leaving for worker in living)
 
     def _living_member(self, number: int) -> list[NodeId]:
-        """Returns the running member with this number, in a list; an empty list if none runs.
-
-        The numbers wrap around: with two members, 3 is the second.
-        """
         living = self.living()
+        # the numbers wrap around: with two members, 3 is the second
         return [living[number % len(living)]] if living else []
 
     def _release(self) -> None:

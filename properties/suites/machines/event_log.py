@@ -141,10 +141,6 @@ class EventLog:
         return f"{self._cluster.client_kind(node)} {node - FIRST_CLIENT}"
 
     def _link_names(self, cut: frozenset[tuple[NodeId, NodeId]]) -> str:
-        """Returns the cut links as text: `broker 1 - broker 2, broker 1 -> producer 1`.
-
-        A dash stands for both directions, an arrow for one direction.
-        """
         both = sorted({(min(a, b), max(a, b)) for a, b in cut if (b, a) in cut})
         one_way = sorted((a, b) for a, b in cut if (b, a) not in cut)
         return ", ".join(
@@ -169,10 +165,7 @@ def _effects(operations: list[Operation]) -> Iterator[str]:
 
 
 def _records(operation: Operation) -> Iterator[tuple[str, str, str, str]]:
-    """Yields (sentence with placeholders, key, value, offset) for each record or group offset.
-
-    For example `reads {values} at offset {offsets} of {key}`, `orders-0`, `v0`, `3`.
-    """
+    """Yields (sentence with placeholders, key, value, offset) for each record or group offset."""
     is_transaction = operation.f == "txn"
     for did in operation.did:
         match did:
@@ -205,7 +198,6 @@ def shortened(items: Sequence[object]) -> str:
 
 
 def _transaction(operation: Operation) -> str:
-    """Returns a sentence on a transaction that sent something; an empty text for any other."""
     did = ", ".join(filter(None, map(_sent, operation.did)))
     how = {"ok": "commits", "fail": "aborts"}.get(operation.outcome, "leaves open or in doubt")
     error = f" ({operation.error})" if operation.error not in (None, "ABORTED") else ""

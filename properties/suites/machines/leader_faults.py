@@ -146,7 +146,6 @@ class LeaderFaultsMachine(ClusterMachine):
             self.cluster.apply(fault)
 
     def _is_in_sync(self, broker: BrokerId) -> bool:
-        """Returns True if the broker is up, is in the ISR, and has not died recently."""
         since_ms = self.cluster.now_ms - self._failed_ms.get(broker, -_NOTICED_MS)
         is_in_sync = broker in self.cluster.in_sync() and self.cluster.is_up(broker)
         return is_in_sync and since_ms >= _NOTICED_MS

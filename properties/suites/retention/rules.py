@@ -142,14 +142,11 @@ class RetentionMachine(LeaderFaultsMachine):
 
 
 def _catches_up(reader: Reader) -> Generator[Call | Pause, Response | None, int]:
-    """Reads up to the end offset; returns the time (in ns) at which this offset was requested.
-
-    A failed request is sent again; the result is the time of the request that succeeded.
-    """
     requested_ns = reader.app.now_ns
     while (end := (yield from reader.end_offset())) < 0:
         yield Pause(IDLE_MS)
         requested_ns = reader.app.now_ns
     while reader.position < end:
         yield from reader.poll()
+    # of the end-offset request that succeeded
     return requested_ns

@@ -178,10 +178,6 @@ def _judge_together(
 
 
 def _verdict(claim: str, ended: JudgedMachine, found: Found) -> ClaimVerdict:
-    """Returns the verdict on one claim after the search ended at a run that broke some claim.
-
-    The claim is violated if this run breaks it too; otherwise it is undecided.
-    """
     how = None if ended.observed is None else ended.shows(claim)
     if how is None:
         why = f"the search ended at a violation of {found.name}"
@@ -192,13 +188,7 @@ def _verdict(claim: str, ended: JudgedMachine, found: Found) -> ClaimVerdict:
 
 
 def _decide_goals(where: Search, side: Side) -> ClaimVerdict:
-    """Returns the verdict on a claim "X can happen", which has one or more goals.
-
-    every goal is reached                              holds
-    a goal is not reached, and X should be possible    undecided: more runs may reach it
-    a goal is not reached, and X should be impossible  violated
-    the clients stop making progress                   undecided
-    """
+    """Decides a claim "X can happen", which has one or more goals."""
     is_inside = side.expected == "holds"
     if is_inside:
         where = replace(where, runs=where.runs * RUNS_FOR_A_GOAL)

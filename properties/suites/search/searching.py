@@ -94,10 +94,7 @@ def shrink(
 def _neighbours(
     calls: tuple[Call, ...], simpler: Mapping[str, tuple[int, ...]]
 ) -> Iterator[tuple[Call, ...]]:
-    """Yields each program that is one step smaller than `calls`.
-
-    It lacks one call, or has one simpler argument, or lacks two calls.
-    """
+    """Yields each program that is one step smaller than `calls`."""
     for at in reversed(range(len(calls))):
         yield calls[:at] + calls[at + 1 :]
     for at, call in enumerate(calls):

@@ -232,7 +232,6 @@ class OneIdMachine(LeaderFaultsMachine):
         return self._instances[-1][0]
 
     def _newest(self) -> Instance:
-        """Returns the newest producer; starts a new one if it was fenced or has failed."""
         if self.newest.is_over:
             self.replace()
         return self.newest
