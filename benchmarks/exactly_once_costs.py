@@ -110,7 +110,6 @@ def transactions(servers: str, size: int) -> float:
 
 
 def _consuming(servers: str, size: int) -> tuple[Any, list[list[Any]]]:
-    """Returns a consumer that is ready to commit, and all records in batches of `size`."""
     consumer = Consumer(
         {
             "bootstrap.servers": servers,

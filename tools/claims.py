@@ -221,10 +221,6 @@ def _in_a_sweep(anomaly: str, row: SeededBug, sweeps: list[str]) -> tuple[str, s
 
 
 def _in_a_suite(anomaly: str, row: SeededBug) -> tuple[str, str] | None:
-    """Searches the suites for a program (a list of calls) that shows a seeded bug's anomaly.
-
-    Returns suite, setting and seed as one text, and the program; None if no suite finds one.
-    """
     bugs = frozenset({row.bug})
     for suite in (suite for suite in SUITES.values() if f"suite {suite.name}" in row.caught_by):
         where = Search(suite=suite, seed=0, runs=RUNS, rules=RULES, tally=Tally())
@@ -298,13 +294,9 @@ def main() -> None:
 
 
 def _reprinted(row: Decided) -> Decided:
-    """Runs the programs of a row's counterexample again; returns the row with updated comments.
-
-    A program is a list of calls with comments; a claim with several goals has one program for each
-    goal. The verdict stays the same. A row without a program is not changed.
-    """
     if "\nstate = " not in row.counterexample:
         return row
+    # a claim with several goals has one program for each goal
     programs = row.counterexample.split("\n\nfrom properties.")
     texts = [programs[0], *(f"from properties.{text}" for text in programs[1:])]
     return replace(row, counterexample="\n".join(map(reprint, texts)))

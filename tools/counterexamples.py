@@ -127,7 +127,7 @@ def repeated(found: Counterexample) -> Replayed:
 
 
 def _call(spec: Spec, interpreter: Interpreter, text: str) -> Call:
-    """Returns the action and the values of a recorded step, such as `leader_write(b0)`."""
+    # The text is, for example, `leader_write(b0)`.
     action = {a.name: a for a in spec.actions}[text.partition("(")[0]]
     writer = Writer(spec, interpreter.ranges)
     values = {writer.call(action, values): values for values in interpreter.calls(action)}
@@ -135,7 +135,6 @@ def _call(spec: Spec, interpreter: Interpreter, text: str) -> Call:
 
 
 def _taken(interpreter: Interpreter, first: State, calls: Sequence[Call]) -> list[_Step]:
-    """Returns the steps with their states, up to and including the first disabled step."""
     steps = [_Step(action="init", values=(), state=first)]
     for action, values in calls:
         state = steps[-1].state

@@ -65,7 +65,7 @@ def _created(file: str, tree: ast.Module, classes: frozenset[str]) -> Iterator[E
 
 
 def _name(node: ast.expr) -> str:
-    """Returns the last part of a dotted name, such as `UsageError` of `click.UsageError`."""
+    # `UsageError` of `click.UsageError`
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 

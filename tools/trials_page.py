@@ -75,7 +75,6 @@ def _lines(rows: Sequence[Decided]) -> Iterator[str]:
 
 
 def _outside(rows: Sequence[Decided]) -> Iterator[str]:
-    """Yields a table of how each claim breaks outside its condition, or why it does not break."""
     yield f"## Outside their conditions on {SUBJECT}"
     yield ""
     yield "The setting in which a trial broke the claim, and what it showed. A claim without such a"
@@ -103,20 +102,12 @@ def _outside(rows: Sequence[Decided]) -> Iterator[str]:
 
 
 def _is_alone(claim: Claim) -> bool:
-    """Returns True if the claim is in no suite, so that no trial decides it."""
+    # No trial decides such a claim.
     return not any(claim.id in suite.claims for suite in SUITES.values())
 
 
 def _broken(suite: str, claim: str, rows: Sequence[Decided]) -> tuple[str, str, str, str]:
-    """Returns the last four cells of a claim's row.
-
-        Setting             in which a trial broke the claim
-        What a trial showed
-        Again               how many repetitions had the same result, such as `2 of 3 runs`
-        Options             of `python -m tools.trials`, to repeat the row
-
-    If no trial broke the claim, the second cell has the reason, and the others are empty.
-    """
+    """Returns the last four cells: setting, what a trial showed, repetitions, options."""
     found = (
         row
         for row in rows
@@ -131,10 +122,7 @@ def _broken(suite: str, claim: str, rows: Sequence[Decided]) -> tuple[str, str, 
 
 
 def _options(row: Decided) -> str:
-    """Returns the options of `python -m tools.trials` that repeat the trials of a verdict.
-
-    Returns an empty text if the trials had no faults and the default settings.
-    """
+    """Returns the options of `python -m tools.trials` that repeat the verdict's trials."""
     proxied = {Power.CUT.value, Power.DELAY.value}.intersection(row.tried)
     settings = (f"--broker-config {setting}" for setting in row.settings)
     options = ["--proxied"] * bool(proxied) + ["--faults"] * bool(row.tried)
@@ -153,9 +141,7 @@ def _counts(rows: Sequence[Decided]) -> tuple[str, ...]:
 
 
 def _once(rows: Iterable[Decided]) -> list[Decided]:
-    """Returns one verdict for each group of claims decided by the same trials, so that a sum counts
-    each trial once.
-    """
+    # A sum counts each trial once, although it decides several claims.
     return list({_trials_of(row): row for row in rows}.values())
 
 
@@ -165,7 +151,6 @@ def _trials_of(row: Decided) -> tuple[object, ...]:
 
 
 def _cell(suite: Suite, rows: Sequence[Decided], claim: str) -> str:
-    """Returns the verdicts inside and outside a claim's condition, such as `holds, violated`."""
     ours = [row for row in rows if (row.suite, row.claim) == (suite.name, claim)]
     outside = any(side.claim == claim and not side.bugs for side in suite.outside)
     both = [_verdict_of([row for row in ours if row.side == side]) for side in SIDES]
@@ -199,10 +184,7 @@ def _undecided(rows: Sequence[Decided]) -> Iterator[str]:
 
 
 def _evidence(suite: str, rows: Sequence[Decided]) -> Iterator[str]:
-    """Yields the lines of a table: a suite's claims that trials have decided.
-
-    Claims that held in the same trials share one row. Yields nothing if no claim is decided.
-    """
+    # claims that held in the same trials share one row
     decided = sorted((row for row in rows if row.verdict in DECIDED), key=_held_together)
     if not decided:
         return

@@ -73,12 +73,7 @@ class Changes:
             yield self._stale(row, keys)
 
     def _overtaken(self) -> Ints:
-        """Returns, for each row, a later invocation time that makes it an inversion, or 0.
-
-        Example: another send to the same key got offset 9 and ended at time 5. This send got offset
-        7 and ended at time 8. The new time is 6: later, but with the lower offset. The result is 0
-        for every row that is not such a send.
-        """
+        """Returns, for each row, a later invocation time that makes it an inversion, or 0."""
         sends = np.flatnonzero(self.observed & (self.kind == SEND))
         sends = sends[np.lexsort((self.offset[sends], self.key[sends]))][::-1]
         began_ns = int(self.completed.min())

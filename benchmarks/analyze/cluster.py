@@ -160,11 +160,8 @@ class Cluster:
     # ------------------------------------------------------------ senders
 
     def _sends(self, size: int) -> tuple[Operations, Ints, Ints, Ints]:
-        """Returns the sends of one period of time, which have no offsets yet, and three arrays.
-
-        The arrays have, for each record: the time of its append, the end time of its transaction,
-        and its fate (0 lost, 1 aborted, 2 effective).
-        """
+        """Returns a period's sends, and each record's append time, transaction end and fate."""
+        # The fate is 0 lost, 1 aborted, 2 effective. The sends have no offsets yet.
         rng, shape = self.rng, (SENDERS, size)
         duration = rng.integers(200 * US, 1_400 * US, shape)
         pause = rng.integers(10 * US, 90 * US, shape)
@@ -212,15 +209,12 @@ class Cluster:
         return sends, append, np.where(row_transactional, settled, append), fate.ravel()[row_op]
 
     def _initialised(self, sends: Operations) -> Operations:
-        """Returns an `init_producer` operation for each transaction whose outcome is `info`.
-
-        A new process with the same transactional id executes it.
-        """
         of = sends.of_operation
         begun = np.flatnonzero((of["outcome"] == UNKNOWN) & (of["transactional_id"] != NULL))
         return Operations.of(
             np.ones(len(begun), dtype=np.int64),
             VALUELESS,
+            # a new process with the same transactional id
             process=of["process"][begun] + SLOTS,
             f=F.index("init_producer"),
             outcome=OK,

@@ -77,10 +77,7 @@ def _log_dirs(data_dir: Path) -> list[str]:
 
 
 def _violated(folder: Path, *words: str) -> list[str]:
-    """Runs `urteil analyze`; returns the anomalies found, without those that settings permit.
-
-    Raises RuntimeError if the command fails.
-    """
+    """Runs `urteil analyze`; returns the anomalies found, without those that settings permit."""
     call = [sys.executable, "-c", _URTEIL, "analyze", *words, "--engine", "local", "--json"]
     ended = subprocess.run(
         [*call, "--out", str(folder / "runs")],

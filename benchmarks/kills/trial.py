@@ -111,15 +111,12 @@ def run(trial: Trial, folder: Path) -> tuple[RecordResult, Path]:
 
 
 def _await_load(data_dir: Path, sent: threading.Event) -> None:
-    """Waits until the first broker has 600 more bytes of records, or the clients have sent all
-    records, for at most 10 seconds.
-    """
     limit_s, before = time.monotonic() + LOAD_WITHIN_S, _size(data_dir)
     while _size(data_dir) < before + LOAD and not sent.is_set() and time.monotonic() < limit_s:
         time.sleep(0.01)
 
 
 def _size(data_dir: Path) -> int:
-    """Returns the size in bytes of the first broker's segment files, without internal topics."""
+    # in bytes, without internal topics
     segments = (data_dir / "broker-1").glob("[!_]*/*.log")
     return sum(file.stat().st_size for file in segments)

@@ -81,13 +81,8 @@ def facts() -> dict[str, object]:
 
 
 def _requests() -> tuple[dict[str, dict[str, dict[str, object]]], dict[str, int]]:
-    """Measures every request on every system, and returns two tables.
-
-    The first table has, for each request and each system, the CPU time of the server and the
-    latency, both in ms. The second table has, for each system, the size of its response to the
-    fetch in bytes. The response of librdkafka's mock is smaller than a megabyte, so its fetch time
-    cannot be compared with the others.
-    """
+    """Measures every request; returns CPU time and latency in ms, and fetch response sizes."""
+    # librdkafka's mock responds with less than a megabyte: its fetch time is not comparable.
     found: dict[str, dict[str, list[Spent]]] = {name: {} for name in (*PRODUCES, FETCH)}
     with ExitStack() as stack:
         clients: dict[str, tuple[System, dict[str, tuple[Client, bytes, int]]]] = {}
@@ -151,17 +146,12 @@ def _measured(system: System, client: Client, frame: bytes, times: int) -> Spent
 
 
 def _ratios(requests: dict[str, dict[str, dict[str, object]]]) -> dict[str, dict[str, float]]:
-    """Returns a ratio of CPU times for each request and each other system.
-
-    A ratio is the median CPU time of the reference broker, divided by that of the other system. A
-    ratio of 2 means that the reference broker needs twice the time.
-    """
-
     def median(request: str, name: str) -> float:
         figure = requests[request][name]["cpu"]
         assert isinstance(figure, dict)
         return float(figure["median"])
 
+    # median CPU time of the reference broker, divided by that of the other system
     return {
         request: {
             name: round(median(request, OURS) / median(request, name), 2)
@@ -176,9 +166,6 @@ def _ratios(requests: dict[str, dict[str, dict[str, object]]]) -> dict[str, dict
 
 
 def _idle() -> dict[str, object]:
-    """Measures two idle clusters (1 and 500 partitions): CPU share, and the CPU time and latency of
-    one produce request.
-    """
     found: dict[str, object] = {}
     for partitions in (1, PARTITIONS):
         with SYSTEMS[OURS](3) as system:
@@ -241,7 +228,7 @@ def _on_one_core() -> list[str]:
 
 
 def _log() -> dict[str, object]:
-    """Measures an append in ms: to an empty log, and to a log of a million batches."""
+    """Measures an append in ms, to an empty log and to a long one."""
     data = encode([Record(value=b"v")])
     batches = [
         Batch.of(stamped(data, base_offset=Offset(at), leader_epoch=LeaderEpoch(0)))

@@ -141,14 +141,11 @@ BY_NAME: Final = {client.name: client for client in CLIENTS}
 
 
 def _built(language: str, *calls: Command) -> Path:
-    """Returns a folder with a built copy of the programs in one language.
-
-    The folder's name has a checksum of the sources, so unchanged programs are built only once.
-    """
     sources = sorted(path for path in (HERE / language).rglob("*") if path.is_file())
     digest = 0
     for path in sources:
         digest = zlib.crc32(path.read_bytes(), zlib.crc32(path.name.encode(), digest))
+    # so unchanged programs are built only once
     folder = cache("clients") / f"{language}-{digest:08x}"
     if folder.exists():
         return folder

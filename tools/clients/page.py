@@ -49,10 +49,6 @@ def _outcome(row: Row, scenario: Scenario) -> str:
 
 
 def _failures(rows: Sequence[Row]) -> Iterator[str]:
-    """Yields the lines of a table: the failed scenarios of each client, with the reasons.
-
-    Yields nothing if none has failed.
-    """
     found = [
         (row.client, scenario.title, cell.note, REASONS.get((row.client, scenario.name), "unknown"))
         for row in rows
@@ -66,10 +62,6 @@ def _failures(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _notes(title: str, outcome: str, rows: Sequence[Row]) -> Iterator[str]:
-    """Yields the lines of a table: the notes of all results with this outcome.
-
-    An outcome is, for example, `not offered`. Yields nothing if no such result has a note.
-    """
     found = [
         (row.client, scenario.title, cell.note)
         for row in rows

@@ -55,10 +55,6 @@ def try_scenario(
 
 
 def _checked_codecs(broker: Broker, topic: str, cell: Cell) -> Cell:
-    """Returns the result unchanged if the topic's batches have the codecs that the client named.
-
-    Otherwise returns a failed result.
-    """
     try:
         found = codecs(broker, topic)
     except ValueError as error:

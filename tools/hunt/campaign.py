@@ -93,7 +93,6 @@ def conduct(plan: Plan, folder: Path) -> Row:
 
 
 def _record(plan: Plan, folder: Path, done: Done) -> None:
-    """Records the history of the plan's workload, and ends the cluster."""
     found = jars.download(plan.version)
     topics = frozenset(TOPIC + suffix for suffix in SUFFIXES[plan.workload])
     with cluster.running(folder / CLUSTER, found, plan.layout) as system:
@@ -134,7 +133,6 @@ def _record(plan: Plan, folder: Path, done: Done) -> None:
 
 
 def _over(sent: threading.Event) -> threading.Event:
-    """Returns an event that is set when every record is sent, at the latest after `FAULTS_S`."""
     over = threading.Event()
 
     def end() -> None:

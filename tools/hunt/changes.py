@@ -114,23 +114,21 @@ Drawn = tuple[str, Callable[[], None]]  # what is changed, in words, and the req
 
 
 def _reassign(to: Changer, place: Place, replicas: Sequence[int]) -> Drawn:
-    """Moves the partition to as many random brokers as it has replicas."""
     chosen = to.rng.sample(list(to.addresses), len(replicas))
     return f"{_name(place)} to {chosen}", lambda: to.administration.reassign({place: chosen})
 
 
 def _cancel(to: Changer, place: Place, _: Sequence[int]) -> Drawn:
-    """Cancels the reassignment of the partition; in most cases none is in progress."""
+    # In most cases no reassignment is in progress.
     return f"{_name(place)} to None", lambda: to.administration.reassign({place: None})
 
 
 def _elect(to: Changer, place: Place, _: Sequence[int]) -> Drawn:
-    """Elects the preferred leader of the partition; if it already leads, the answer is an error."""
+    # If the preferred leader already leads, the answer is an error.
     return _name(place), lambda: to.administration.elect([place], accepted=())
 
 
 def _configure(to: Changer, _: Place, __: Sequence[int]) -> Drawn:
-    """Sets a configuration of one of the workload's topics."""
     topic = to.rng.choice(sorted(to.topics))
     name = to.rng.choice(list(VALUES))
     value = to.rng.choice(list(VALUES[name]))

@@ -90,7 +90,6 @@ def drawn(seed: int, versions: Sequence[str] = VERSIONS) -> Plan:
 
 
 def _some(rng: random.Random, kinds: tuple[str, ...]) -> tuple[str, ...]:
-    """Returns at least one of `kinds`, drawn at random and in a random order."""
     return tuple(rng.sample(kinds, rng.randint(1, len(kinds))))
 
 

@@ -124,8 +124,6 @@ class _Change:
 
 
 class _Walk:
-    """Walks a syntax tree and yields the changes at each of its nodes."""
-
     def __init__(self, source: bytes, tree: ast.AST) -> None:
         self.source = source
         self.lines = [0]

@@ -157,7 +157,7 @@ class _OutOfTime(BaseException):
 
 
 class _Watch:
-    """A plugin of pytest that decides the outcome, and ends the session once it is decided."""
+    """A plugin of pytest that decides the outcome, and ends the session once decided."""
 
     def __init__(
         self, tests: Sequence[Selection], cpu_s: Mapping[str, float], spare_s: float
@@ -222,7 +222,6 @@ def _out_of_time(_signal: int, _frame: FrameType | None) -> None:
 
 
 def _outcome(error: BaseException) -> Outcome:
-    """Returns what a failure of a test means; one kill in a group of errors is enough."""
     if isinstance(error, _OutOfTime):
         return "timeout"
     some = error.exceptions if isinstance(error, BaseExceptionGroup) else (error,)
