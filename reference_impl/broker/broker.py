@@ -393,11 +393,8 @@ class Broker:
         return self, ()
 
     def _call_controller(self, now_ms: int) -> Effects:
-        """Returns the next request to the controller, and a timer for the following request.
-
-        The request is a registration or a heartbeat.
-        """
         again = SetTimer(Timer(TimerKind.HEARTBEAT), now_ms + self.config.timeouts.heartbeat_ms)
+        # a registration or a heartbeat
         return (self.channel.call(self.correlation, self.image.version), again)
 
     def _heartbeat(self) -> Send:

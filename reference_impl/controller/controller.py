@@ -238,12 +238,8 @@ class Controller:
         return replace(after, topic_partitions={**self.topic_partitions, **changed})
 
     def _fence_expired(self, now_ms: int) -> Controller:
-        """Fences each broker whose session has expired.
-
-        The brokers are fenced one after the other, since each fencing may cause elections
-        (KAFKA-13173).
-        """
         after = self
+        # One after the other, since each fencing may cause elections (KAFKA-13173).
         for broker_id, session in self.sessions.items():
             if now_ms - session.last_heartbeat_ms >= self.timeouts.session_timeout_ms:
                 after = after._fenced(broker_id)
@@ -287,10 +283,7 @@ class Controller:
         return after, AlteredPartition(topic_partition=topic_partition, state=altered)
 
     def _alter_error(self, request: AlterPartition, state: PartitionState | None) -> ErrorCode:
-        """Returns the error that rejects an ISR proposal, or NONE.
-
-        The checks have the same order as in Kafka.
-        """
+        # The checks have the same order as in Kafka.
         broker = self.brokers.get(request.broker_id)
         members = [member for member, _ in request.isr]
         if broker is None or broker.broker_epoch != request.broker_epoch:
@@ -367,11 +360,6 @@ class Controller:
     # ------------------------------------------------------------ publishing the image
 
     def _published(self, before: Controller) -> StepResult[Controller]:
-        """Returns the controller with its next metadata image, and sends the image to registered
-        brokers.
-
-        Does nothing if the metadata has not changed.
-        """
         if self.version == before.version:
             return self, ()
         image = MetadataImage(

@@ -192,7 +192,7 @@ def with_leader(
 def _eligible(
     state: PartitionState, isr: Members, min_isr: int, unclean_shutdown: Members
 ) -> Members:
-    """Returns the new ELR, ordered by broker id; Kafka: maybePopulateTargetElr."""
+    # The new ELR, ordered by broker id. Kafka: maybePopulateTargetElr.
     if len(isr) >= min_isr:
         return ()
     return tuple(sorted({*state.elr, *state.isr} - {*isr, *unclean_shutdown}))

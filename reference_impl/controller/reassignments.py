@@ -79,10 +79,9 @@ def alter_reassignment(cluster: ClusterState, request: AlterReassignment) -> _Al
 
 
 class _NotAssigned(Exception):
-    """Raised when an election considers a replica that is not in the registration yet.
+    """Raised when an election considers a replica that is not in the registration yet."""
 
-    Kafka then fails with an exception too (LeaderAcceptor, PartitionRegistration.directory).
-    """
+    # Kafka fails with an exception too (LeaderAcceptor, PartitionRegistration.directory).
 
 
 def list_reassignments(
@@ -143,10 +142,7 @@ def _cancelled(
 
 
 def _invalid_target(cluster: ClusterState, target: Members) -> list[Reason]:
-    """Returns each possible reason why the target is invalid, and whether the reason applies.
-
-    Kafka: ReplicationControlManager.validateManualPartitionAssignment.
-    """
+    # Kafka: ReplicationControlManager.validateManualPartitionAssignment.
     error, of = ErrorCode.INVALID_REPLICA_ASSIGNMENT, "The manual partition assignment includes"
     reasons: list[Reason] = [(not target, error, f"{of} an empty replica list.")]
     before = None

@@ -192,10 +192,6 @@ def _placed(
 def _assigned(
     cluster: ClusterState, topic: str, first: int, assignments: Assignments, like: PartitionState
 ) -> States:
-    """Returns the registrations of partitions whose replicas the client has chosen.
-
-    Only the live replicas are in sync; the first one leads.
-    """
     placed: dict[TopicPartition, PartitionState] = {}
     for index, replicas in enumerate(assignments, first):
         isr = tuple(broker for broker in replicas if broker in cluster.alive)
@@ -207,10 +203,7 @@ def _assigned(
 def _invalid_assignments(
     cluster: ClusterState, assignments: Assignments, replicas: int | None = None
 ) -> Iterable[Reason]:
-    """Yields each possible reason why the client's assignment is invalid, and whether it applies.
-
-    Kafka: ReplicationControlManager.validateManualPartitionAssignment.
-    """
+    # Kafka: ReplicationControlManager.validateManualPartitionAssignment.
     for index, brokers in enumerate(assignments):
         unknown = min((id_ for id_ in brokers if id_ not in cluster.registered), default=None)
         expected = len(assignments[0]) if replicas is None else replicas

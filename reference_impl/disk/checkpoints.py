@@ -163,5 +163,5 @@ def _malformed(file: Path, line: str) -> BadDataDir:
 
 
 def _text(value: UUID) -> str:
-    """Returns the id as Kafka writes it: base64 for URLs, without padding."""
+    # As Kafka writes an id: base64 for URLs, without padding.
     return base64.urlsafe_b64encode(value.bytes).decode().rstrip("=")

@@ -80,11 +80,7 @@ class LogDirectory:
         self._checkpoint()
 
     def _incarnation(self, place: TopicPartition) -> int:
-        """Returns the incarnation of the topic to which the folder's log belongs.
-
-        A topic that is deleted and created again gets another incarnation, and with it another
-        topic id. Returns -1 if the topic with the folder's id was deleted.
-        """
+        # A topic that is deleted and created again gets another incarnation, and another topic id.
         file = self.folder / str(place) / checkpoints.PARTITION_METADATA
         now = self.incarnations.get(place.topic, 0)
         kept = checkpoints.read_topic_id(file)
@@ -270,13 +266,10 @@ class DataDir:
 
 
 def _partitions(folder: Path) -> Iterator[TopicPartition]:
-    """Yields each topic partition that has a folder in the log directory.
-
-    Also deletes the folders that an interrupted deletion of a partition has left.
-    """
     for one in sorted(folder.iterdir()):
         topic, _, index = one.name.rpartition("-")
         if one.is_dir() and index == "delete":
+            # left by an interrupted deletion of a partition
             shutil.rmtree(one)
         elif one.is_dir() and topic and index.isdecimal():
             yield TopicPartition(topic, int(index))

@@ -77,7 +77,6 @@ def files_from(folder: Path, log: PartitionLog, start: Offset) -> list[Path]:
 
 
 def _only_grew(before: PartitionLog, after: PartitionLog) -> bool:
-    """Returns True if the new version of a log is the old one with more batches at its end."""
     if not before.segments or before.first_offset != after.first_offset:
         return False
     if before.cleaned != after.cleaned or len(after.segments) < len(before.segments):
@@ -99,7 +98,6 @@ def _append(folder: Path, old: Segment, new: Segment) -> None:
 
 
 def _files(log: PartitionLog) -> Mapping[int, Segment]:
-    """Maps the offset in the name of each segment file to the segment in this file."""
     files: dict[int, Segment] = {segment.base_offset: segment for segment in log.segments}
     # An empty file keeps the log's first offset if no segment begins there.
     first = log.first_offset if files else log.end_offset
@@ -107,13 +105,8 @@ def _files(log: PartitionLog) -> Mapping[int, Segment]:
 
 
 def _write_segments(folder: Path, old: Mapping[int, Segment], new: Mapping[int, Segment]) -> None:
-    """Writes the changed segments, and deletes the files of segments that are gone.
-
-    After a truncation, the files of the last segments are deleted before an earlier segment is
-    shortened. After a compaction, the new segments are written from the last to the first, then the
-    old files are deleted. So the process may die at any time: a record may be in two files, but the
-    files never lack a record between two others.
-    """
+    # In this order the process may die at any time: a record may be in two files, but the files
+    # never lack a record between two others.
     last = max(new)
     gone = sorted(old.keys() - new.keys(), reverse=True)
     for base_offset in gone:

@@ -101,7 +101,7 @@ def recovered(folder: Path, known: Checkpointed, note: Note) -> PartitionLog:
 
 
 def _readable(file: Path, end: Offset, recovery_point: Offset) -> tuple[list[Batch], str]:
-    """Returns the valid batches at the start of a segment, and why the rest is invalid, or ""."""
+    """Returns the valid batches at the start, and why the rest is invalid."""
     found: list[Batch] = []
     try:
         for data in batches(file.read_bytes()):
@@ -123,8 +123,6 @@ def _end(found: list[Batch], end: Offset) -> Offset:
 
 @dataclass(slots=True)
 class _Replay:
-    """The leader epochs and producer snapshots of a log, while its batches are read in order."""
-
     pending: list[tuple[Offset, ProducerStates]]  # from the files
     epochs: list[EpochStart]
     snapshots: list[Snapshot] = field(default_factory=list)

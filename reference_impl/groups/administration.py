@@ -67,7 +67,6 @@ def on_request(
 def _delete_group(
     coordinator: GroupCoordinator, context: Context, requester: Requester, request: DeleteGroup
 ) -> StepResult[GroupCoordinator]:
-    """Removes the group, and writes tombstones of the group and of its offsets."""
     group = request.group
     classic, consumer = coordinator.classic(group), coordinator.consumer(group)
     error = deletion_error(classic, consumer, exists=coordinator.exists(group))
@@ -89,7 +88,6 @@ def _delete_group(
 def _delete_offsets(
     coordinator: GroupCoordinator, context: Context, requester: Requester, request: DeleteOffsets
 ) -> StepResult[GroupCoordinator]:
-    """Writes tombstones of the offsets, except those of topics that members read."""
     group, places = request.group, request.topic_partitions
     error, errors = ErrorCode.NONE, dict[TopicPartition, ErrorCode]()
     if request.of_deleted_topic:

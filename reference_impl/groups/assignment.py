@@ -66,11 +66,7 @@ def sync(
 
 
 def _is_consistent(group: ClassicGroup, request: SyncGroup) -> bool:
-    """Returns True if the request's protocol and protocol type are absent or those of the
-    generation.
-
-    Kafka: GroupMetadataManager.validateSyncGroup.
-    """
+    # Kafka: GroupMetadataManager.validateSyncGroup.
     return request.protocol_type in {None, group.protocol_type} and request.protocol in {
         None,
         group.protocol,

@@ -272,13 +272,9 @@ class ClassicGroup:
 
 
 def _voted(members: Mapping[str, Member]) -> str:
-    """Returns the assignment protocol that most members prefer.
-
-    Only protocols that all members support count. Between equal votes the alphabetically first
-    wins.
-    """
     common = set.intersection(*({name for name, _ in m.protocols} for m in members.values()))
     votes = [
         next(name for name, _ in member.protocols if name in common) for member in members.values()
     ]
+    # between equal votes, the alphabetically first wins
     return min(sorted(set(votes)), key=lambda name: -votes.count(name))

@@ -162,10 +162,6 @@ def _current(group: ConsumerGroup, member_id: str, value: Any, bugs: Bugs) -> Co
 def _partition_epochs(
     group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember, bugs: Bugs
 ) -> Epochs:
-    """Returns the epoch of each owned partition of the group, after the member `old` became `new`.
-
-    The partitions of this member get the new member epoch.
-    """
     epochs = dict(group.partition_epochs)
     changes = [(old.owned, new.owned)]
     if Bug.PARTITION_EPOCH_ERASED in bugs:

@@ -233,11 +233,6 @@ class GroupCoordinator:
         return coordinator, (*effects, self._timer(context))
 
     def _expired(self, context: Context) -> tuple[GroupCoordinator, list[Entry]]:
-        """Returns the coordinator without expired groups, and the tombstones to append.
-
-        The tombstones delete the expired offsets and groups from the log. Until the next check for
-        expiry is due, the coordinator is unchanged and there are no tombstones.
-        """
         if context.now_ms < self.expiry_ms:
             return self, []
         busy = frozenset(written.group for written in self.changes.values())

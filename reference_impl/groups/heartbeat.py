@@ -138,11 +138,9 @@ def malformed_error(request: ConsumerGroupHeartbeat) -> ErrorCode:
 def _joined(
     group: ConsumerGroup, context: Context, request: ConsumerGroupHeartbeat
 ) -> tuple[ConsumerMember, ConsumerMember]:
-    """Returns the member before and after its heartbeat.
-
-    If a new process replaces a static member, the member before is that of the old process.
-    """
+    """Returns the member before and after its heartbeat."""
     member_id = request.member_id or f"member-{context.new_producer_id:x}"
+    # the old process of a static member, which a new one replaces
     static = group.of_instance(request.instance_id)
     known = group.members.get(member_id, static)
     # The epoch of a new member before its first heartbeat.
@@ -179,15 +177,12 @@ def _left(
 
 
 def _with_changes(group: ConsumerGroup, context: Context, *, is_changed: bool) -> ConsumerGroup:
-    """Returns the group, with the next group epoch if the target assignment must be computed again.
-
-    This is so if a member has changed (`is_changed`), or the partition count of a subscribed topic.
-    """
     wanted = {topic for member in group.members.values() for topic in member.topics}
     counts = context.coordinators.partition_counts()
     topics = {topic: counts[topic] for topic in sorted(wanted & counts.keys())}
     if not is_changed and topics == group.topics:
         return group
+    # the target assignment must be computed again
     return replace(group, epoch=group.epoch + 1, topics=topics)
 
 

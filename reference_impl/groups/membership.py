@@ -84,10 +84,7 @@ def join(
 
 
 def _join_error(group: ClassicGroup, request: JoinGroup) -> JoinedGroup | None:
-    """Returns the response that rejects a JoinGroup, or None if the group accepts it.
-
-    Kafka: GroupMetadataManager.classicGroupJoinToClassicGroup and classicGroupJoinExistingMember.
-    """
+    # Kafka: GroupMetadataManager.classicGroupJoinToClassicGroup, classicGroupJoinExistingMember.
     member_id = request.member_id
     exists = group != ClassicGroup(group=group.group)
     if member_id != NO_MEMBER and not exists:
@@ -110,11 +107,8 @@ def _join_again(
     old: Member,
     new_id: str,
 ) -> StepResult[ClassicGroup]:
-    """Handles the JoinGroup of a new process of a static member; fences waiting requests of the old
-    process.
-
-    Kafka: GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin.
-    """
+    # A new process of a static member joins; waiting requests of the old one are fenced.
+    # Kafka: GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin.
     error = ErrorCode.FENCED_INSTANCE_ID
     fenced: Effects = ()
     if old.joining is not None:
@@ -205,10 +199,7 @@ def leave(
 
 
 def _leaving(group: ClassicGroup, member_id: str, instance_id: str | None) -> tuple[str, ErrorCode]:
-    """Returns the id of the member to be removed, and the error that forbids the removal, or NONE.
-
-    Kafka: GroupMetadataManager.classicGroupLeaveToClassicGroup.
-    """
+    # Kafka: GroupMetadataManager.classicGroupLeaveToClassicGroup.
     # An administrator may send only the instance id of a static member.
     if member_id == NO_MEMBER:
         static = group.of_instance(instance_id)

@@ -116,12 +116,7 @@ def reconciled(
 
 
 def _without_left_topics(member: ConsumerMember) -> ConsumerMember:
-    """Returns the member after it has unsubscribed from topics.
-
-    The member must now revoke its partitions of these topics.
-
-    Kafka: CurrentAssignmentBuilder.updateCurrentAssignment.
-    """
+    # Kafka: CurrentAssignmentBuilder.updateCurrentAssignment.
     left = {place: at for place, at in member.assigned.items() if place.topic not in member.topics}
     if not left:
         return member

@@ -65,10 +65,6 @@ def compacted(
 
 
 def _latest(batches: Iterable[Batch], aborted: Sequence[Ended]) -> Mapping[bytes | None, Offset]:
-    """Returns the offset of the last record of each key.
-
-    Transaction markers and records of aborted transactions are ignored.
-    """
     return {
         record.key: offset
         for batch in batches
@@ -89,7 +85,6 @@ def _is_aborted(batch: Batch, aborted: Sequence[Ended]) -> bool:
 def _cleaned(
     batch: Batch, latest: Mapping[bytes | None, Offset], *, now_ms: int, horizon_ms: int
 ) -> tuple[Batch, ...]:
-    """Returns the batch after compaction, as a tuple; empty if no record is left."""
     head = batch.header
     if head.is_control:
         return (batch,)

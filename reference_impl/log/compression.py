@@ -55,8 +55,6 @@ def _unsnap_raw(data: bytes, most: int) -> bytes:
 
 
 def _limited(into: Callable[[bytes, bytearray | mmap.mmap], int]) -> Callable[[bytes, int], bytes]:
-    """Returns a decompression function that stops at a given size."""
-
     def unpack(data: bytes, most: int) -> bytes:
         tried = min(most, len(data) * _TRIED_RATIO + _TRIED_BYTES)
         # Usually enough; mapped memory costs nothing until bytes are written into it.
@@ -73,10 +71,7 @@ def _limited(into: Callable[[bytes, bytearray | mmap.mmap], int]) -> Callable[[b
 
 
 def _independent_blocks(data: bytes) -> bytes:
-    """Returns the data compressed as an lz4 frame whose blocks do not refer to each other.
-
-    Kafka rejects other lz4 frames. Source: Lz4BlockInputStream.readHeader.
-    """
+    # Kafka rejects frames whose blocks refer to each other (Lz4BlockInputStream.readHeader).
     packer = cramjam.lz4.Compressor(level=4, content_checksum=False, block_linked=False)
     packer.compress(data)
     return bytes(packer.finish())

@@ -217,10 +217,7 @@ class ProducerStates:
 def _in_sequence(
     head: Header, known: Producer | None, verification: Verification | None
 ) -> SequenceCheck:
-    """Returns `InSequence`, `Duplicate` or `Rejected` for the sequence numbers of a batch.
-
-    The caller has already rejected batches with a stale producer epoch.
-    """
+    # The caller has already rejected batches with a stale producer epoch.
     is_same = known is not None and known.producer_epoch == head.producer_epoch
     earlier = known.batches if known is not None else ()
     for batch in earlier if is_same else ():

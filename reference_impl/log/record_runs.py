@@ -46,8 +46,6 @@ _SECOND_OF_THREE: Final = bytes(byte | 0x80 for byte in _LAST_OF_TWO)
 
 
 class _Read(NamedTuple):
-    """The position reached in a batch, and facts about the records read so far."""
-
     at: int = 0
     records: int = 0
     singles: int = 0  # the records that were read one by one
@@ -98,11 +96,8 @@ class _Malformed(Exception):
 
 
 def _singles(body: bytes, read: _Read, until: int, pause: int) -> _Read:  # noqa: C901 - no calls
-    """Reads records one by one until four in a row have the same size: a run may follow.
-
-    It reads at least `pause` records, but none from record number `until` on. Raises _Malformed or
-    IndexError for a malformed record.
-    """
+    """Reads records one by one until four in a row have the same size."""
+    # At least `pause` records, but none from number `until` on. Raises _Malformed or IndexError.
     # Calls are slow, so numbers of one or two bytes are decoded here.
     at, number, singles, largest_ms, smallest_ms, lacks_keys, is_in_sequence, _ = read
     equal = size = 0  # how many records in a row had the same size
@@ -168,11 +163,7 @@ def _singles(body: bytes, read: _Read, until: int, pause: int) -> _Read:  # noqa
 
 
 def _unsigned_int32(body: bytes, at: int, low: int) -> tuple[int, int]:
-    """Decodes a varint of two or more bytes as unsigned: the sign stays in the lowest bit (zigzag).
-
-    Returns the number and the position after it. `low` is its first byte, `at` the position of its
-    second byte.
-    """
+    # `low` is the varint's first byte, `at` the place of the second; bit 0 is the sign.
     high = body[at]
     if high < 0x80:
         return low & 0x7F | high << 7, at + 1
@@ -185,13 +176,10 @@ def _ignore(begin: int, end: int) -> None:
 
 
 def _after_headers(body: bytes, at: int, end: int, visit: Callable[[int, int], object]) -> int:
-    """Returns the position after the headers, or -1 if a count or length is out of range.
-
-    Raises IndexError if the bytes end too early. Calls `visit` with the begin and end of each count
-    and length, since these are equal in all records of a run.
-    """
+    """Returns the position after the headers, or -1 for an invalid count or length."""
     start = at
     count, at = read_varint(body, at)
+    # counts and lengths are equal in all records of a run
     visit(start, at)
     if not 0 <= count <= end - at:
         return -1
@@ -212,7 +200,7 @@ def _after_headers(body: bytes, at: int, end: int, visit: Callable[[int, int], o
 
 
 def _run(body: bytes, read: _Read, left: int) -> _Read:
-    """Reads the records that have the layout of the last record; there are `left` more of them."""
+    """Reads the records with the layout of the last one; `left` more follow."""
     size, number = read.last_size, read.records - 1
     start = read.at - size
     fixed, times, deltas = _columns(body, start, read.at)
@@ -259,10 +247,8 @@ def _run(body: bytes, read: _Read, left: int) -> _Read:
 
 
 def _columns(body: bytes, start: int, end: int) -> tuple[list[int], range, range]:
-    """Returns where a valid record has lengths and counts, its timestamp and its offset.
-
-    All are positions of bytes, counted from the begin of the record.
-    """
+    """Returns where a valid record has lengths and counts, its timestamp and its offset."""
+    # positions of bytes, counted from the begin of the record
     fixed: list[int] = []
 
     def add(begin: int, end: int) -> None:
@@ -284,10 +270,7 @@ def _columns(body: bytes, start: int, end: int) -> tuple[list[int], range, range
 
 
 def _offset_columns(number: int, count: int) -> tuple[bytes, ...]:
-    """Returns the varints `number`, `number` + 1 and so on: all first bytes, all second bytes, ...
-
-    Returns () for numbers from 2**20 on.
-    """
+    """Returns the varints from `number` on by column: first bytes, second bytes, ..."""
     if number < 64:
         return (_ONLY[number : number + count],)
     low = number % _DELTAS
@@ -300,7 +283,7 @@ def _offset_columns(number: int, count: int) -> tuple[bytes, ...]:
 
 
 def _equal(column: bytes, expected: bytes) -> int:
-    """Returns how many bytes at the begin of two equally long columns are equal."""
+    """Returns how many bytes at the begin of two columns are equal."""
     if column == expected:
         return len(column)
     differ = int.from_bytes(column, "big") ^ int.from_bytes(expected, "big")
@@ -308,7 +291,6 @@ def _equal(column: bytes, expected: bytes) -> int:
 
 
 def _largest(columns: list[bytes]) -> int:
-    """Returns the largest of the varints whose bytes are in these columns."""
     count = len(columns[0])
     if all(column == column[:1] * count for column in columns):
         return _signed(int.from_bytes(bytes(column[0] & 0x7F for column in columns), "little"))
@@ -322,6 +304,5 @@ def _largest(columns: list[bytes]) -> int:
 
 
 def _signed(four: int) -> int:
-    """Returns the number of a varint, of which each byte has seven bits."""
     rest = sum((four >> 8 * place & 0x7F) << 7 * place for place in range(_TIMESTAMP_BYTES))
     return (rest >> 1) ^ -(rest & 1)

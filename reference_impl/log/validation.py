@@ -84,7 +84,7 @@ def _facts_by_runs(body: bytes, head: Header, most_singles: int) -> RecordFacts 
 
 
 def _records_of(batch: bytes, head: Header, most_bytes: int) -> bytes:
-    """Returns the decompressed records; raises the errors of `scan`, but reads no record."""
+    """Returns the decompressed records; raises the errors of `scan`."""
     data = batch[HEADER_SIZE:]
     if len(data) > most_bytes:
         raise TooManyBytes(f"byte {HEADER_SIZE}: {len(data)} bytes of records")
@@ -141,7 +141,6 @@ def _facts(body: bytes, head: Header) -> RecordFacts:
 def _varint(
     body: bytes, at: int, longer: Callable[[bytes, int], tuple[int, int]] = read_varint
 ) -> tuple[int, int]:
-    """Returns the number at a position of the bytes, and the position after it."""
     low = body[at]
     if low < 0x80:
         return (low >> 1) ^ -(low & 1), at + 1

@@ -91,12 +91,9 @@ def check_and_append(
 
 
 def _facts(leader: Leader, request: Produce, batch: Batch) -> RecordFacts | ErrorCode:
-    """Returns facts about the records of a client's batch, or the error that rejects the batch.
-
-    A coordinator's batch is not read: the result is `ErrorCode.NONE`.
-    """
     if request.scanned is not None:
         return request.scanned
+    # a coordinator's batch is not read
     if request.by_coordinator:
         return ErrorCode.NONE
     if batch.header.size > leader.state.log_config.max_message_bytes:
@@ -112,7 +109,7 @@ def _error(
     batch: Batch,
     facts: RecordFacts | ErrorCode,
 ) -> BatchError:
-    """Returns the first error of the checks that need no producer state, or `VALID`."""
+    # These checks need no producer state.
     if request.acks not in {ACKS_NONE, ACKS_LEADER, ACKS_ALL}:
         return BatchError(ErrorCode.INVALID_REQUIRED_ACKS)
     if request.acks == ACKS_ALL and leader.in_sync.below_minimum:
@@ -139,11 +136,6 @@ def _append_if_valid(
     batch: Batch,
     facts: RecordFacts | ErrorCode,
 ) -> StepResult[Leader]:
-    """Appends the batch, or rejects it if it is a coordinator's and no longer valid.
-
-    For example, a group coordinator's offset commit is no longer valid if the member has left the
-    group.
-    """
     error = ErrorCode.NONE
     if request.by_coordinator:
         # The coordinator's state may have changed since, for example during a verification.

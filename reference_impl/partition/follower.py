@@ -168,12 +168,6 @@ def on_epoch_end(
 
 
 def _out_of_range(follower: Follower, answer: Fetched, context: Context) -> StepResult[Follower]:
-    """Handles OFFSET_OUT_OF_RANGE.
-
-    If the leader's log ends before the follower's, truncates to this end. If the leader's log
-    begins after the follower's end, empties the log and starts there. Otherwise fetches again
-    later.
-    """
     if answer.log_end_offset < follower.log.end_offset:
         # No leader epoch is common, so the leader's end offset is the best bound.
         return fetch_again(_truncated(follower, answer.log_end_offset, context), context)
@@ -203,11 +197,7 @@ def _appended(follower: Follower, answer: Fetched, context: Context) -> Follower
 
 
 def _divergence_point(log: PartitionLog, diverging: EpochEndOffset) -> Offset:
-    """Returns the offset to which the follower must truncate its log.
-
-    The leader's response names the leader epoch at which the two logs diverge. The offset is the
-    end of this epoch in the follower's log or in the leader's, whichever is lower.
-    """
+    # The response names the leader epoch at which the two logs diverge.
     mine = log.end_of_epoch(diverging.leader_epoch)
     return min(mine.end_offset, diverging.end_offset)
 

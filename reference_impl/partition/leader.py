@@ -175,7 +175,6 @@ def _answer_replicated(leader: Leader, context: Context) -> StepResult[Leader]:
 
 
 def _answer_fetches(leader: Leader, context: Context) -> StepResult[Leader]:
-    """Responds to the waiting fetches that can read records now, or whose offset was deleted."""
     start = leader.log.log_start
     found = [
         waiting
@@ -333,10 +332,6 @@ def on_waits_timer(leader: Leader, context: Context) -> StepResult[Leader]:
 
 
 def _verify_again(leader: Leader, context: Context) -> StepResult[Leader]:
-    """Repeats one verification request that is due.
-
-    If no coordinator is known, rejects the batches that wait for this request.
-    """
     now_ms = context.now_ms
     due = [entry for entry in leader.unverified if (entry.again_ms or now_ms + 1) <= now_ms]
     if not due:

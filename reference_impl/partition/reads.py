@@ -103,7 +103,6 @@ def fetch_from_follower(
 def _unreadable_position(
     replica: LocalLog, context: Context, request: Fetch, end: EpochEndOffset
 ) -> Fetched | None:
-    """Returns the response to a consumer that cannot read at its fetch offset, or None."""
     log = replica.log
     # `end` is where the epoch of the consumer's last record ends in this log.
     diverging = _diverging(log, request, end)
@@ -155,11 +154,6 @@ def _fetch_of_follower(
 def _diverging(
     log: PartitionLog, request: Fetch, end: EpochEndOffset
 ) -> EpochEndOffset | ErrorCode | None:
-    """Returns the diverging epoch, with its end offset in this log, if the two logs diverge.
-
-    Returns None if they do not diverge, and OFFSET_OUT_OF_RANGE if this log lacks the fetch offset
-    or the epoch.
-    """
     in_range = log.log_start <= request.fetch_offset
     if request.last_fetched_epoch == UNKNOWN_LEADER_EPOCH:
         in_range = in_range and request.fetch_offset <= log.end_offset
@@ -171,17 +165,13 @@ def _diverging(
 
 
 def _end_of_epoch(leader: Leader, leader_epoch: LeaderEpoch) -> EpochEndOffset:
-    """Returns the largest leader epoch up to the requested one, and its end offset.
-
-    Both are -1 if the request has epoch -1, or an epoch newer than the leader's own. The leader's
-    own epoch ends at the log end, even if it has no record yet. If the log is empty, all older
-    epochs end where the leader's own epoch begins.
-    """
     own, log = leader.state.leader_epoch, leader.log
     if not 0 <= leader_epoch <= own:
         return EpochEndOffset()
+    # the leader's own epoch ends at the log end, even if it has no record yet
     if leader_epoch == own:
         return EpochEndOffset(leader_epoch=own, end_offset=log.end_offset)
+    # all older epochs end where the leader's own begins
     if not log.epochs:
         return EpochEndOffset(leader_epoch=leader_epoch, end_offset=leader.epoch_start)
     return log.end_of_epoch(leader_epoch)
@@ -190,10 +180,6 @@ def _end_of_epoch(leader: Leader, leader_epoch: LeaderEpoch) -> EpochEndOffset:
 def _record_fetch_position(
     leader: Leader, context: Context, request: Fetch, remote: RemoteReplica
 ) -> StepResult[Leader]:
-    """Records the follower's end offset from its fetch.
-
-    Then may propose the follower for the ISR, and advances the high watermark.
-    """
     follower = request.replica_id
     remote = remote.after_fetch(
         request.fetch_offset,
@@ -284,11 +270,8 @@ def list_offsets_of_follower(
 def _listed(
     replica: LocalLog, leader_epoch: LeaderEpoch, request: ListOffsets, end: Offset, *, lags: bool
 ) -> ListedOffsets:
-    """Returns the response to ListOffsets; a search by timestamp finds only offsets below `end`.
-
-    `lags` is true while a new leader's high watermark is below its epoch's start. Then
-    OFFSET_NOT_AVAILABLE replaces the latest offset, and the result of a search that finds nothing.
-    """
+    # A search by timestamp finds only offsets below `end`.
+    # `lags`: a new leader's high watermark is below its epoch's start.
     log = replica.log
     error = epoch_error(request.current_leader_epoch, leader_epoch)
     if error is not None:
@@ -346,12 +329,7 @@ def _first_since(replica: LocalLog, timestamp_ms: int) -> ListedOffsets:
 
 
 def _first_of_largest_timestamp(replica: LocalLog, timestamp_ms: int) -> ListedOffsets:
-    """Returns offset and timestamp of the first record that has the log's largest timestamp.
-
-    If the log is empty, the offset is -1.
-
-    Kafka: UnifiedLog.fetchOffsetByTimestamp.
-    """
+    # Kafka: UnifiedLog.fetchOffsetByTimestamp.
     del timestamp_ms
     timestamps = [batch.header.max_timestamp_ms for batch in replica.log.batches()]
     return _first_since(replica, max(timestamps)) if timestamps else ListedOffsets()

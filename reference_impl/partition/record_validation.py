@@ -143,10 +143,7 @@ def _header_error(batch: Batch, config: LogConfig) -> ErrorCode | None:
 
 
 def _records_error(batch: Batch, facts: RecordFacts, now_ms: int, *, needs_key: bool) -> BatchError:
-    """Returns the error of a batch and the positions of its invalid records, or `VALID`.
-
-    Kafka: LogValidator.validateRecord and processRecordErrors.
-    """
+    # Kafka: LogValidator.validateRecord and processRecordErrors.
     head = batch.header
     latest_ms = now_ms + TIMESTAMP_AFTER_MAX_MS
     # With the bit of LogAppendTime each record has the time of its batch.

@@ -118,11 +118,6 @@ def on_verified(
 
 
 def _is_patient(entry: PendingVerification, context: Context) -> bool:
-    """Returns True if the leader may repeat the verification request.
-
-    The request must add the partition for a client's batch, and its first attempt must be less than
-    100 ms ago.
-    """
     (_, request), *_ = entry.waiting
     adds = not entry.question.verify_only and not request.by_coordinator
     # Only for 100 ms after the first request.
@@ -130,10 +125,8 @@ def _is_patient(entry: PendingVerification, context: Context) -> bool:
 
 
 def _produce_error(error: ErrorCode, request: Produce) -> ErrorCode:
-    """Returns the error that the producer gets after a failed verification.
-
-    Kafka: AddPartitionsToTxnManager.AddPartitionsToTxnHandler, ReplicaManager.handleProduceAppend.
-    """
+    # Kafka: AddPartitionsToTxnManager.AddPartitionsToTxnHandler,
+    # ReplicaManager.handleProduceAppend.
     knows_abortable = request.adds_partition or request.knows_abortable
     match error:
         case ErrorCode.INVALID_TXN_STATE if knows_abortable:

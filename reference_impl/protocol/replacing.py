@@ -50,10 +50,7 @@ _copiers: dict[type[Any], Callable[[Any], Any] | None] = {}
 
 
 def _copier(kind: type[Any]) -> Callable[[Any], Any] | None:
-    """Returns a function that copies a value of the class into an object of its twin.
-
-    Returns None unless the class is a plain frozen dataclass with slots.
-    """
+    """Returns a function that copies a value of the class into its twin, or None."""
     if not dataclasses.is_dataclass(kind) or hasattr(kind, "__post_init__"):
         return None
     fields = dataclasses.fields(kind)

@@ -212,9 +212,7 @@ _JOIN_AGAIN: Final = frozenset({
 
 
 def _subscription(topic: str) -> bytes:
-    """Returns the metadata, a ConsumerProtocolSubscription of version 0, that a member sends with
-    JoinGroup.
-    """
+    # A ConsumerProtocolSubscription of version 0.
     name = topic.encode()
     version, topics, no_user_data = 0, 1, -1
     # Kafka parses these bytes if the group's protocol type is `consumer`.

@@ -146,7 +146,6 @@ class Producer:
     # ------------------------------------------------------------ sending
 
     def _request(self, now_ns: int) -> tuple[Producer, ClientEffects]:
-        """Sends what is due now: a request for a producer id or for the leader, then batches."""
         if self.over is not None or not (self.waiting or self.begun):
             return self, ()
         if self.config.idempotent and self.producer_id == NO_PRODUCER_ID:
@@ -176,12 +175,7 @@ class Producer:
         return producer, tuple(effects)
 
     def _next_to_send(self, now_ns: int) -> int | None:
-        """Returns the index of the batch to send next; None if no batch may be sent now.
-
-        The index is a position in `begun`, the list of unacknowledged batches; for a new batch it
-        is the length of this list. A batch that must be retried is sent only if it is the oldest
-        one.
-        """
+        """Returns an index in `begun` (its length means a new batch), or None."""
         lacks_id = self.config.idempotent and self.producer_id == NO_PRODUCER_ID
         if self.over is not None or lacks_id or self.leadership.leader == NO_BROKER:
             return None
@@ -276,10 +270,7 @@ class Producer:
         return producer, ended + requests
 
     def _with_new_epoch(self, now_ns: int) -> Producer:
-        """Returns the producer with a new epoch, under which it sends all batches in flight again.
-
-        Kafka: TransactionManager.canRetry and bumpIdempotentProducerEpoch.
-        """
+        # Kafka: TransactionManager.canRetry and bumpIdempotentProducerEpoch.
         again = tuple(
             replace(batch, sequence=Sequence(number), awaits=None, changed_ns=now_ns)
             for number, batch in enumerate(self.begun)
@@ -289,11 +280,6 @@ class Producer:
         return replace(self, begun=again, next_sequence=following, producer_epoch=epoch)
 
     def _without_timed_out(self, now_ns: int) -> tuple[Producer, ClientEffects]:
-        """Returns the producer after it has given up the requests without a response in time.
-
-        Their batches are sent again. Without retries, or with acks=0, they end with an unknown
-        outcome.
-        """
         timeout_ns = self.config.request_timeout_ms * NS_PER_MS
         producer = self
         effects: ClientEffects = ()

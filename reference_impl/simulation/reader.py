@@ -90,11 +90,6 @@ class Reader:
         return Fetched(topic_partition=self.topic_partition, error=error_of(answer))
 
     def _log_start(self, answer: Fetched) -> Steps[Offset]:
-        """Returns the log start offset after an error response to a fetch.
-
-        If the response lacks it, requests it from the leader. If this request fails, returns the
-        reader's position.
-        """
         if answer.log_start_offset >= 0:
             return answer.log_start_offset
         # As in Kafka, the error response may lack this offset.

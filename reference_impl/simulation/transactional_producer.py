@@ -250,10 +250,7 @@ class TransactionalProducer:
             self._added.add(topic_partition)
 
     def _end(self, result: TxnResult) -> Steps[tuple[ErrorCode, bool]]:
-        """Requests the commit or abort until a final response arrives or no attempt is left.
-
-        Returns the last error, and True if the request was sent only once.
-        """
+        """Returns the last error, and True if the request was sent only once."""
         request = EndTxn(
             transactional_id=self.transactional_id,
             producer_id=self.producer_id,

@@ -132,11 +132,7 @@ class TransactionCoordinator:
         )
 
     def _with_fence(self, transactional_id: str) -> TransactionCoordinator:
-        """Returns the coordinator after it has fenced an open transaction's producer too early.
-
-        This is the seeded bug `FAILED_FENCE_COUNTS`: the producer epoch rises in memory before the
-        new epoch is written to `__transaction_state`.
-        """
+        # The seeded bug FAILED_FENCE_COUNTS: the epoch rises in memory before it is written.
         known = self.transactions.get(transactional_id)
         if known is None or known.state is not TxnState.ONGOING:
             return self
@@ -155,10 +151,7 @@ class TransactionCoordinator:
         )
 
     def _is_busy(self, transactional_id: str) -> bool:
-        """True if a change is being appended, or the markers of a decision are not all written.
-
-        Kafka: TransactionMetadata.prepareComplete.
-        """
+        # Kafka: TransactionMetadata.prepareComplete.
         known = self.transactions.get(transactional_id)
         is_prepared = known is not None and known.is_prepared
         return is_prepared or self._is_changing(transactional_id)
@@ -251,7 +244,6 @@ class TransactionCoordinator:
     def _send_markers_and_complete(
         self, context: Context, *, again: bool = False
     ) -> StepResult[TransactionCoordinator]:
-        """Sends the markers that are due; completes transactions whose markers are all written."""
         markers = dict(self.markers)
         effects: Effects = ()
         for id_, unwritten in self.markers.items():

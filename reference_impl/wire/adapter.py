@@ -126,10 +126,7 @@ def decode(frame: bytes, limits: FrameLimits = LIMITS) -> Call:
 
 
 def _missing(entity: Any) -> str | None:
-    """Returns the name of a field that is null but must not be null, or None.
-
-    The check is needed because kio accepts null arrays.
-    """
+    # Needed because kio accepts null arrays.
     kind: Any = type(entity)
     for name, nullable, has_parts in _checked(kind):
         value = getattr(entity, name)
@@ -146,10 +143,7 @@ def _missing(entity: Any) -> str | None:
 
 @cache
 def _checked(kind: Any) -> tuple[tuple[str, bool, bool], ...]:
-    """Returns the fields that may be missing themselves, or in a nested structure.
-
-    Each has its name, whether it may be null, and whether it has nested structures.
-    """
+    """Returns (name, may be null, has nested structures) of each field to check."""
     found = [
         (field.name, "None" in str(field.type), _has_parts(field.type)) for field in fields(kind)
     ]

@@ -95,10 +95,6 @@ def applied(log: Path) -> int:
 
 
 def _records(entry: dict[str, object]) -> Iterable[tuple[object, ...]]:
-    """Returns what identifies each record of a batch: partition, producer and sequence number.
-
-    A batch without a producer id has no sequence numbers; then the offset identifies the record.
-    """
     producer = (entry["topic_partition"], entry["producer_id"], entry["producer_epoch"])
     # Without an idempotent producer there are no sequence numbers.
     first = entry["base_offset"] if entry["producer_id"] == -1 else entry["base_sequence"]

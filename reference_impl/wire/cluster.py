@@ -132,10 +132,6 @@ def _topic(
     partitions: Sequence[tuple[TopicPartition, PartitionState]] | None,
     live: Sequence[BrokerId],
 ) -> Any:
-    """Returns what the response says about one topic.
-
-    `partitions` is None if the topic does not exist.
-    """
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     error = ErrorCode.NONE
     if partitions is None:

@@ -58,11 +58,6 @@ async def alter_configs(broker: ServedBroker, call: Call) -> bytes:
 async def _altered(
     broker: ServedBroker, call: Call, change: Change, change_defaults: ChangeDefaults
 ) -> bytes:
-    """Changes the configurations that a client's request names; returns the response frame.
-
-    Each resource (topic or broker) has its own result. One that is named twice is rejected; this
-    does not affect the others.
-    """
     places = Counter((one.resource_type, one.resource_name) for one in call.body.resources)
 
     async def altered(resource: Any) -> Any:

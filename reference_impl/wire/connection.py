@@ -150,10 +150,6 @@ class Connection(asyncio.Protocol):
     # ------------------------------------------------------------ frames
 
     def _next(self) -> None:
-        """Handles the next request frame.
-
-        Does nothing if the frame is incomplete, or if the client does not read its responses.
-        """
         self._is_again = False
         if self._writes_paused or self.has_ended:
             return
@@ -179,7 +175,6 @@ class Connection(asyncio.Protocol):
             self._task = asyncio.create_task(self._wait(answering, waits_for))
 
     def _frame(self) -> bytes | None:
-        """Returns the next frame without its length; None if it is not complete yet."""
         buffer = self._buffer
         if len(buffer) >= _LENGTH.size:
             (length,) = _LENGTH.unpack_from(buffer)
@@ -261,11 +256,7 @@ class Connection(asyncio.Protocol):
 
 @coroutine
 def _continued(running: Coroutine[Any, Any, R], waits_for: Any) -> Generator[Any, Any, R]:
-    """Runs a started coroutine to its end, and returns its result.
-
-    The coroutine already waits for the future `waits_for`. If the caller is cancelled, the
-    coroutine is cancelled too.
-    """
+    """Runs a started coroutine, which waits for `waits_for`, to its end."""
     while True:
         error: BaseException | None = None
         sent: Any = None

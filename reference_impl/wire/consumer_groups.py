@@ -110,7 +110,6 @@ def _member(call: Call, member: DescribedMember, ids: TopicIds) -> Any:
 
 
 def _assignment(call: Call, places: Iterable[TopicPartition], ids: TopicIds) -> Any:
-    """Returns an assignment of a response, without topics that do not exist any more."""
     by_topic: dict[str, list[int]] = {}
     for place in places:
         by_topic.setdefault(place.topic, []).append(place.index)

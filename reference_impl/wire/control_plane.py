@@ -147,10 +147,7 @@ async def metadata(broker: ServedBroker, call: Call) -> bytes:
 
 
 def _invalid_metadata(call: Call) -> bytes:
-    """Returns the response to an invalid Metadata request: INVALID_REQUEST for each of its topics.
-
-    Kafka: KafkaApis.handleTopicMetadataRequest, MetadataRequest.getErrorResponse.
-    """
+    # Kafka: KafkaApis.handleTopicMetadataRequest, MetadataRequest.getErrorResponse.
     error = ErrorCode.INVALID_REQUEST
     topics = tuple(
         call.make(
@@ -169,12 +166,7 @@ def _invalid_metadata(call: Call) -> bytes:
 
 
 async def _create(broker: ServedBroker, names: Sequence[Any]) -> None:
-    """Creates the missing topics of a metadata request.
-
-    The response still has the error of an unknown topic.
-
-    Kafka: AutoTopicCreationManager.
-    """
+    # The response still has the error of an unknown topic. Kafka: AutoTopicCreationManager.
     replicas = min(DEFAULT_REPLICATION_FACTOR, len(broker.addresses))
     for name in names:
         if isinstance(name, str) and not invalid_name(name):

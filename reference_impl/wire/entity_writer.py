@@ -106,10 +106,7 @@ def writer(kind: Any) -> Write:
 
 
 def _shape(kind: Any) -> tuple[Any, bool, bool]:
-    """Returns a field's type, whether it is an array, and whether it may be null.
-
-    An array's type is that of its elements.
-    """
+    """Returns (type of the field or its elements, is an array, may be null)."""
     is_nullable = NoneType in get_args(kind)
     if is_nullable:
         (kind,) = [one for one in get_args(kind) if one is not NoneType]
@@ -124,10 +121,6 @@ def _is_fixed(field: Field[Any]) -> bool:
 
 
 def _packed(run: list[Field[Any]]) -> list[Write]:
-    """Returns a list with one function, which writes all these fields of fixed size at once.
-
-    The list is empty if there are no fields.
-    """
     if not run:
         return []
     types = [field.metadata["kafka_type"] for field in run]
@@ -164,7 +157,6 @@ def _attribute(field: Field[Any], *, flexible: bool) -> Write:
 
 
 def _value(field: Field[Any], *, flexible: bool, is_tagged: bool = False) -> Write:
-    """Returns the function that writes a value of the field; it writes no tag."""
     inner, is_array, is_nullable = _shape(field.type)
     if is_dataclass(inner):
         kind: Any = inner
@@ -268,7 +260,6 @@ def _nullable_struct(one: Write) -> Write:
 
 
 def _tags(tagged: list[tuple[int, Field[Any]]]) -> Write:
-    """Returns the function that writes the tagged fields whose value is not the default."""
     known = tuple(
         (
             tag,

@@ -265,10 +265,7 @@ class FetchSessions:
     # ------------------------------------------------------------ the cache
 
     def _maybe_create(self, context: FetchContext, answers: Answers, now_ms: int) -> int:
-        """Begins a session if the fetch wants one and there is room; returns its id, or 0.
-
-        Kafka: FetchSessionCacheShard.maybeCreateSession.
-        """
+        # Kafka: FetchSessionCacheShard.maybeCreateSession.
         size = len(answers)
         if not context.begins_session or self._partitions + size > MOST_PARTITIONS:
             return NO_SESSION
@@ -286,10 +283,7 @@ class FetchSessions:
         return id_
 
     def _evicts(self, value: tuple[bool, int, int], now_ms: int) -> bool:
-        """Removes a session for a new one of this value; returns False if none may go.
-
-        Kafka: FetchSessionCacheShard.tryEvict.
-        """
+        # Kafka: FetchSessionCacheShard.tryEvict.
         oldest = min(self._sessions.values(), key=lambda one: (one.used_ms, one.id), default=None)
         if oldest is None:
             return False
@@ -307,7 +301,7 @@ class FetchSessions:
         return True
 
     def _new_id(self) -> int:
-        """Returns a random id, so that no session of a broker's earlier life has it."""
+        # Random, so that no session of a broker's earlier life has it.
         while (id_ := 1 + secrets.randbelow(LAST_EPOCH)) in self._sessions:
             pass
         return id_
@@ -327,13 +321,13 @@ class FetchSessions:
 
 
 def _named(topics: Iterable[Any], ids: TopicIds | None) -> dict[Key, FetchPartition]:
-    """Returns the partitions that a fetch names; the last of equal ones has the offsets."""
     found: dict[Key, FetchPartition] = {}
     for topic in topics:
         topic_id = _topic_id(topic) if ids is not None else None
         name = topic.topic if ids is None else ids.name_of(topic_id)
         for wanted in topic.partitions:
             partition = FetchPartition(topic_id, name, wanted)
+            # the last of equal ones counts
             found[_key(partition)] = partition
     return found
 
@@ -360,7 +354,7 @@ def _forgotten(body: Any) -> list[Key]:
 def _update(
     session: FetchSession, named: Mapping[Key, FetchPartition], forgotten: Iterable[Key]
 ) -> None:
-    """Changes the partitions of a session as a request demands. Kafka: FetchSession.update."""
+    # Kafka: FetchSession.update.
     for key, partition in named.items():
         known = session.partitions.setdefault(key, partition)
         if known is not partition:
@@ -370,10 +364,7 @@ def _update(
 
 
 def _resolve(partitions: Iterable[FetchPartition], ids: TopicIds) -> None:
-    """Finds the names of new topics, and the names that another topic has now.
-
-    Kafka: FetchSession.CachedPartition.maybeResolveUnknownName.
-    """
+    # Kafka: FetchSession.CachedPartition.maybeResolveUnknownName.
     for one in partitions:
         if one.name is None:
             one.name = ids.name_of(one.topic_id)
@@ -393,5 +384,5 @@ def _is_follower(body: Any) -> bool:
 
 
 def _after(epoch: int) -> int:
-    """Returns the epoch that follows. Kafka: FetchMetadata.nextEpoch."""
+    # Kafka: FetchMetadata.nextEpoch.
     return 1 if epoch == LAST_EPOCH else epoch + 1

@@ -79,7 +79,7 @@ def _refused(call: Call, refused: SessionError) -> bytes:
 
 
 async def _long_poll(broker: ServedBroker, call: Call, wanted: list[FetchPartition]) -> Answers:
-    """Returns the answer of each partition, those of unknown partitions last."""
+    # The answers of unknown partitions come last.
     body = call.body
     deadline_ms = _now_ms() + milliseconds(body.max_wait)
     max_bytes = min(body.max_bytes, FETCH_MAX_BYTES)
@@ -108,12 +108,7 @@ def _is(one: object, other: object) -> bool:
 async def _read(
     broker: ServedBroker, call: Call, wanted: list[FetchPartition], max_bytes: int
 ) -> Answers:
-    """Returns each partition's answer, in total at most `max_bytes` of batches.
-
-    The first batch may exceed the limit.
-
-    Kafka: ReplicaManager.readFromLog.
-    """
+    # The first batch may exceed the limit. Kafka: ReplicaManager.readFromLog.
     read_committed = call.body.isolation_level == READ_COMMITTED
     any_replica = call.version >= FROM_ANY_REPLICA
     answers: Answers = []
@@ -147,7 +142,6 @@ def _error_before_read(partition: FetchPartition) -> ErrorCode:
 
 
 def _unchanged(broker: ServedBroker, partition: FetchPartition) -> Fetched | None:
-    """Returns the answer of the last read if it had no records and its replica is unchanged."""
     if partition.unchanged is None or broker.replica(partition.place) is not partition.replica:
         return None
     return partition.unchanged
@@ -167,7 +161,7 @@ async def _read_now(
 
 
 def _without_data(place: TopicPartition, error: ErrorCode) -> Fetched:
-    """Returns an answer with an error, which has no data. Kafka: LogReadResult."""
+    # Kafka: LogReadResult.
     return Fetched(topic_partition=place, error=error)
 
 
@@ -175,10 +169,7 @@ def _without_data(place: TopicPartition, error: ErrorCode) -> Fetched:
 
 
 def _by_topic(call: Call, chosen: Answers, hints: LeaderHints) -> tuple[Any, ...]:
-    """Returns the topics of the response; neighbouring partitions of a topic are together.
-
-    Kafka: FetchResponse.toMessage.
-    """
+    # Neighbouring partitions of a topic are together. Kafka: FetchResponse.toMessage.
     topics: list[tuple[FetchPartition, list[Any]]] = []
     for partition, answer in chosen:
         part = _fetched(call, partition.index, answer, hints.beside(partition.place))
@@ -204,10 +195,6 @@ def _is_same_topic(one: FetchPartition, other: FetchPartition) -> bool:
 
 
 def _fetched(call: Call, index: int, answer: Fetched, hint: Mapping[str, Any]) -> Any:
-    """Returns the part of the response for one partition.
-
-    With an error, the part has no data except the leader hint.
-    """
     diverging = answer.diverging_epoch
     shows_aborted = (
         call.body.isolation_level == READ_COMMITTED and not answer.error and diverging is None

@@ -79,11 +79,9 @@ INLINE: Final = FrameLimits(elements=600)
 
 @dataclass(slots=True)
 class _Scan:
-    """A frame during the scan, with its limit of elements and the number of elements so far."""
-
     data: bytes
     size: int
-    limit: int
+    limit: int  # of elements
     elements: int = 0
 
     def take(self, count: int, at: int) -> None:
@@ -128,10 +126,6 @@ def _refuse(at: int, what: str) -> NoReturn:
 
 @cache
 def _entity(kind: Any) -> Skip:
-    """Returns a function that skips a structure of this schema class in a frame.
-
-    It skips the fields in order, then the tagged fields, and returns the position after them.
-    """
     flexible: bool = kind.__flexible__
     is_header = kind.__name__ == "RequestHeader"
     steps: list[Skip] = []
@@ -154,7 +148,6 @@ def _entity(kind: Any) -> Skip:
 
 
 def _fixed_size(kind: Any, field: Field[Any]) -> int | None:
-    """Returns the size in bytes of a field of fixed size; None for any other field."""
     inner, is_array, _ = _shape(kind)
     if is_array:
         return None
@@ -164,10 +157,7 @@ def _fixed_size(kind: Any, field: Field[Any]) -> int | None:
 
 
 def _shape(kind: Any) -> tuple[Any, bool, bool]:
-    """Returns a field's type, whether it is an array, and whether it may be null.
-
-    An array's type is that of its elements.
-    """
+    """Returns (type of the field or its elements, is an array, may be null)."""
     is_nullable = NoneType in get_args(kind)
     if is_nullable:
         (kind,) = [one for one in get_args(kind) if one is not NoneType]
@@ -196,7 +186,6 @@ def _field(field: Field[Any], *, flexible: bool, tagged: bool = False) -> Skip:
 
 
 def _size_of(kind: Any) -> int | None:
-    """Returns the size in bytes of a structure of fixed size; None for any other structure."""
     if kind.__flexible__:
         return None
     sizes = [_fixed_size(field.type, field) for field in fields(kind)]
@@ -224,7 +213,7 @@ def _in_turn(steps: tuple[Skip, ...]) -> Skip:
 
 
 def _length_prefixed(name: str, *, flexible: bool) -> Skip:
-    """Returns the function that skips a string, bytes or records; a negative length means null."""
+    # A negative length means null.
     if flexible:
         return _compact
     return _short if name == "string" else _long
@@ -252,8 +241,6 @@ def _within(scan: _Scan, at: int, length: int) -> int:
 
 
 def _array(one: Skip, size: int | None, *, flexible: bool) -> Skip:
-    """Returns the function that skips an array; elements of fixed size are skipped at once."""
-
     def skip(scan: _Scan, at: int) -> int:
         if flexible:
             count, at = _varint(scan, at)
@@ -281,8 +268,6 @@ def _nullable_struct(one: Skip) -> Skip:
 
 
 def _tags(known: dict[int, Skip]) -> Skip:
-    """Returns the function that skips tagged fields; those without a schema are skipped by size."""
-
     def skip(scan: _Scan, at: int) -> int:
         if scan.data[at] == 0:
             return at + 1

@@ -223,11 +223,7 @@ async def offset_fetch(broker: ServedBroker, call: Call) -> bytes:
 async def _fetched(
     broker: ServedBroker, call: Call, group: str, topics: Any, *, member: Any = None
 ) -> tuple[ErrorCode, tuple[Any, ...]]:
-    """Returns the error of the whole group, or NONE, and the topics of an OffsetFetch response.
-
-    If there is an error, the topics are empty. Before version 2, each partition has the error
-    instead.
-    """
+    # Before version 2, each partition has the error of the group.
     named = None if topics is None else await named_topics(broker, topics)
     wanted = (
         None
@@ -275,17 +271,13 @@ async def _fetched(
 async def _all_topics(
     broker: ServedBroker, call: Call, found: Iterable[TopicPartition]
 ) -> list[tuple[dict[str, Any], str, list[int]]]:
-    """Returns all topics in which the group has committed offsets, for a request without topics.
-
-    Each topic is returned as three values: the fields that identify it in the response, its name,
-    and its partition numbers. Since version 10 a topic is identified by its id, so a topic that no
-    longer exists is left out.
-    """
+    """Returns (identifying fields, name, partition indexes) of each topic with an offset."""
     by_name: dict[str, list[int]] = {}
     for place in found:
         by_name.setdefault(place.topic, []).append(place.index)
     if call.version < TOPIC_IDS_SINCE:
         return [({"name": name}, name, indexes) for name, indexes in by_name.items()]
+    # a topic that no longer exists has no id
     ids = (await topic_ids(broker)).by_name
     return [
         ({"topic_id": ids[name]}, name, indexes) for name, indexes in by_name.items() if name in ids

@@ -313,10 +313,7 @@ class Host:
         return True
 
     def _keep(self, node_id: NodeId, data_dir: DataDir) -> bool:
-        """Writes the node's state before any message of its step is sent.
-
-        If the disk fails, the node halts.
-        """
+        # Called before any message of the node's step is sent.
         node = self._nodes[node_id]
         try:
             if isinstance(node, Broker):

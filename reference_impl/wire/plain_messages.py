@@ -211,7 +211,7 @@ def _hints(kind: Any) -> dict[str, Any]:
 
 
 def _nested(hint: Any) -> Any:
-    """Returns the structure class inside the type of a field; None if it contains no structure."""
+    """Returns the structure class inside a field's type, or None."""
     if is_dataclass(hint):
         return hint
     return next((found for one in get_args(hint) if (found := _nested(one)) is not None), None)

@@ -140,11 +140,7 @@ def _first_header(data: bytes) -> Header | None:
 async def _unsupported(
     broker: ServedBroker, call: Call, requests: Mapping[TopicPartition, Produce]
 ) -> dict[TopicPartition, Produced]:
-    """Returns the error responses for existing topic partitions with zstd batches, if the request's
-    version forbids zstd.
-
-    Kafka: ProduceRequest.validateRecords; KIP-110.
-    """
+    # Kafka: ProduceRequest.validateRecords; KIP-110.
     if call.version >= KNOWS_ZSTD:
         return {}
     first = {place: _first_header(request.batches) for place, request in requests.items()}

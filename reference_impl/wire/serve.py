@@ -254,7 +254,7 @@ class Cluster:
             self._applied.close()
 
     def _happen(self, fault: OfCluster) -> None:
-        """Carries out a fault that a request has triggered, in parallel to this request."""
+        # Runs in parallel to the request that triggered the fault.
         if has_happened(self, fault):
             return  # another fault has already killed the broker
         if isinstance(fault, Pause):  # before the broker's next step
@@ -311,10 +311,7 @@ class Cluster:
 
 @contextlib.contextmanager
 def _signals_stop(stopped: asyncio.Event) -> Generator[None]:
-    """Sets the event `stopped` on SIGINT and SIGTERM while the block runs.
-
-    Outside the main thread the signals are not handled.
-    """
+    # outside it, Python handles no signals
     if threading.current_thread() is not threading.main_thread():
         yield
         return

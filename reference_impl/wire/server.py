@@ -247,10 +247,6 @@ class Listener:
         self._close(oldest, "all requests and responses in flight have too many bytes")
 
     def _close(self, connection: Connection | None, why: str) -> None:
-        """Closes the connection and notes the reason; does nothing for None.
-
-        The connection may belong to another broker of the cluster.
-        """
         # The limits hold for all brokers together, so another broker may have the connection.
         if connection is not None:
             self.host.note(f"the connection of {connection.peer} is closed, because {why}")
@@ -284,7 +280,6 @@ class Listener:
         return answer
 
     async def _running(self) -> None:
-        """Waits while the broker is paused."""
         node_id = NodeId(self.broker_id)
         if self.host.interruptions.is_paused(node_id):
             await self.host.interruptions.running(node_id)
@@ -319,8 +314,6 @@ class Listener:
         return await handler(self, call)
 
     async def _with_faults(self, frame: bytes, handler: Handler) -> Handled:
-        """Handles a request with the faults of the rules in force, and logs it."""
-
         async def decoded() -> Call:
             return decode(frame)
 

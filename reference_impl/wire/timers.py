@@ -84,19 +84,15 @@ class Timers:
         )
 
     def _due(self, node_id: NodeId, timer: Timer, life: int) -> None:
-        """Fires a due timer; one that would change nothing waits until a replica changes."""
         del self._set[node_id, timer]
         reason = rest.reason_to_rest(self.nodes, node_id, timer)
         if reason is not None and life == self.lives[node_id]:
+            # it would change nothing, so it waits until a replica changes
             self._resting[node_id, timer] = reason
         else:
             self.fire(node_id, timer, life)
 
     def _wake_resting(self) -> None:
-        """Sets a resting timer again if a replica on which it depends has changed.
-
-        Calls itself again, by default after 500 ms.
-        """
         places = self._changes.since_last_call(self.nodes)
         changed = [
             (node_id, timer)

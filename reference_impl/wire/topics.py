@@ -72,20 +72,13 @@ async def create_topics(broker: ServedBroker, call: Call) -> bytes:
 
 
 async def _name_error(broker: ServedBroker, topic: str) -> CreatedTopic:
-    """Returns the broker's response to a topic's name; its error is NONE if the name is valid.
-
-    Nothing is created.
-    """
     # Kafka checks the name before replicas and settings.
     only_name = CreateTopic(topic=topic, replication_factor=1, validate_only=True)
     return await request_core(broker, only_name, CreatedTopic)
 
 
 def _creation(broker: ServedBroker, call: Call, topic: Any) -> CreateTopic:
-    """Translates one topic of a CreateTopics request into the broker's request.
-
-    Raises Refused for invalid replicas, and another ValueError for an invalid setting.
-    """
+    """Translates a topic; raises Refused (replicas) or another ValueError (setting)."""
     partitions, replicas = topic.num_partitions, topic.replication_factor
     assignments = _assignments(topic)
     if replicas == BROKER_DEFAULT:
@@ -101,12 +94,7 @@ def _creation(broker: ServedBroker, call: Call, topic: Any) -> CreateTopic:
 
 
 def _assignments(topic: Any) -> tuple[tuple[BrokerId, ...], ...]:
-    """Returns the replicas that the client assigns to partition 0, 1 and so on; empty for none.
-
-    Raises Refused for an invalid assignment.
-
-    Kafka: ReplicationControlManager.createTopic.
-    """
+    # Kafka: ReplicationControlManager.createTopic.
     if not topic.assignments:
         return ()
     for name, number in (
@@ -224,7 +212,6 @@ async def _deleted(
     identity: UUID,
     times: Counter[tuple[str | None, UUID]],
 ) -> tuple[DeletedTopic, str | None, UUID]:
-    """Deletes one topic; returns the result, and the topic name and id for the response."""
     invalid = ErrorCode.INVALID_REQUEST
     by_name = ids.by_name.get(name or "", NO_ID)
     reasons = (
@@ -253,7 +240,7 @@ async def _deleted(
 
 
 def _once(topics: Iterable[Any]) -> tuple[list[Any], list[str]]:
-    """Returns the topics that occur once in a request, and the names of the repeated ones."""
+    """Returns the topics that occur once, and the names of the repeated ones."""
     times = Counter(topic.name for topic in topics)
     once = [topic for topic in topics if times[topic.name] == 1]
     return once, [name for name, count in times.items() if count > 1]

@@ -87,14 +87,11 @@ async def _added(
     *,
     verify_only: bool,
 ) -> tuple[Any, ...]:
-    """Returns the results for the topics of one transaction.
-
-    If a topic partition does not exist, none is added; existing ones get OPERATION_NOT_ATTEMPTED.
-    """
     wanted = tuple(
         TopicPartition(topic.name, index) for topic in topics for index in topic.partitions
     )
     missing = frozenset(wanted) - await existing_partitions(broker)
+    # the error of existing partitions if another one is missing
     error: int = OPERATION_NOT_ATTEMPTED
     if not missing:
         request = AddPartitionsToTxn(

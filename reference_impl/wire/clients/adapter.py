@@ -112,9 +112,7 @@ def _dialogue(request: Request) -> Dialogue:
 
 
 def _versions(request: Request, versions: Range) -> Range:
-    """Returns the range of versions for the request: those since KIP-890 for transaction protocol
-    V2, the earlier ones for V1.
-    """
+    # KIP-890: transaction protocol V2 has the newer versions, V1 the earlier ones.
     first, last = versions
     match request:
         case Produce(transactional_id=str(), adds_partition=False, knows_abortable=False):

@@ -170,7 +170,6 @@ def _ends(fault: OfCluster, request: Request) -> bool:
 async def _by_name(
     broker: ServedBroker, found: list[tuple[TopicName, int | None]]
 ) -> tuple[tuple[str, int | None], ...]:
-    """Returns the partitions by topic name instead of topic id; unknown ids are left out."""
     if all(isinstance(topic, str) for topic, _ in found):
         return tuple((str(topic), index) for topic, index in found)
     ids = await topic_ids(broker)

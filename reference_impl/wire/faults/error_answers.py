@@ -118,10 +118,7 @@ def _is_outside(api: Api, error: str) -> bool:
 
 
 def _marked_outside(entity: Any, error: KioErrorCode) -> Any:
-    """Returns the response with the error in its outermost structure that has an error field.
-
-    The arrays inside this structure become empty.
-    """
+    """Returns the response with the error in its outermost structure with an error field."""
     reported = [each.name for each in fields(entity) if _is_reported(each, type(entity))]
     if hasattr(entity, ERROR[0]):
         return replace(entity, error_code=error, **dict.fromkeys(reported, ()))
@@ -132,7 +129,7 @@ def _marked_outside(entity: Any, error: KioErrorCode) -> Any:
 
 
 def _marked(entity: Any, error: KioErrorCode) -> Any:
-    """Returns the response with the error in its innermost structures that have an error field."""
+    """Returns the response with the error in its innermost structures with an error field."""
     parts = {
         each.name: tuple(_marked(one, error) for one in getattr(entity, each.name))
         for each in fields(entity)
@@ -157,7 +154,7 @@ def _can_fail(kind: Any) -> bool:
 
 
 def _part(kind: Any, name: str) -> Any:
-    """Returns the class of the elements, if the field is an array of structures; else None."""
+    """Returns the element class of an array of structures, else None."""
     hint = get_type_hints(kind, vars(__import__(kind.__module__, fromlist=["_"])))[name]
     for one in (hint, *get_args(hint)):
         inside = get_args(one)
@@ -170,7 +167,7 @@ def _part(kind: Any, name: str) -> Any:
 
 
 def _blank(kind: Any, asked: Any) -> Any:
-    """Returns an empty response that names the same topics, partitions or groups as the request."""
+    """Returns an empty response that names the topics, partitions or groups of `asked`."""
     values: dict[str, Any] = {}
     for each in fields(kind):
         part = _part(kind, each.name)
@@ -184,7 +181,6 @@ def _blank(kind: Any, asked: Any) -> Any:
 
 
 def _parts(asked: Any) -> tuple[Any, ...]:
-    """Returns the items of a request that get an error each: its first array that is not empty."""
     if not is_dataclass(asked):
         return ()
     arrays = (getattr(asked, each.name) for each in fields(asked))

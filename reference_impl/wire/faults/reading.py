@@ -100,7 +100,6 @@ def _in(at: str, name: str) -> str:
 
 
 def _value(hint: Any, value: Any, at: str) -> Any:
-    """Returns the value of a field of the type `hint`; raises BadFault for a wrong JSON type."""
     args = get_args(hint)
     if NoneType in args and value is None:
         return None

@@ -91,10 +91,7 @@ def open_gate() -> Gate:
 
 
 class _Guard:
-    """Answers the frames of a connection until its client is authenticated.
-
-    Closes the connection if this takes too long.
-    """
+    """Answers a connection's frames until its client is authenticated."""
 
     def __init__(
         self,

@@ -66,7 +66,7 @@ _PEM: Final = "one of them is not PEM, or the key has a passphrase"
 
 
 def _no_password() -> str:
-    """Returns an empty passphrase; without it, OpenSSL would ask for one on the terminal."""
+    # Without a passphrase, OpenSSL would ask for one on the terminal.
     return ""
 
 
