@@ -95,7 +95,6 @@ def analyze_command(
 
 
 def _typed(option: str) -> bool:
-    """Returns whether the user typed the option; False for a default value."""
     source = click.get_current_context().get_parameter_source(option)
     return source is ParameterSource.COMMANDLINE
 

@@ -44,7 +44,6 @@ def _variants(context: click.Context) -> Iterable[str]:
 
 
 def _properties(context: click.Context) -> Iterable[str]:
-    """Returns the properties of the spec on the command line; empty if there is no such spec."""
     from model.specs import SPECS, find
 
     spec: Any = context.params.get("spec")
@@ -54,7 +53,6 @@ def _properties(context: click.Context) -> Iterable[str]:
 
 
 def _constants(context: click.Context) -> Iterable[str]:
-    """Returns `NAME=` for each constant of the spec; empty if there is no such spec."""
     from model.specs import SPECS, find
 
     spec: Any = context.params.get("spec")
@@ -93,10 +91,7 @@ def _bugs(context: click.Context) -> Iterable[str]:
 
 
 def _suites(context: click.Context) -> Iterable[str]:
-    """Returns the names of suites, read from the table of claims.
-
-    Importing the suites themselves would import Hypothesis, which takes too long.
-    """
+    # Importing the suites would import Hypothesis, which takes too long.
     from properties.claims.catalogue import CLAIMS
 
     del context

@@ -89,7 +89,6 @@ def named_options(command: click.Command) -> dict[str, click.Option]:
 
 
 def _value(command: click.Command, option: click.Option, place: str, value: object) -> object:
-    """Converts the value to the form that click expects; raises InputFault if it is invalid."""
     many = value if isinstance(value, list) else [value]
     if not option.multiple and isinstance(value, list):
         raise InputFault(f"{FILE}, {place}: write one value, not a list")

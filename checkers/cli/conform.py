@@ -152,10 +152,6 @@ def _decide(
     pairs: int | None = None,
     recorder: Recorder | None = None,
 ) -> None:
-    """Compares sequences of requests, then emits the verdict on each family of requests.
-
-    If `pairs` is given, stops after so many compared pairs of answers.
-    """
     from checkers.conform.trial import Found, answers_of_system
 
     found = Found()
@@ -214,14 +210,12 @@ def _property(family: str) -> str:
 
 
 def _table(found: Found, rows: Sequence[Reason]) -> Iterator[str]:
-    """Yields the lines of a table: each known reason for a difference, and how often it applied."""
     yield "pairs\tverdict\treason\tsentence\n"
     for row in rows:
         yield f"{found.explained[row.name]}\t{row.verdict}\t{row.name}\t{row.sentence}\n"
 
 
 def _lines(shown: Shown) -> Iterator[str]:
-    """Yields lines that show a difference between two answers, and the requests before it."""
     from checkers.conform.campaign import trail
 
     sequence = shown.compared.sequence

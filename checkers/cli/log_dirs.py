@@ -76,7 +76,6 @@ def auditing(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def _refuse_others(names: Collection[str]) -> None:
-    """Raises InputFault if the command line has an option that applies only to histories."""
     context = click.get_current_context()
     for parameter in context.command.params:
         typed = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE

@@ -23,11 +23,6 @@ if TYPE_CHECKING:
 
 
 def _or_trials(function: Callable[..., None]) -> Callable[..., None]:
-    """Makes `urteil replay` accept two sorts of files: a trial of a suite, or a trace of a model.
-
-    A trial's file is replayed on its system; any other file is passed to `function`.
-    """
-
     @functools.wraps(function)
     def either(**options: Any) -> None:
         from checkers.trials.replaying import is_of_trial
@@ -131,11 +126,7 @@ def replay_command(
 
 
 def _on_real_brokers(file: Path, on: str, meta: Mapping[str, Any]) -> str:
-    """Returns an error text: a model's trace cannot run on the real brokers that `--on` names.
-
-    The text recommends a reproduction of the same bug, if there is one. If not, it names the
-    command that lists all reproductions.
-    """
+    """Returns the error text: a model's trace cannot run on real brokers."""
     from checkers.reproduce.catalogue import REPRODUCTIONS
 
     found = [

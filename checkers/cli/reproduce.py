@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 @command(decides=False, folder=False)
 def _list(run: Run, **_: object) -> None:
-    """Lists the reproductions, each with the broken promise and a Kafka version that breaks it."""
     from checkers.reproduce.catalogue import REPRODUCTIONS
 
     for one in REPRODUCTIONS.values():
@@ -36,8 +35,6 @@ def _list(run: Run, **_: object) -> None:
 
 
 def _or_list(function: Callable[..., None]) -> Callable[..., None]:
-    """Makes the command list all reproductions when it gets no name."""
-
     @functools.wraps(function)
     def either(**options: Any) -> None:
         (_list if options["name"] is None else function)(**options)
@@ -92,11 +89,6 @@ def reproduce_command(
 
 
 def _default(reproduction: Reproduction, kafka_home: Path | None) -> str:
-    """Returns the system on which a defect is reproduced if `--on` is missing.
-
-    This is `apache-kafka:` with the version that showed the defect. If `--kafka-home` names an
-    installation of Kafka, it is `apache-kafka` without a version.
-    """
     from checkers.systems.opening import APACHE_KAFKA
 
     return APACHE_KAFKA if kafka_home is not None else f"{APACHE_KAFKA}:{reproduction.shown_on}"

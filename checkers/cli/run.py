@@ -281,7 +281,6 @@ def command(
 
 @contextmanager
 def _lost_interrupts_hidden() -> Generator[None]:
-    """Hides, inside the `with` block, Python's messages about ignored KeyboardInterrupts."""
     shows = sys.unraisablehook
 
     def hook(dropped: sys.UnraisableHookArgs) -> None:
@@ -302,7 +301,6 @@ def _guarded(
     outputs: MachineOutputs,
     options: dict[str, Any],
 ) -> int:
-    """Runs the command; returns its exit code, also after an exception."""
     try:
         if base is not None:
             run.folder = RunFolder.make(base, command=command_line(), seed=run.seed)

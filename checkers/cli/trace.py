@@ -165,7 +165,6 @@ def _progress(run: Run, subject: str, total: int, done: int) -> None:
 
 
 def _files(path: Path) -> list[Path]:
-    """Returns the log files at a path: the file itself, or all log files of a folder, sorted."""
     if not path.is_dir():
         return [path]
     # the nodes' traces in the folder of a cluster that `urteil record --traced` started
@@ -214,10 +213,6 @@ def _emit(run: Run, spec: str, followed: Followed) -> None:
 def _emit_losses(
     run: Run, partition: str, followed: PartitionReplication, allowed: Sequence[Kind]
 ) -> None:
-    """Emits the verdict `violated` if committed records of the partition were lost, else `holds`.
-
-    Losses that the option `--allow` permits do not count.
-    """
     losses = followed.losses
     lines = [*map(str, losses)] or ["no committed record is lost"]
     text = "\n".join([f"{partition}:", *lines, "", "steps that may lose committed records:"])

@@ -134,16 +134,12 @@ def _answers(
     reference: Side,
     rows: tuple[Reason, ...] | None,
 ) -> tuple[Any, Any]:
-    """Returns the answers of both systems to one request.
-
-    A read is sent again, at most 8 times, while the answers differ without a known reason. The last
-    answers are returned.
-    """
     if isinstance(step, Collect):
         until = time.monotonic() + step.within_ms / 1000
         return system.collect(index, step, until), reference.collect(index, step, until)
     before: Any = None
     theirs, ours = system.send(index, step), reference.send(index, step)
+    # A read is sent again while the answers differ without a known reason.
     for _ in range(REPEATS if step.is_repeated else 0):
         if rows is None:
             # The answers are not compared: they may differ if the system repeats its answer.

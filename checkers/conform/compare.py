@@ -79,10 +79,6 @@ def _below(
 
 
 def _ordered(items: list[Any]) -> list[Any]:
-    """Sorts a list of group members by all fields except the member id.
-
-    A list that is not of members, or in which a client chose a member id, is returned unchanged.
-    """
     if not all(isinstance(one, Mapping) and _is_drawn(one.get(_MEMBER)) for one in items):
         return items
     # A system draws member ids at random, so they give no order.
@@ -101,10 +97,6 @@ def _uneven(
     system_fields: Mapping[str, Any],
     reference_fields: Mapping[str, Any],
 ) -> Iterator[Difference]:
-    """Yields the differences of two lists of different length.
-
-    Items are compared by name, for example by topic. Items without names are only counted.
-    """
     theirs, ours = _by_name(system), _by_name(reference)
     if theirs is None or ours is None:
         count = f"{path} (count)"

@@ -121,11 +121,7 @@ class Normal:
         return value
 
     def _is_of_another_sequence(self, item: Any) -> bool:
-        """Returns True for a group, topic or transactional id of another sequence of requests.
-
-        Sequences run in parallel on one cluster, so ListGroups also returns the groups of other
-        sequences.
-        """
+        # Sequences run in parallel on one cluster, so ListGroups also returns the groups of others.
         # An entry with an error is in the answer because the request named it.
         if not isinstance(item, Mapping) or "error_code" in item:
             return False
@@ -138,14 +134,11 @@ class Normal:
         return any(not self.session.symbolic_name(str(name)).startswith("~") for name in names)
 
     def _order(self, cells: Mapping[str, Any]) -> str:
-        """Returns the sort key of an object in an answer: its name, id or index fields.
-
-        Member ids that the system generated are left out, since they are random.
-        """
         found = [
             self.session.symbolic_name(str(self._topic_name(cell) if _is_id(cell) else cell))
             for name in _IDENTITY
             if (cell := cells.get(name)) is not None
+            # the system's own member ids are random
             and not (name in _MEMBERS and self._is_drawn(cell))
         ]
         return json.dumps([one.rjust(12) if one.isdigit() else one for one in found])
@@ -167,10 +160,7 @@ class Normal:
         return self.session.symbolic_name(value)
 
     def _is_drawn(self, value: str) -> bool:
-        """Returns True for a member id that the broker generated, False if a client chose it.
-
-        Clients put the unique prefix of this run into their ids.
-        """
+        # Clients put the unique prefix of this run into their ids.
         return bool(value) and self.session.target.run not in value
 
     def _symbol(self, kind: str, value: Any) -> str:

@@ -40,7 +40,6 @@ def _is_unreadable(difference: Difference) -> bool:
 
 
 def _beside_other_errors(difference: Difference) -> bool:
-    """Returns True if the two error codes differ, but this difference is in another field."""
     theirs, ours = (
         fields.get("error_code", "NONE")
         for fields in (difference.system_fields, difference.reference_fields)
@@ -53,7 +52,6 @@ def _beside_an_error(difference: Difference) -> bool:
 
 
 def _lacks_the_cut_batch(difference: Difference) -> bool:
-    """Returns True if the peer's answer lacks only the incomplete last batch of a fetch."""
     theirs = difference.system_fields["records"]
     *whole, last = difference.reference_fields["records"] or [None]
     # The reference broker cuts a batch that exceeds the fetch's byte limit.
@@ -290,7 +288,6 @@ MOCK_ROWS: Final[tuple[Reason, ...]] = (
 
 
 def _others(peer: str) -> tuple[Reason, ...]:
-    """Returns a general reason for each request type, for differences that have no other reason."""
     return (
         _theirs(
             "follows-from-another-error",

@@ -38,7 +38,6 @@ def _is_error_here(difference: Difference) -> bool:
 
 
 def _one_keeps_its_share(difference: Difference) -> bool:
-    """Returns True if one of two heartbeat answers revokes partitions, and the other does not."""
     kept, reduced = sorted(
         (difference.system_fields, difference.reference_fields),
         key=lambda cells: cells.get("assignment") is not None,
@@ -54,7 +53,6 @@ def _one_keeps_its_share(difference: Difference) -> bool:
 
 
 def _is_as_large(difference: Difference) -> bool:
-    """Returns True if both answers assign the same number of partitions to the member."""
     return _size(difference.system_fields) == _size(difference.reference_fields)
 
 
@@ -64,7 +62,6 @@ def _size(fields: Mapping[str, Any]) -> int:
 
 
 def _has_another_leader(difference: Difference) -> bool:
-    """Returns whether the two systems chose different leaders for the same group generation."""
     theirs, ours = difference.system_fields, difference.reference_fields
     leaders = theirs.get("leader"), ours.get("leader")
     is_joined = theirs.get("error_code") == ours.get("error_code") == "NONE"
@@ -73,10 +70,7 @@ def _has_another_leader(difference: Difference) -> bool:
 
 
 def _ends_with_a_segment(difference: Difference) -> bool:
-    """Returns True if the other system's Fetch answer ends at the border of two log segments.
-
-    A broker may return only batches of one segment. The reference broker returned more batches.
-    """
+    # A broker may return only batches of one segment.
     theirs = difference.system_fields["records"]
     ours = difference.reference_fields["records"]
     if not theirs or len(theirs) >= len(ours) or theirs != ours[: len(theirs)]:

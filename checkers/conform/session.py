@@ -203,10 +203,6 @@ class Session:
         return self._coordinators[key_type, key]
 
     def _is_loaded(self, key_type: int, key: str, found: Mapping[str, Any]) -> bool:
-        """Returns True if the coordinator has loaded the group.
-
-        For a transactional id, always returns True.
-        """
         if key_type != GROUP:
             # Requests with a transactional id are retried.
             return True

@@ -89,7 +89,7 @@ class Send:
 
     @property
     def _is_in_fetch_session(self) -> bool:
-        """True for a fetch that changes its session, so that its repetition is another request."""
+        # Such a fetch changes its session, so its repetition is another request.
         epoch: int = self.body.get("session_epoch", NO_SESSION)
         return epoch != NO_SESSION
 

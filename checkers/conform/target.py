@@ -158,10 +158,7 @@ class Target:
         return found
 
     def _await_leaders(self, connections: Mapping[int, Connection], name: str, topic: Any) -> None:
-        """Waits until the leader of each partition accepts requests.
-
-        A broker of Kafka shows new metadata before it acts on it (BrokerMetadataPublisher).
-        """
+        # A broker of Kafka shows new metadata before it acts on it (BrokerMetadataPublisher).
         until = time.monotonic() + READY_WITHIN_S
         for partition in topic["partitions"]:
             index, leader = partition["partition_index"], connections[partition["leader_id"]]
@@ -184,7 +181,6 @@ def fields_of(answer: Answer) -> dict[str, Any]:
 
 
 def _error(answer: Mapping[str, Any]) -> str:
-    """Returns the error code of the only partition of the answer."""
     error: str = answer["topics"][0]["partitions"][0]["error_code"]
     return error
 

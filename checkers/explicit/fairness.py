@@ -167,11 +167,7 @@ class Fairness:
     def _needed(
         self, instance: Instance, inside: Mask
     ) -> tuple[frozenset[int], frozenset[int]] | None:
-        """Returns states and edges: a cycle with one of them is fair to the action.
-
-        In the states, the action is disabled; the edges take the action. For a strongly fair
-        action, there are only edges. None means that every cycle in `inside` is fair to the action.
-        """
+        """Returns states and edges that make a cycle fair; None if every cycle is."""
         source, target = self.graph.source, self.graph.target
         edges = instance.edges
         taken = edges[inside[source[edges]] & inside[target[edges]]]

@@ -206,10 +206,6 @@ class Search(RunningSearch):
         return made, reached[new]
 
     def _taken(self, label: int, table: Table, rows: Array, keys: Keys, first: int) -> Found | None:
-        """Returns the states of the batch that enable transition `label`, and their successors.
-
-        Returns None if no state enables it.
-        """
         transition = self.transitions[label]
         enabled: Code = 1
         for enabled, bad in transition.guard:
@@ -297,10 +293,6 @@ class Search(RunningSearch):
         )
 
     def _trace(self, node: int, label: int | None = None) -> Trace:
-        """Returns a shortest trace to the node.
-
-        With `label`, the trace has one more step: the transition with this number.
-        """
         start, labels = self.ancestry.path_to(node)
         interpreter, state = Interpreter(self.at.ranges), self.starts[start]
         steps = [Step(action="init", values=(), state=state)]

@@ -91,8 +91,6 @@ def with_liveness(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Lasso:
-    """A path from an initial node that ends in a loop."""
-
     first: int  # node
     edges: tuple[int, ...]
     loop: int  # the number of edges before the loop
@@ -136,11 +134,7 @@ class _Judge:
         return self._found(missed, begun, missed)
 
     def _found(self, within: Mask, begun: Mask, through: Mask) -> _Lasso | None:
-        """Returns a path into a fair loop (a lasso), or None if there is none.
-
-        The path visits a state of `begun`; from there on, it and the loop stay in `within`. The
-        loop visits a state of `through`.
-        """
+        """Returns a fair lasso: visits `begun`, then stays `within`; its loop visits `through`."""
         sets = list(self.fairness.sets(within, through))
         anywhere = np.zeros_like(within)
         for nodes in sets:

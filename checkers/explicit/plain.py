@@ -115,7 +115,6 @@ class Search(RunningSearch):
                     fresh.append(after)
 
     def _count_disabled(self, state: Packed) -> None:
-        """Finds, for each disabled action, the first false conjunct of its guard, and counts it."""
         interpreter, read = Interpreter(self.at.ranges), self.at.unpack(state)
         for action in self.task.spec.actions:
             counts = self.disabled[action.name]

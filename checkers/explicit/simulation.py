@@ -135,14 +135,11 @@ class _Simulation:
     def _chosen(
         self, moves: Sequence[tuple[int, Packed]], here: Counter[str]
     ) -> tuple[int, Packed]:
-        """Returns a random enabled transition.
-
-        The more often this walk has taken an action, the less weight the action has.
-        """
         by_action: dict[str, list[tuple[int, Packed]]] = {}
         for move in moves:
             by_action.setdefault(self.actions[move[0]], []).append(move)
         names = list(by_action)
+        # the more often this walk has taken an action, the less weight it has
         ends = list(accumulate(self.weight[n] / (1 + here[n]) for n in names))
         name = self.random.choices(names, cum_weights=ends)[0]
         return self.random.choice(by_action[name])

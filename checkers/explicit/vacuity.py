@@ -66,15 +66,11 @@ Candidate = tuple[str, str, t.Node]  # name, message if no state satisfies the f
 
 
 def _conjuncts(spec: Spec, names: Sequence[str]) -> Iterator[Candidate]:
-    """Yields each beginning of an action's guard: its first conjunct, its first two, and so on.
-
-    If no state satisfies a beginning, its last conjunct is why the action is never taken. Each
-    beginning comes with a message that names this conjunct.
-    """
     for action in spec.actions:
         if action.name in names:
             for k, guard in enumerate(action.guards):
                 where = " where the conjuncts before it are" if k else ""
+                # if no state satisfies a guard up to here, this conjunct is why
                 text = f"never taken: line {guard.line} is never true{where}: {guard}"
                 yield action.name, text, _some(action, k)
 

@@ -226,15 +226,10 @@ def _decisions(
 
 
 def _to_show(worst: Iterable[tuple[Row, ...]]) -> set[int]:
-    """Returns the numbers of the operations that a report shows.
-
-    `worst` has the occurrences of each anomaly, the worst first. A report shows their operations.
-    For the first 8 occurrences it draws a timeline, so it also shows the 10 operations before and
-    the 10 operations after each of their operations.
-    """
     ops: set[int] = set()
     for rows in worst:
         ops.update(op for row in rows for op in row.ops)
+        # a timeline also shows the operations around
         for row in rows[:PICTURED]:
             for op in row.ops[:NAMED]:
                 ops.update(range(max(0, op - AROUND), op + AROUND + 1))
@@ -266,10 +261,6 @@ def _decision(anomaly: Anomaly, finding: Finding, declared: Declarations) -> Dec
 
 
 def _with_causes(decisions: list[Decision]) -> list[Decision]:
-    """Adds to each anomaly that occurs the other anomalies that may have caused it.
-
-    A cause must occur too, on a common key. The table `causes` says which anomaly may cause which.
-    """
     keys = {d.anomaly.id: _keys(d.rows) for d in decisions if d.verdict == "violated"}
     return [
         replace(
@@ -287,10 +278,7 @@ def _with_causes(decisions: list[Decision]) -> list[Decision]:
 
 
 def _keys(rows: pa.Table) -> frozenset[str] | None:
-    """Returns all keys in these rows; None if the table has no column for the key.
-
-    For example, a cycle may use many keys, so the table of cycles has no such column.
-    """
+    # A cycle may use many keys, so the table of cycles has no such column.
     return frozenset(rows["key"].unique().to_pylist()) if "key" in rows.column_names else None
 
 

@@ -86,10 +86,7 @@ def blocks(file: BinaryIO) -> Iterator[Block | Rest]:
 
 
 def _hop(data: bytes) -> tuple[list[int], int]:
-    """Finds whole batches by their length fields.
-
-    Returns where each batch begins, and where the last one ends.
-    """
+    """Returns where each whole batch begins, and where the last one ends."""
     begins: list[int] = []
     at, last, length_of = 0, len(data), _LENGTH.unpack_from
     while last - at > MAGIC_AT:
@@ -103,10 +100,7 @@ def _hop(data: bytes) -> tuple[list[int], int]:
 
 
 def _of_known_format(data: bytes, begins: list[int], end: int) -> tuple[list[int], int]:
-    """Removes the first batch of an unknown format and all batches after it.
-
-    Returns where each remaining batch begins, and where the last of them ends; 0 if none remains.
-    """
+    """Removes the first batch of an unknown format and all batches after it."""
     if not begins:
         return begins, 0
     at = np.array(begins)
@@ -137,7 +131,6 @@ def _block(data: bytes, at: int, begun: list[int], end: int) -> Block:
 
 
 def _begins_a_batch(data: bytes) -> bool:
-    """Returns True if the bytes may be the beginning of a batch whose end is missing."""
     if len(data) < PREFIX_BYTES:
         return True
     (length,) = _LENGTH.unpack_from(data, 8)

@@ -149,11 +149,7 @@ def transactions(log: Log) -> Iterator[Found]:
 
 
 class _Runs:
-    """The batches of each producer in log order, divided into runs.
-
-    A run ends after a transaction marker. It also ends where the batch's number in `cuts` changes,
-    such as the number of a range of offsets without a gap.
-    """
+    """Each producer's batches in log order; runs end at markers and changes of `cuts`."""
 
     def __init__(self, log: Log, cuts: Ints) -> None:
         self.rows = log.by_producer(log.sound)

@@ -113,9 +113,7 @@ class _Batches:
 
 
 def _varints(view: Bytes, at: Ints, longest: int) -> tuple[Ints, Ints, Flags]:
-    """Decodes one zigzag varint at each byte position; returns arrays of the numbers, the positions
-    after them, and the flags for invalid ones.
-    """
+    """Returns the numbers, the positions after them, and flags for invalid ones."""
     last = len(view) - 1
     byte = view[np.minimum(at, last)]
     raw = (byte & 0x7F).astype(np.uint64)

@@ -100,10 +100,7 @@ def _unlike(one: Log, mine: Ints, two: Log, theirs: Ints) -> tuple[int, Ints, In
 
 
 def _overlapping(one: Log, mine: Ints, two: Log, theirs: Ints) -> Ints:
-    """Returns the rows of `mine` whose batch shares an offset with a batch of `theirs`.
-
-    Both parameters have row numbers of batches in ascending order.
-    """
+    # `mine` and `theirs` have row numbers of batches in ascending order.
     if not len(theirs):
         return mine[:0]
     first = np.searchsorted(

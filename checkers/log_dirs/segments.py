@@ -178,7 +178,6 @@ def _columns(block: Block) -> Mapping[str, npt.NDArray[Any]]:
 
 
 def _faults(block: Block) -> Ints:
-    """Returns the fault of each batch: an old format, a wrong checksum, or none."""
     data, of_bytes = block.data, google_crc32c.value
     actual = np.array(
         [
@@ -226,9 +225,7 @@ def _parts(block: Block, wanted: Flags) -> Iterator[_Part]:
 
 
 def _markers(control: Flags, part: _Part) -> tuple[Ints, Ints]:
-    """Returns the kind of transaction marker (commit or abort) in each batch, and its coordinator
-    epoch; -1 for no marker.
-    """
+    # -1: no marker
     marker, coordinator_epoch = np.full((2, len(control)), -1)
     view, found = np.frombuffer(part.data, np.uint8), part.records
     batch, first = np.unique(found.batch, return_index=True)

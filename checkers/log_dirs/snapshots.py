@@ -54,10 +54,7 @@ def producer_snapshot(log: Log) -> Found:
 
 
 def _below(log: Log) -> Ints:
-    """Returns the row numbers of the range of batches that ends just below the snapshot's offset.
-
-    A range has sound batches without an offset gap. If no batch ends there, the result is empty.
-    """
+    """Returns the rows of the gapless range that ends just below the snapshot's offset."""
     offset = -1 if log.metadata.snapshot is None else log.metadata.snapshot.offset
     rows: Ints = log.sound
     ends = rows[log.last[rows] + 1 == offset]

@@ -98,7 +98,7 @@ class Pipeline:
     # ------------------------------------------------------------ the group
 
     def _join(self) -> None:
-        """Joins the group with a new consumer; the process and its producer stay the same."""
+        # The process and its producer stay the same.
         operation = self.shared.history.invoke(
             self.process,
             "subscribe",
@@ -133,7 +133,6 @@ class Pipeline:
         return tuple(seen)
 
     def _rewind(self) -> None:
-        """Seeks to the group's committed offsets; joins the group again if they are unavailable."""
         until = time.monotonic() + STEP_S
         while not self.shared.stopped.is_set():
             assigned = self.consumer.assignment()
@@ -160,20 +159,13 @@ class Pipeline:
     # ------------------------------------------------------------ the producer
 
     def _renew(self) -> None:
-        """Replaces the producer by a new one with the same transactional id.
-
-        The history shows this as a new process.
-        """
         while not self.shared.stopped.is_set():
             self.process, self.producer, ready = self._instance()
             if ready:
                 return
 
     def _instance(self) -> tuple[int, Any, bool]:
-        """Creates a transactional producer, which the history shows as a new logical process.
-
-        Returns the process, the producer, and whether `init_transactions` succeeded.
-        """
+        """Returns the process, the producer, and whether `init_transactions` succeeded."""
         process = self.shared.new_process()
         producer = self.clients.transactional_producer(self.transactional_id)
         operation = self.shared.history.invoke(
@@ -336,10 +328,7 @@ def fetch_offsets(
 
 
 def _with_retries(call: Callable[[], object]) -> Any:
-    """Repeats the call after each retriable error, for a limited time.
-
-    Returns the last error, or None after success.
-    """
+    """Returns the last error, or None after success."""
     until = time.monotonic() + STEP_S
     while True:
         try:
@@ -353,7 +342,6 @@ def _with_retries(call: Callable[[], object]) -> Any:
 
 
 def _with_timeout(call: Callable[[], object]) -> Any:
-    """Calls `_with_retries` in a thread; returns a timeout error if this takes too long."""
     answers: list[Any] = []
     thread = threading.Thread(target=lambda: answers.append(_with_retries(call)), daemon=True)
     thread.start()

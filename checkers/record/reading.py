@@ -156,7 +156,7 @@ def read_to_the_end(
 
 
 def _ends(shared: Shared, querying: Reader, topics: Sequence[Topic]) -> dict[str, int]:
-    """Returns the end offset of every log; -1 for a log whose query does not succeed in time."""
+    # -1: the query did not succeed in time.
     process = shared.new_process()
     until = time.monotonic() + READ_WITHIN_S
     ends: dict[str, int] = {}

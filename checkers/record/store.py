@@ -161,7 +161,6 @@ class HistoryWriter:
                 self._rotate()
 
     def _rotate(self) -> None:
-        """Writes the completed operations as a Parquet part, and begins the next file of lines."""
         # even after a crash between two of these steps, no operation is read twice
         full = self._tail
         self._begin_tail(self._part + 1)
@@ -171,14 +170,11 @@ class HistoryWriter:
         self._part += 1
 
     def _begin_tail(self, number: int) -> None:
-        """Creates the next file of recorded lines, which begins with the operations still open.
-
-        Readers see the file only when these operations are in it.
-        """
         path = tail_path(self.folder, number)
         hidden = path.with_suffix(".new")
         self._tail = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
         self._write(b"".join(invocation_line(n, open_) for n, open_ in self._opened.items()))
+        # readers see the file only with these operations in it
         hidden.rename(path)
 
     def _write_part(self, number: int) -> None:

@@ -97,11 +97,6 @@ def _table(writer: Writer, spec: Spec, discovery: Discovery) -> Iterator[str]:
 
 
 def _end(discovery: Discovery) -> str:
-    """Returns the text that is printed after the last step, about how the trace ends.
-
-    It is `here` if the last state violates the property, and `for ever` if the behaviour stays in
-    the last state. Else the trace loops back to an earlier step: `as after step 3, and so on`.
-    """
     if discovery.loop is None:
         return "here"
     still = discovery.loop == discovery.steps
@@ -190,7 +185,6 @@ def _why_false(writer: Writer, claim: Claim, trace: Sequence[Step]) -> list[str]
 
 
 def _why_allowed(writer: Writer, spec: Spec, trace: Sequence[Step]) -> list[str]:
-    """Returns the conjuncts that allowed the last step, with the values before this step."""
     action = _action(spec, trace[-1].action)
     if action is None or len(trace) == 1:
         return ["it is an initial state"]

@@ -54,7 +54,7 @@ def cycle_drawing(edges: Sequence[EdgeShown], texts: Mapping[int, str], *, title
 
 
 def _circle(ops: Sequence[int]) -> tuple[dict[int, Point], Point]:
-    """Returns the centre of each operation's box, and the size of the picture."""
+    """Returns the centre of each operation's box, and the picture's size, in px."""
     many = max(len(ops), 2)
     across = max(190.0, 46.0 * many), 30.0 * many  # px from the centre
     labels = 0.0 if many == 2 else CHARACTER * LONGEST / 2 + 24.0  # px left and right
@@ -71,7 +71,6 @@ def _circle(ops: Sequence[int]) -> tuple[dict[int, Point], Point]:
 
 
 def _arrow(edge: EdgeShown, centres: Mapping[int, Point]) -> str:
-    """Draws an edge as a curve outside the circle, with its reason at the outermost point."""
     start, end = centres[edge.source], centres[edge.target]
     along = end[0] - start[0], end[1] - start[1]
     length = math.hypot(*along) or 1.0

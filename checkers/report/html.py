@@ -235,5 +235,5 @@ def _evidence(one: Evidence, caps: Caps) -> dict[str, Any]:
 
 
 def _image(svg: str) -> str:
-    """Returns the drawing as a data URL, because a browser runs no script in an image."""
+    # A browser runs no script in an image.
     return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"

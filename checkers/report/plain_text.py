@@ -40,10 +40,7 @@ def register() -> None:
 
 
 def _plain(fault: UnicodeError) -> tuple[str, int]:
-    """Replaces characters that the terminal's encoding lacks, as an error handler of `codecs`.
-
-    The table `PLAIN` has the replacements; a character without one becomes `?`.
-    """
+    # An error handler of `codecs`.
     if not isinstance(fault, UnicodeEncodeError):
         raise fault
     lacking = fault.object[fault.start : fault.end]

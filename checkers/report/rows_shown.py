@@ -82,10 +82,6 @@ def rows_shown(
 
 
 def _edges(row: Row) -> Iterator[EdgeShown]:
-    """Yields the edges of the cycle that a violation consists of, each with its reason.
-
-    Yields nothing if the violation is not a cycle.
-    """
     if not isinstance(row, Cycle):
         return
     for step in steps(row):
@@ -100,7 +96,6 @@ def _edges(row: Row) -> Iterator[EdgeShown]:
 
 
 def _operations_near(row: Row, operations: Mapping[int, Operation]) -> tuple[OperationShown, ...]:
-    """Returns the operations of a violation, and others near them, ordered by invocation time."""
     about = _About.of(row)
     marked = [op for op in dict.fromkeys(row.ops[:NAMED]) if op in operations]
 
@@ -129,8 +124,6 @@ def _shown(op: int, operation: Operation, about: _About) -> OperationShown:
 
 @dataclass(frozen=True, slots=True)
 class _About:
-    """The keys, values and offsets that a violation of an anomaly names."""
-
     keys: frozenset[str]
     named: frozenset[str | int]
 

@@ -100,11 +100,6 @@ def _results(finding: Finding, ids: Sequence[str]) -> Iterator[dict[str, Any]]:
 
 
 def _location(decision: Decision) -> dict[str, Any]:
-    """Returns the SARIF location of a verdict's input.
-
-    This is a file for a history in one file or a `.py` spec, otherwise the name of the history or
-    spec.
-    """
     if isinstance(decision, AnomalyDecided):
         if decision.is_one_file:
             return _file(decision.history or "history")

@@ -77,11 +77,7 @@ class Sentences:
         return self.writer.place(n.variable.name, [self._value(k) for k in n.keys])
 
     def _equal(self, left: t.Node, right: t.Node, verb: str) -> str:
-        """Returns a comparison with the variable's value: `request[1].leader b2 is not b0`.
-
-        Here `b2` is the value of `request[1].leader`. A true equality leaves the value out:
-        `request[1].leader is b0`.
-        """
+        # Such as `request[1].leader b2 is not b0`: b2 is the value; a true equality leaves it out.
         if left.sort == t.BOOL:
             return f"({self.sentence(left)}) {verb} the same as ({self.sentence(right)})"
         if isinstance(left, t.Some | t.Local | t.Const | t.Least) and isinstance(right, t.Get):

@@ -129,7 +129,6 @@ def _first_paragraph(of: object) -> str:
 
 
 def _labelled(name: str, label: str) -> Iterator[str]:
-    """Yields the paragraphs that begin with a label, such as `Source:`, in a spec's docstrings."""
     package = import_module(f"model.{name.replace('-', '_')}")
     walked = pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
     for module in (package.__name__, *(m.name for m in walked)):

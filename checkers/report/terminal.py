@@ -114,15 +114,9 @@ def table(decisions: Sequence[Decision], *, verbose: bool = False) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """The verdicts under one heading of the table.
-
-    Each of `single` gets a line of its own. The anomalies that do not occur (`holding`) share one
-    line. So do those that no observation could have shown (`unobserved`).
-    """
-
-    single: Sequence[Decision]
-    holding: Sequence[Decision]
-    unobserved: Sequence[Decision]
+    single: Sequence[Decision]  # each gets a line of its own
+    holding: Sequence[Decision]  # they do not occur; they share one line
+    unobserved: Sequence[Decision]  # no observation could have shown them; they share one line
 
     @classmethod
     def of(cls, decisions: Sequence[Decision], *, verbose: bool) -> _Part:
@@ -135,12 +129,10 @@ class _Part:
 
 
 def _holds(decision: Decision) -> bool:
-    """Returns True for an anomaly with the verdict `holds` and no remark: it does not occur."""
     return isinstance(decision, AnomalyDecided) and verdict(decision) == "holds"
 
 
 def _is_unobserved(decision: Decision) -> bool:
-    """Returns True if no observation could have shown the anomaly."""
     return isinstance(decision, AnomalyDecided) and verdict(decision) == "not exercised"
 
 

@@ -43,10 +43,7 @@ NS_PER_MS: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class _Axis:
-    """Maps a time in ns to a coordinate in px.
-
-    The map is linear between two adjacent moments: the starts and ends of drawn operations.
-    """
+    """Maps a time in ns to px, linear between the moments of drawn operations."""
 
     moments: tuple[int, ...]  # ns
     places: tuple[float, ...]  # px
@@ -179,7 +176,6 @@ def _lane_names(lanes: Mapping[int, int], axis: _Axis) -> Iterator[str]:
 
 
 def _times(marked: Sequence[OperationShown], axis: _Axis, bottom: float) -> Iterator[str]:
-    """Draws a line and a time at the start and end of each marked operation."""
     ends = {one.invoked_ns for one in marked}
     ends |= {one.completed_ns for one in marked if one.completed_ns is not None}
     free = [0.0, 0.0]

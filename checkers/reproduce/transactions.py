@@ -161,7 +161,6 @@ class RawTransactions:
         return str(answer["markers"][0]["topics"][0]["partitions"][0]["error_code"])
 
     def _settled(self, request: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """Repeats a request until the coordinator is no longer busy, and returns the answer."""
         until = time.monotonic() + BUSY_FOR_S
         while True:
             answer = request()

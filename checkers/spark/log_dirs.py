@@ -95,10 +95,6 @@ class OnSpark:
         work: Callable[[int, pa.Table], pa.Table],
         **options: str,
     ) -> pa.Table:
-        """Applies `work` to each topic partition; returns all results as one table.
-
-        The column `partition` has the topic partition's number.
-        """
         schema = pa.schema([("partition", pa.int32()), *FOUND])
 
         def run(key: tuple[pa.Scalar, ...], rows: pa.Table) -> pa.Table:

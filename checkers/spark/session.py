@@ -142,7 +142,6 @@ def require_answer(master: str) -> None:
 
 @contextmanager
 def _interrupts_deferred() -> Generator[None]:
-    """Defers Ctrl-C during the block; if there was one, raises KeyboardInterrupt at the end."""
     interrupts: list[int] = []
     before = signal.getsignal(signal.SIGINT)
     _restore(lambda number, _frame: interrupts.append(number))

@@ -139,7 +139,6 @@ def _at(
 
 
 def _with_least_values(at: SmallScope, solver: Solver) -> Model:
-    """Returns a Z3 model in which as many variables as possible have their least value."""
     model = solver.model()
     for _, info, term in at.cells():
         least = at.sorts.least(info)
@@ -158,11 +157,6 @@ def _with_least_values(at: SmallScope, solver: Solver) -> Model:
 def _confirmed(
     at: SmallScope, model: Model, action: Action, claim: Claim
 ) -> CounterexampleToInduction:
-    """Returns the counterexample that Z3 found, after the interpreter has confirmed it.
-
-    The interpreter takes the same action from the same state. Raises EnginesDisagree if it finds
-    the action disabled, or no claim that becomes false.
-    """
     interpreter, values = at.interpreter, at.arguments(model, action)
     quiet = {cell: interpreter.least(info) for cell, info, _ in at.cells()}
     start = quiet if action.name == INIT else at.state(model)

@@ -101,11 +101,8 @@ class Following:
         return None
 
     def _look_ahead(self) -> bool:
-        """Takes late events, then the refused event; returns whether the spec allowed this.
-
-        A late event is one whose log line came after its effect. The search is bounded, and takes
-        the shortest sequence that it finds. If it finds none, it takes nothing.
-        """
+        """Takes late events, then the refused event; returns whether the spec allowed this."""
+        # A late event is one whose log line came after its effect.
         event, tried = self.events[self.start], 0
         here = self.mapping.position
         waiting = deque[tuple[Any, tuple[int, ...]]]([(here, ())])
@@ -131,11 +128,7 @@ class Following:
         return False
 
     def _heads(self, taken: Sequence[int]) -> list[int]:
-        """Returns the indices of the late events that may be taken before the refused event.
-
-        A late event is one whose log line came after its effect. Each thread has at most one: its
-        first event that is not yet taken. The thread of the refused event has none.
-        """
+        # Each thread has at most one: its first event that is not yet taken.
         first = self.events[self.start].line
         threads, found = {(first.node, first.thread)}, list[int]()
         for k in range(self.start + 1, len(self.events)):

@@ -74,11 +74,7 @@ def record(partition: Partition, event: Event) -> Outcome:
 
 
 def _take_late_fetches(partition: Partition, epoch: int) -> None:
-    """Takes the spec's action `fetch_request` for fetches that the leader could not yet receive.
-
-    A follower may learn of a leader epoch, and send a fetch, before the leader begins to lead. A
-    fetch that the spec does not allow is left out.
-    """
+    # A follower may fetch in a new leader epoch before the leader begins to lead.
     for broker, f in partition.replicas.items():
         offset = partition.facts.sent.get(broker, {}).get(epoch)
         if offset is None or offset != partition.now.end(f):

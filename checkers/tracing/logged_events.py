@@ -121,9 +121,6 @@ def event_of(row: Row, line: LogLine, match: re.Match[str]) -> Event:
 
 
 def _field(text: str) -> Field:
-    """Parses a log line's value: `[1, 2]` as broker ids, `7` as a number, RECOVERING as 1, and
-    other text as 0.
-    """
     if text.startswith("["):
         return frozenset(int(x) for x in re.findall(r"\d+", text))
     return int(text) if re.fullmatch(r"-?\d+", text) else int(text == "RECOVERING")

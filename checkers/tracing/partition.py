@@ -142,6 +142,5 @@ def _spec() -> WithLosses:
 
 
 def _greatest(events: Sequence[Event], names: frozenset[str]) -> int:
-    """Returns the greatest number in the fields `names` of all events; 0 if there is none."""
     found = (value for event in events for name, value in event.fields.items() if name in names)
     return max((value for value in found if isinstance(value, int)), default=0)

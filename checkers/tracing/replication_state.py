@@ -124,10 +124,7 @@ class ReplicationState(NamedTuple):
                 yield from self._too_late(e, leader, steps)
 
     def _too_late(self, e: int, leader: int, steps: Sequence[LossyStep]) -> Iterator[Loss]:
-        """Yields a loss if the leader of epoch `e` committed records too late.
-
-        Too late means: after a newer leader had begun to lead without these records.
-        """
+        # Too late: after a newer leader had begun to lead without these records.
         newer = self._replacing(e)
         assert newer is not None, "a leader that commits too late was replaced"
         late = as_int(self.state["late", (e,)])

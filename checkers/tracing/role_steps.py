@@ -58,10 +58,6 @@ def follow(partition: Partition, event: Event) -> Outcome:
 
 
 def _lose_end(partition: Partition, event: Event, r: int) -> Outcome:
-    """Makes the spec's replica lose its disk or the end of its log, if the broker lost them.
-
-    This is so if the broker has restarted and its log now ends before the end in the spec.
-    """
     node, end, now = event.line.node, event.number("offset"), partition.now
     if node not in partition.facts.restarted:
         return None

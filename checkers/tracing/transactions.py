@@ -190,10 +190,6 @@ class TransactionalId:
         return self._move(after)
 
     def _move(self, after: Metadata) -> Outcome:
-        """Takes the actions of the spec for a change of the coordinator's metadata to `after`.
-
-        Returns None, or the refusal of the spec.
-        """
         before, self._metadata = self._metadata, after
         if before is not None and after.producer != before.producer:
             return Refused("the producer id of the transactional id changes", is_outside=True)
@@ -220,9 +216,6 @@ class TransactionalId:
         return refused or self._epoch_differs(after, "producer_epoch", (self._transaction,))
 
     def _epoch_differs(self, after: Metadata, name: str, keys: tuple[int, ...]) -> Outcome:
-        """Refuses a line about an open transaction if its producer epoch differs from the spec's;
-        otherwise returns None.
-        """
         expected = self.behaviour.state[name, keys]
         if after.state == "ONGOING" and after.epoch != expected:
             return Refused(f"producer epoch: the line has {after.epoch}, the spec {expected}")
@@ -280,7 +273,6 @@ class TransactionalId:
         return None
 
     def _confirm_decision(self, event: Event) -> Outcome:
-        """Refuses a marker whose result, commit or abort, is not what the coordinator decided."""
         appended, result = self._appended, event.text("result")
         if appended is not None and appended.coordinator_epoch < event.number("coordinator"):
             # A failed coordinator may have appended its decision without a line that confirms it.

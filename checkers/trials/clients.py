@@ -158,21 +158,18 @@ class RealTimeClients:
         return client_id
 
     def _run_own(self, factory: ProgramFactory) -> NodeId:
-        """Starts a client that queries the brokers; its operations are not in the history."""
+        # The client's operations are not in the history.
         self._own += 1
         return self._start(NodeId(-10 - self._own), -self._own, factory)
 
     def _ask(self, question: Callable[[BrokerClient], Steps[Result]], what: str) -> Result:
-        """Runs a client that queries the brokers, and returns the result.
-
-        Raises NoProgress if there is no result after 4,000 virtual ms.
-        """
         found: list[Result] = []
 
         def program(app: Application) -> Program:
             found.append((yield from question(BrokerClient(app=app))))
 
         client = self._run_own(program)
+        # raises NoProgress after this time, in virtual ms
         self._until(lambda: self.is_over(client), ASK_WITHIN_MS, what)
         return found[0]
 

@@ -203,16 +203,11 @@ class RealTimeCluster(WatchedTopics):
         self._administer(lambda admin: admin.reassign(dict.fromkeys(self._places(), replicas)))
 
     def _places(self) -> Iterator[Place]:
-        """Yields each topic partition of this trial, except those of internal topics.
-
-        The topic has its name on the brokers, which begins with the prefix of the trial.
-        """
         for place in self.topic_partitions():
             if place.topic not in INTERNAL_TOPICS:
                 yield f"{self._trial}{place.topic}", place.index
 
     def _administer(self, request: Callable[[Administration], None]) -> None:
-        """Sends an administrator's request through a broker that is up; notes a refusal."""
         try:
             request(administration_of(self._system, next(filter(self.is_up, self.broker_ids))))
         except (OSError, Refused) as fault:

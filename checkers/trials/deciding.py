@@ -105,8 +105,6 @@ class Judged:
 
 @dataclass(slots=True)
 class _Tally:
-    """The counts of the trials run so far for one verdict."""
-
     progress: Callable[[str], None]
     trials: int = 0
     seconds: float = 0.0
@@ -187,10 +185,7 @@ class Trying:
         return [self._inside(side, tally, broken) for side in sides]
 
     def _plans(self, setting: str) -> list[Program | str]:
-        """Returns the trials to run in a setting, in order.
-
-        First come lists of calls that detect seeded bugs, then seeds for random calls.
-        """
+        # lists of calls that detect seeded bugs
         fragile = [
             program
             for program in known.fragile(self.suite.name, setting)
@@ -200,14 +195,9 @@ class Trying:
         return [*fragile[: self.effort.fragile], *seeds]
 
     def _batches(self, setting: str) -> Iterator[Sequence[Program | str]]:
-        """Yields the trials to run in a setting, in batches that run at the same time.
-
-        A trial is given as a list of calls, or as a seed for random calls. Some faults are possible
-        only in a trial that runs alone. If the suite can inject such a fault, a last batch has one
-        random trial.
-        """
         plans, size = self._plans(setting), self.effort.together
         yield from (plans[at : at + size] for at in range(0, len(plans), size))
+        # some faults are possible only in a trial that runs alone
         needed = {*self.suite.machine.NEEDS.values()}
         if size > 1 and self.effort.drawn and needed & self.trials.powers & ONE_AT_A_TIME:
             yield (self._seed(setting, self.effort.drawn),)
@@ -319,12 +309,7 @@ class Trying:
     # ------------------------------------------------------------ the same once more
 
     def _reduced(self, side: Side, name: str, found: Ran) -> tuple[Ran, Again]:
-        """Shortens a trial that broke a claim or reached a goal; then repeats the shortened trial.
-
-        First the trials that ran at the same time are left out, then the calls of this trial, one
-        by one. A shorter trial is kept if it breaks the same claim or reaches the same goal. Also
-        returns how many repetitions did so.
-        """
+        """Shortens a trial that shows `name`; returns it, and its repetitions."""
         programs = known.recorded(self.suite.name, side.claim, side.setting)
         smallest, left = found, 0 if found.calls in programs else self.effort.reductions
         tried: set[Trial] = set()
@@ -346,7 +331,6 @@ class Trying:
         return smallest, Again(shown=sum(name in ran.shown for ran in runs), runs=len(runs))
 
     def _repeated(self, setting: str, trial: Trial) -> list[Ran]:
-        """Runs a trial again, by default three times; returns the result of each run."""
         is_calm = not any(call.rule in self.suite.machine.NEEDS for call in trial[0])
         if is_calm and len(trial) == 1:
             # Without faults and other trials, the runs happen at the same time.
@@ -359,10 +343,7 @@ class Trying:
 
 
 def _each_once(*trials: Iterator[Ran]) -> Iterator[Ran]:
-    """Yields the trials of several iterators, one iterator after the other, without duplicates.
-
-    The next trial is not run before the caller requests it.
-    """
+    # The next trial is not run before the caller requests it.
     seen: set[int] = set()
     for ran in chain(*trials):
         if id(ran) not in seen:
@@ -371,11 +352,6 @@ def _each_once(*trials: Iterator[Ran]) -> Iterator[Ran]:
 
 
 def _smaller(ran: Ran) -> Iterator[Trial]:
-    """Yields shorter variants of a trial.
-
-    First, the trial runs alone. Then one of the trials that ran at the same time is left out. Then
-    one call of the trial is left out, and all other trials stay.
-    """
     others = len(ran.beside)
     if others:
         yield (ran.calls,)
@@ -392,12 +368,7 @@ def _needed(suite: Suite, side: Side) -> set[Power]:
 
 
 def _cannot(powers: Collection[Power], needed: Collection[Power]) -> str:
-    """Returns why a system cannot decide a claim, as text; empty if the system can.
-
-    The powers of a system are the faults, the settings and the views of its inner state that it
-    offers. Two things make a claim undecidable: a power that it needs is missing, or the settings
-    of the system violate the claim's condition.
-    """
+    """Returns why a system cannot decide a claim; empty if it can."""
     lacking = sorted(power for power in needed if power not in powers)
     if lacking:
         options = filter(None, map(how_to_get, lacking))

@@ -105,7 +105,6 @@ def _keep_logs(own: Path, cluster: Cluster) -> None:
 
 
 def _pack(log: Path, to: Path, about: bytes) -> None:
-    """Writes those lines of a log that contain the text `about` to a gzip file."""
     with log.open("rb") as lines, gzip.open(to, "wb") as packed:
         packed.writelines(line for line in lines if about in line)
 

@@ -47,9 +47,6 @@ class Inside:
         return moments(events, lives, self.contents, virtual_ms)
 
     def _trace(self, node: int, folder: Path) -> Path:
-        """Copies the lines that the node's trace got since this object was created; returns the
-        copy.
-        """
         since = folder / f"node-{node}.log"
         with self.cluster.trace(node).open("rb") as trace, since.open("wb") as copy:
             trace.seek(self._begins[node])

@@ -124,8 +124,6 @@ def _at_ns(one: Event | Life) -> int:
 
 @dataclass(slots=True)
 class _Watch:
-    """Computes the state of a partition from the events of its trace, one after the other."""
-
     registration: Registration
     replicas: dict[int, Replica]
     contents: Contents

@@ -136,7 +136,6 @@ class Trials:
         return all(power is None or power in self.powers for power in needed)
 
     def _with(self, allowed: frozenset[Power]) -> Trials:
-        """Returns a copy that injects only the faults in `allowed`, on the same brokers."""
         fewer = copy(self)
         fewer.allowed = allowed
         return fewer

@@ -104,7 +104,6 @@ class WatchedTopics(RealTimeClients):
         self._until(is_ready, 10_000, f"a leader of {request.topic}")
 
     def _log_config(self, request: CreateTopic) -> LogConfig:
-        """Returns a topic's log settings for a real cluster."""
         config = request.log_config
         if config == DEFAULT_LOG_CONFIG:
             return EVERLASTING
@@ -118,7 +117,6 @@ class WatchedTopics(RealTimeClients):
         return replace(config, retention_ms=retention_ms, segment_bytes=default)
 
     def _find_internal_topic(self) -> None:
-        """Sends FindCoordinator requests until both internal topics exist."""
         for is_transactional in (True, False):
             self._ask(partial(_finds, is_transactional=is_transactional), "a coordinator")
         self._until(
@@ -188,8 +186,6 @@ class WatchedTopics(RealTimeClients):
         return tuple(self._ask(reads, f"reading the log of {topic_partition}"))
 
     def _listed(self, place: TopicPartition, request: ListOffsets) -> Offset | None:
-        """Returns the offset in the leader's answer to ListOffsets; None without an answer."""
-
         def lists(_brokers: BrokerClient) -> Steps[Offset | None]:
             for _ in range(LIST_ATTEMPTS):
                 leader = self.leader(place)
@@ -202,8 +198,6 @@ class WatchedTopics(RealTimeClients):
         return self._ask(lists, f"the offsets of {place}")
 
     def _watches(self) -> ProgramFactory:
-        """Returns a program that repeatedly requests metadata and stores partition states."""
-
         def program(app: Application) -> Program:
             brokers = BrokerClient(app=app)
             while True:

@@ -50,7 +50,6 @@ _FETCHED: Final = {
 
 
 def _state(**partition: Any) -> dict[str, Any]:
-    """Returns the body of a request such as ReadShareGroupState, for one partition."""
     topic = {"topic_id": topic_id("~nowhere"), "partitions": [{"partition": 0, **partition}]}
     return {"group_id": GROUP, "topics": [topic]}
 

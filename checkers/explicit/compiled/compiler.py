@@ -63,7 +63,7 @@ def library(files: Mapping[str, str], main: str, flags: Sequence[str] = ()) -> c
 
 
 def _compile(call: Sequence[str], files: Mapping[str, str], main: str, kept: Path) -> None:
-    """Compiles to a temporary file, then renames it; so no process loads an incomplete library."""
+    # The file is renamed at the end, so no process loads an incomplete library.
     kept.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=kept.parent) as folder:
         for name, text in files.items():

@@ -97,7 +97,6 @@ class Search(RunningSearch):
                     raise Stop("all decided")
 
     def _spill_if_needed(self, size: int, folder: Path) -> None:
-        """Moves the states to disk if the next level may not fit into memory."""
         memory, likely = self.task.memory, self.store.count() + GROWTH * size
         if memory is not None and self.store is self.c and self.c.bytes_for(likely) > memory:
             from checkers.explicit.compiled.spill import Spilled
@@ -194,11 +193,7 @@ class Search(RunningSearch):
         return WitnessResult(claim=witness, states=states, trace=trace)
 
     def _first_trace(self, numbers: Iterable[int]) -> Trace:
-        """Returns the trace to the state with the lowest number, or () without any state.
-
-        Each thread gives the number of the state that it found, counted from 1, or 0 if it found
-        none.
-        """
+        # Each thread gives the number of its state, counted from 1, or 0 for none.
         first = min(filter(None, numbers), default=0)
         return self._trace(first - 1) if first else ()
 

@@ -178,10 +178,10 @@ class Library:
 
 
 def _found_type(source: Source) -> Any:
-    """Returns the ctypes class for the struct `Found` of `runtime.c`."""
     actions, conjuncts = len(source.actions) + 1, source.conjuncts + 1
     claims, witnesses = len(source.claims) + 1, len(source.witnesses) + 1
 
+    # the struct of `runtime.c`
     class Found(ctypes.Structure):
         _fields_ = (
             ("generated", WHOLE),

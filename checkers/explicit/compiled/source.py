@@ -92,7 +92,6 @@ class Source:
         return "\n".join(out) + "\n"
 
     def _table(self, kind: str, name: str, claims: Mapping[int, Claim], size: int) -> list[str]:
-        """Returns C code: one function for each claim, and an array of the functions."""
         out: list[str] = []
         for number, claim in claims.items():
             expressions = Expressions(self.at)

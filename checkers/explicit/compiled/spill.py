@@ -146,10 +146,6 @@ class Spilled:
     # ---- batches
 
     def _give(self, first: int, quota: int) -> int:
-        """Reads the next states of the level from disk, at most `quota`, and passes them to C.
-
-        The first of them has the number `first`. Returns how many states were passed.
-        """
         count = min(quota, self.level[1] - first)
         offset = (first - self.level[0]) * self.width
         path = self._frontier(self.level[0])
@@ -245,7 +241,7 @@ class Spilled:
 
 
 def _view(address: int, size: int) -> NDArray[np.uint8]:
-    """Returns `size` bytes of C's memory as a NumPy array, without copying them."""
+    # C's memory, not a copy.
     if not size:
         return np.empty(0, np.uint8)
     return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address))

@@ -23,8 +23,6 @@ _INT64: Final = pa.int64()
 
 
 class _NoPandas(MetaPathFinder):
-    """An import hook that reports pandas as missing; it ignores all other modules."""
-
     def find_spec(self, fullname: str, path: object, target: object = None) -> None:
         if fullname == "pandas":
             raise ModuleNotFoundError(fullname)

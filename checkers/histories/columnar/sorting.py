@@ -93,7 +93,7 @@ def _width(column: Ints) -> int:
 
 
 def _in_order(first: Ints, *rest: Ints) -> bool:
-    """Returns True if the rows certainly have the order of `grouping_order`, else False."""
+    """Returns True only if the rows certainly have the order of `grouping_order`."""
     changes = first[1:] != first[:-1]
     same = ~changes
     for column in rest:

@@ -147,10 +147,7 @@ class OffsetCounts:
         return (word << WORD_BITS) + zeros
 
     def _rank(self, key: Ints, offset: Ints) -> Ints:
-        """Returns, for each key and offset, the number of records before this offset.
-
-        All records of lower keys are counted too.
-        """
+        # All records of lower keys are counted too.
         at, found = self.index.find(key, word_of(offset))
         rank: Ints = self.before[at]
         below = self.bits[at[found]] & (bit_of(offset[found]) - ONE)

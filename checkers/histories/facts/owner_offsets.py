@@ -183,11 +183,7 @@ def _index_of(offsets: OwnerOffsets) -> KeyedWords:
 def _union(
     owner: Ints, key: Ints, word: Ints, bits: Bits, repeated: Bits, batch: Ints
 ) -> OwnerOffsets:
-    """Returns one row for each owner, key and word: the union of its bits.
-
-    An owner is a consumer or a group. Bit i of word n stands for the offset 64n + i. The rows of an
-    earlier batch must come first.
-    """
+    # Bit i of word n is the offset 64n + i. The rows of an earlier batch come first.
     order, starts = _order(owner, key, word)
     if not len(order):
         return OwnerOffsets(owner, key, word, bits, repeated, batch)

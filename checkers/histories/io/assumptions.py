@@ -53,10 +53,6 @@ def assumptions_of(
 def _setting(
     history: Path, settings: Mapping[str, Any], name: str, allowed: Sequence[str]
 ) -> Sequence[str]:
-    """Returns the values of a recorded setting; empty if the setting is missing.
-
-    Raises InputFault for a value that is not in `allowed`.
-    """
     value = settings.get(name) or []
     values = value if isinstance(value, list) else [value]
     for one in values:

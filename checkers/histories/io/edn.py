@@ -71,7 +71,7 @@ class Tagged:
 
 @dataclass(slots=True)
 class _Open:
-    """A collection, a tag or a discard (`#_`) whose forms are not complete yet."""
+    """A collection, a tag or a discard (`#_`) that is not complete yet."""
 
     kind: str  # [ ( { #{ #:name{, a tag, or #_
     line: int
@@ -147,12 +147,9 @@ class Reader:
             raise NotEdn(opened.line, opened.column, fault)
 
     def _tokens(self, number: int, line: str) -> Iterator[tuple[int, str, str]]:
-        """Yields the position, the kind (such as `open`) and the text of each token.
-
-        These are the tokens that end on the line. The position counts characters from 1. A string
-        may begin on an earlier line; then it is the position in that line.
-        """
+        """Yields the position, the kind (such as `open`) and the text of each token."""
         start = 0
+        # a string that began on an earlier line; its position is in that line
         if self._string:
             start = next(_REST_OF_STRING.finditer(line)).end() + 1
             self._string.append(line[:start])
@@ -237,10 +234,10 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def _number(token: str) -> int | str:
-    """Returns the integer; or its digits as text if Python refuses to convert so many."""
     try:
         return int(token)
     except ValueError:
+        # so many digits that Python refuses to convert them
         return ("-" if token[0] == "-" else "") + (token.lstrip("+-").lstrip("0") or "0")
 
 

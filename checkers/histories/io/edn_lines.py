@@ -25,8 +25,6 @@ _CACHE_LIMIT: Final = 50_000  # entries; values may be new on every line
 
 
 class _JsonScalars(dict[str, str]):
-    """A cache that maps each EDN scalar except numbers to its JSON text."""
-
     def __missing__(self, token: str) -> str:
         kind = "text" if token[0] == '"' else "atom"
         in_json = json.dumps(SCALARS[kind](token))
@@ -85,11 +83,9 @@ def _depth(as_json: str) -> int:
 
 
 def _pairs(entry: dict[str, list[Form]]) -> dict[Any, Form]:
-    """Returns the map of a JSON object `{"": [key, value, key, value]}`, translated from EDN.
-
-    Raises TypeError if a key is a collection, and _NotJson if a value is missing or a key repeats.
-    """
+    # An EDN map is translated to `{"": [key, value, key, value]}`.
     forms = entry[""]
+    # raises TypeError if a key is a collection
     pairs = dict(zip(forms[::2], forms[1::2], strict=False))
     if 2 * len(pairs) != len(forms):  # a key without a value, or one key twice
         raise _NotJson

@@ -83,8 +83,6 @@ class _OpenOperation:
 
 @dataclass(slots=True)
 class _Pairing:
-    """The open operations by process, and the operations that never completed."""
-
     opened: dict[int, _OpenOperation] = field(default_factory=dict)
     never: list[Operation] = field(default_factory=list)
     timed: bool | None = None  # whether events have a `:time`; None before the first event
@@ -182,17 +180,13 @@ def _name(event: dict[Any, Form]) -> str:
 
 
 def _micro_operations(f: str, value: Form, invoked_value: Form) -> tuple[MicroOperation, ...]:
-    """Returns the sends, polls or assigned partitions in the `:value` of an event.
-
-    In a history, `[:send k v]` becomes `[:send k [offset v]]` when the send completes. A send that
-    has not changed has no known offset.
-    """
     if f not in _DOING:
         return ()
     if not isinstance(value, list):
         raise _InvalidEvent(f":value of {f} is {_shown(value)}, not a vector")
     if f in _ASSIGNING:
         return tuple(Assigned(text(key)) for key in value)
+    # `[:send k v]` becomes `[:send k [offset v]]` when the send completes
     did: list[MicroOperation] = []
     invocations = invoked_value[: len(value)] if isinstance(invoked_value, list) else ()
     for form, invoked in zip_longest(value, invocations):
@@ -201,7 +195,6 @@ def _micro_operations(f: str, value: Form, invoked_value: Form) -> tuple[MicroOp
 
 
 def _rebalanced(log: Form) -> Iterator[Rebalanced]:
-    """Yields one micro-operation for each key in the rebalance log, also if the key repeats."""
     keys: dict[str, None] = {}
     for rebalance in log if isinstance(log, list) else ():
         match rebalance:

@@ -273,7 +273,6 @@ def odd_rows(batch: Batch) -> pa.Table:
 
 
 def _not_utf8(column: pa.ChunkedArray) -> Mask:
-    """Returns a mask: True for each cell that is not UTF-8 text."""
     try:
         column.validate(full=True)
     except pa.ArrowInvalid:

@@ -286,11 +286,8 @@ def _line(event: dict[str, Any]) -> bytes:
 
 
 def _tail(path: Path, *, last: bool) -> list[Operation]:
-    """Returns the operations in a tail: an NDJSON file that a killed recorder left.
-
-    The completed operations come first. The open ones follow only if the tail is the last one; a
-    later tail repeats them.
-    """
+    """Returns the operations in an NDJSON file that a killed recorder left."""
+    # Completed operations come first. A later tail repeats the open ones.
     opened: dict[int, Operation] = {}
     completed: list[Operation] = []
     lines = path.read_bytes().split(b"\n")

@@ -83,8 +83,6 @@ def run(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Waiting:
-    """A plan's request for a table or for texts, and the function that continues the plan."""
-
     request: Collect | Resolve
     proceed: Callable[[], None]
 
@@ -95,13 +93,8 @@ class _Waiting:
 
 @dataclass(slots=True, eq=False)
 class _Requests:
-    """The open requests of analysis plans, and the texts that were already read.
-
-    A plan requests a table, or the texts of 64-bit hashes. `texts` has all texts of the columns
-    with few distinct texts, such as `key`; they are read only once.
-    """
-
     waiting: list[_Waiting] = field(default_factory=list["_Waiting"])
+    # of columns with few distinct texts, such as `key`; they are read only once
     texts: dict[str, Texts] = field(default_factory=dict[str, Texts])
     collision: HashCollision | None = None
 
@@ -146,8 +139,6 @@ class _Requests:
 
 @dataclass(slots=True, eq=False)
 class _Execution:
-    """A plan that is being executed; `finish` is called with its result."""
-
     plan: Plan[Any]
     finish: Callable[[Any], None]
     requests: _Requests

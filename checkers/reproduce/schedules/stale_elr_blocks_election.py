@@ -25,7 +25,6 @@ WAITED_S: Final = 15.0
 
 
 def _crashes(*, stale: bool) -> tuple[Step, ...]:
-    """Returns the last steps: the last member of the ISR crashes, then both brokers return."""
     # With `stale`, the ELR still has the removed replica, so no broker can be elected.
     return (
         Step(

@@ -153,7 +153,6 @@ class Cluster:
             time.sleep(0.2)
 
     def _has_started(self, broker: int) -> bool:
-        """Returns True if the broker's current process has logged that it is ready."""
         # Metadata is not enough: brokers list a killed broker until its session ends.
         with self.log(broker).open("rb") as log:
             log.seek(self._log_begins[broker])
@@ -323,7 +322,6 @@ def running(folder: Path, jars: Jars, layout: Layout) -> Generator[Cluster]:
 
 
 def _registered(admin: AdminClient) -> set[int]:
-    """Returns the brokers that are registered and not fenced; none if no broker answers."""
     try:
         return set(admin.list_topics(timeout=1).brokers)
     except KafkaException:

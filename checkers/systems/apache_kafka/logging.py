@@ -77,7 +77,7 @@ def configuration(*, traced: bool) -> str:
 
 
 def _appenders(name: str, traced: Mapping[str, str]) -> Mapping[str, str]:
-    """Returns the files that a logger writes, each with the lowest level that is written to it."""
+    """Returns the files that a logger writes, each with the lowest level written."""
     flushes = {"flushes": "debug"} if name in FLUSHING else {}
     return flushes | ({"trace": "trace"} if name in traced else {"out": "info"})
 

@@ -82,10 +82,6 @@ class Connection:
         await self.rules.passable((self.receiver, self.sender))
 
     def _contents(self, header: Header, frame: bytes) -> ReadContents:
-        """Returns a function that returns the contents of the request: partitions and producers.
-
-        The request is parsed at most once.
-        """
         if header.api_key == Api.FETCH:
             # A Fetch is always parsed, to keep track of the partitions in the fetch session.
             fetched = self._session.of_request(header, frame)
@@ -131,14 +127,11 @@ class Connection:
     def _in_order(
         self, frame: bytes, header: Header, selected: tuple[ActiveRule, ...]
     ) -> tuple[bytes, ...]:
-        """Returns the frames to write now, in the order that `SwapRequests` rules require.
-
-        The first matching request waits for the second.
-        """
         swaps = [active for active in selected if isinstance(active.rule, SwapRequests)]
         if not swaps:
             return (frame,)
         if self._set_aside is None:
+            # waits for the second matching request
             self._set_aside = frame
             return ()
         first, self._set_aside = self._set_aside, None

@@ -90,10 +90,6 @@ _NO_OPS: Final = np.zeros(0, dtype=np.int64)
 
 
 def _last_polled(dependencies: DependencyContext, batch: Batch) -> pa.Table:
-    """Returns, for each operation and key, the record with the highest offset that it polled.
-
-    A record counts only if each offset where it was polled is that of an acknowledged send.
-    """
     key, offset, value = (batch.ints(name) for name in ("key", "offset", "value"))
     # A record is confirmed if it was polled only at offsets where a send of it was acknowledged.
     is_unconfirmed = member(hash_of_pair(key, value), dependencies.senders.pairs)
@@ -121,17 +117,13 @@ def _next_in_block(
 
 
 def _next(log: LogRecords, keys: Ints, offsets: Ints, *, in_later_block: bool) -> pa.Table:
-    """Finds, for each key and offset, the values at the next offset with a record.
-
-    Each value has one row, with its sender. The search ends with the block (65,536 offsets of a
-    key), unless `in_later_block` is true. If the block has no next record, one row has the sender
-    NEXT_BLOCK.
-    """
+    """Finds, for each key and offset, the values at the next offset."""
     starts, sizes = log.groups()
     key, offset = log.key[starts], log.offset[starts]
     at = np.flatnonzero(member(hash_of_pair(key, offset), np.sort(hash_of_pair(keys, offsets))))
     after = np.minimum(at + 1, len(starts) - 1)
     same = (at + 1 < len(starts)) & (key[after] == key[at])
+    # the search ends with the block: 65,536 offsets of a key
     if not in_later_block:
         same &= block(offset[after]) == block(offset[at])
     many = sizes[after[same]]

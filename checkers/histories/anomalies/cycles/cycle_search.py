@@ -143,13 +143,7 @@ def _by_group(numbers: Ints, groups: Ints) -> list[Ints]:
 
 
 def _precedence(of: Operations, kinds: tuple[str, ...], members: Ints) -> npt.NDArray[np.bool_]:
-    """Returns a matrix over the operations in `members`, with the pairs that have a fixed order.
-
-    A cell is True if the operation of its row must precede the operation of its column. An
-    operation that ended ok precedes the later operations of its process, and the operations that
-    were invoked after its completion. Each of the two rules applies only if `kinds` has it:
-    `process` or `realtime`.
-    """
+    """Returns a matrix: True if the row's operation must precede the column's."""
     first, second = members[:, None], members[None, :]
     led = np.zeros((len(members), len(members)), dtype=np.bool_)
     if "process" in kinds:
@@ -227,11 +221,7 @@ def _precede(of: Operations, kinds: tuple[str, ...], frontier: Ints, end: int) -
 def _first_predecessors(
     of: Operations, kinds: tuple[str, ...], frontier: Ints, rest: Ints, first: Ints, second: Ints
 ) -> Ints:
-    """Finds, for each operation in `rest`, the first operation in `frontier` that it depends on.
-
-    The result is a position in the list `frontier`, or the length of the list if there is none.
-    Processes and real time count only if `kinds` has them.
-    """
+    """Returns positions in `frontier`, or its length if there is no predecessor."""
     # `frontier` has the operations that the breadth-first search reached last.
     none = len(frontier)
     place = np.full(len(of), none)

@@ -112,11 +112,8 @@ def find_info_senders(
 
 
 def _last_ended_by(invoked_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns, for each time, the operation of this batch that most recently ended ok.
-
-    Example: operations 0 and 1 ended ok at 3 and 8. The time 2 has no row. The time 5 has a row
-    with operation 0. All times from 8 on share one row, with operation 1 and the index WHOLE.
-    """
+    """Returns, for each time, the operation that most recently ended ok."""
+    # All times from the last end on share one row, with the index WHOLE.
     firsts = batch.where(run_starts(batch.ints("op")), _OF_ENDED)
     ok = np.flatnonzero(firsts.is_in("outcome", "ok") & firsts.is_valid("completed_ns"))
     op, completed_ns = firsts.ints("op").take(ok), firsts.ints("completed_ns").take(ok)

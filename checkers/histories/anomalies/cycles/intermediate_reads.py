@@ -117,7 +117,6 @@ def _senders_of_values(
 
 
 def _records_sent_by(committed: Ints, ops: Ints, batch: Batch) -> pa.Table:
-    """Returns the records that the transactions `ops` sent; failed transactions are left out."""
     few = batch.where(batch.rows_of(ops))
     wanted = few.is_in("kind", "send") & few.is_in("f", TRANSACTION) & ~few.is_in("outcome", "fail")
     sends = few.where(wanted)

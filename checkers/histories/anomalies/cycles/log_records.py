@@ -65,11 +65,6 @@ def _senders_of_locations(dependencies: DependencyContext, batch: Batch) -> Ints
 
 
 def _last_effective_senders(committed: Ints, batch: Batch) -> Ints:
-    """Returns, for each value and its offset, the last operation that certainly sent it.
-
-    A send is certain if it was acknowledged, or if a polled value proves it. Without such a send,
-    the result is UNKNOWN_SENDER.
-    """
     senders, sent = (
         np.full(len(first_rows(batch)), UNKNOWN_SENDER),
         np.flatnonzero(took_effect(batch, committed)),

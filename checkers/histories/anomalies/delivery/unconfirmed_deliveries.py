@@ -92,11 +92,6 @@ def count_unconfirmed(
 
 
 def _special_records(context: Context, several: Batch) -> dict[Record, _SpecialRecord]:
-    """Returns the unconfirmed records, and the records at an offset with several values.
-
-    A record is unconfirmed if it was polled at an offset where no send of it was acknowledged. Such
-    a record is left out if none of its sends took effect.
-    """
     records: dict[Record, _SpecialRecord] = {}
     columns = (several.ints(name).tolist() for name in ("key", "offset", "value", "op"))
     for key, offset, value, op in zip(*columns, strict=True):

@@ -178,7 +178,7 @@ def _with_fetches(firsts: Batch, fetches: Batch) -> Batch:
 
 
 def _after_an_offset(fetches: Batch, firsts: Batch) -> int:
-    """Returns the number of fetches that began after an offset had been committed or fetched."""
+    """Returns the number of fetches that began after an offset was committed or fetched."""
     everything = _with_fetches(firsts, fetches)
     known = everything.where(everything.ints("offset") != NONE)
     count = 0
@@ -236,7 +236,6 @@ def distinct_rows(rows: pa.Table) -> pa.Table:
 
 
 def _went_backwards(of: FetchedOffsets, higher: Batch) -> Plan[Finding]:
-    """Finds the fetches that returned a lower offset than an earlier commit or an earlier fetch."""
     fetches = of.fetches
     best = np.full((len(fetches), 2), LONG_AGO)  # offset, and the negated operation
     redo = np.zeros(len(fetches), dtype=np.bool_)
@@ -283,7 +282,6 @@ def _keep_highest(best: np.ndarray, rows: Ints, offset: Ints, op: Ints) -> None:
 
 
 def _without_commit(of: FetchedOffsets) -> Plan[Finding]:
-    """Finds the fetches of an offset that no operation had tried to commit."""
     fetches, tried = of.fetches, of.tried
     setting = tried.where((tried.ints("outcome") != FAIL) | (tried.ints("staged") == 1))
     set_by = highest_explaining(fetches, setting, setting.ints("ended_ns"), LONG_AGO) != LONG_AGO
@@ -298,7 +296,6 @@ def _without_commit(of: FetchedOffsets) -> Plan[Finding]:
 
 
 def _aborted_offsets(of: FetchedOffsets, observations: int) -> Plan[Finding]:
-    """Finds the fetches of an offset that only failed transactions had tried to commit."""
     fetches, tried = of.fetches, of.tried
     vain = tried.where((tried.ints("outcome") == FAIL) & (tried.ints("staged") == 1))
     aborted = highest_explaining(fetches, vain, -vain.ints("op"), LONG_AGO)

@@ -106,10 +106,7 @@ def _earliest(unreported: pa.Table) -> Batch:
 
 
 def _inputs_consumed_twice(inputs: OwnerOffsets) -> Plan[Finding]:
-    """Finds inputs that two transactions of a group consumed.
-
-    There is no finding if a commit moved the group back between the two transactions.
-    """
+    # No finding if a commit moved the group back between the two transactions.
     schema = schema_of(input_processed_twice.InputProcessedTwice)
     several = inputs.where(inputs.repeated != 0)
     if not len(several):
@@ -181,11 +178,7 @@ def _consumers(several: OwnerOffsets, batch: Batch) -> pa.Table:
 
 
 def _rewinds(pairs: Ints, began_ns: Ints, ended_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns, for each pair of transactions, the lowest offset that a third operation committed.
-
-    The commit is of the pair's group and key. It began before the second transaction ended, and
-    ended after the first began. A pair without such a commit has no row.
-    """
+    """Returns, for each pair of transactions, the lowest offset committed meanwhile."""
     of = commits(batch)
     of = of.where(of.ints("outcome") != FAIL)
     register = hash_of_pair(pairs[:, 0], pairs[:, 1])
@@ -209,7 +202,6 @@ def _rewinds(pairs: Ints, began_ns: Ints, ended_ns: Ints, batch: Batch) -> pa.Ta
 
 
 def _skipped_inputs(context: Context, registers: Batch, unreported: Batch) -> Plan[Finding]:
-    """Finds records that no member of a group polled although the group committed beyond them."""
     if not len(registers):
         none = schema_of(input_skipped.InputSkipped).empty_table()
         return Finding(id=SKIPPED, rows=none, observations=0)

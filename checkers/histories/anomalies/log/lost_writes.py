@@ -106,10 +106,6 @@ def lost_writes(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def _highest_reads(unconfirmed: UnconfirmedValues, batch: Batch) -> pa.Table:
-    """Returns, for each key, the confirmed value at the highest polled offset.
-
-    The column `reader_op` has the first operation that polled it.
-    """
     at = first_rows(batch)
     # A value is confirmed if it was polled only at offsets where a send of it was acknowledged.
     given = np.flatnonzero(any_in_run(polled_ok(batch), at) & ~unconfirmed.of_first_rows(batch))
@@ -178,12 +174,8 @@ def _is_owed(bounds: Batch, key: Ints, offset: Ints) -> Mask:
 
 
 def _unread_below_bound(unconfirmed: UnconfirmedValues, bounds: Batch, batch: Batch) -> pa.Table:
-    """Returns the values that a poll should have returned, but no poll did.
-
-    A value should be returned if it took effect, and its offset is between the log start and the
-    highest polled offset of its key. One more row has, in the column `owed`, the number of all such
-    values, polled or not. If that number is 0, the table is empty.
-    """
+    """Returns the values that a poll should have returned, but no poll did."""
+    # One more row has, in `owed`, the number of all such values, polled or not.
     at, writes = first_rows(batch), took_effect(batch, unconfirmed.committed)
     key, offset = (batch.ints(name).take(at) for name in ("key", "offset"))
     # Unconfirmed values are decided by `_unconfirmed_unread_below_bound`.

@@ -169,11 +169,8 @@ def _last(batch: Batch) -> pa.Table:
 
 
 def _unseen(unconfirmed: UnconfirmedValues, kept: LogStarts, batch: Batch) -> pa.Table:
-    """Returns the acknowledged values of a batch that no poll returned, and two counts.
-
-    For each key, a row without a value counts two kinds of the batch's confirmed values: those
-    that were polled, and those that had to be polled.
-    """
+    # For each key, a row without a value counts two kinds of confirmed values: those that were
+    # polled, and those that had to be polled.
     # A value is confirmed if it was polled only at offsets where a send of it was acknowledged.
     at, confirmed = first_rows(batch), np.flatnonzero(~unconfirmed.of_first_rows(batch))
     if not len(confirmed):
@@ -214,11 +211,6 @@ def _unseen_without_offset(
 
 @dataclass(frozen=True, slots=True)
 class _Outcomes:
-    """What the sends and polls of each unconfirmed value show.
-
-    A value is unconfirmed if it was polled at an offset that no acknowledged send of it has.
-    """
-
     keys: Ints
     values: Ints
     polled: Ints  # the number of polls

@@ -145,11 +145,7 @@ def process_order(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def _outranked(context: Context) -> Plan[Batch | None]:
-    """Returns the values that Jepsen does not choose as the record at their offset.
-
-    Example: a and b were observed at offset 3 of a key, and Jepsen chooses a: the result has b. For
-    a history without Jepsen's rules, the result is None.
-    """
+    """Returns the values that Jepsen does not choose at their offset."""
     if not context.declared.jepsen:
         return None
     several = Batch(
@@ -168,14 +164,10 @@ def _outranked(context: Context) -> Plan[Batch | None]:
 
 
 def _with_first_skipped(context: Context, positions: LogPositions, wrong: Batch) -> Plan[Batch]:
-    """Adds the first skipped record to each step, and an operation that sent or polled it.
-
-    A step is a pair of records that a process polled (or sent) one after the other. If it skips no
-    record, the added columns are 0.
-    """
     key, kind = wrong.ints("key"), wrong.ints("kind")
     everything = (kind == SENDS) | (wrong.ints("role") >= UNCOMMITTED)
     skips = wrong.ints("skipped_count") > 0
+    # 0: the step skips no record
     columns = {name: np.zeros(len(wrong), dtype=np.int64) for name in _MISSED}
     if skips.any():
         offset = np.zeros(len(wrong), dtype=np.int64)

@@ -147,7 +147,6 @@ def _records(positions: LogPositions, batch: Batch, rows: Ints) -> Records:
 
 
 def _rebalanced(batch: Batch, records: Records) -> Mask:
-    """Returns a mask: True for polls of a key that was rebalanced during the same operation."""
     rows = np.flatnonzero(batch.is_in("kind", "rebalanced"))
     if not len(rows):
         return np.zeros(len(records.row), dtype=np.bool_)

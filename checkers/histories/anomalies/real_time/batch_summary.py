@@ -176,12 +176,8 @@ def _without_offset(got: PrefixMaxIndex, batch: Batch) -> pa.Table:
 def _last_observations(
     of: ObservedOffsets, log: int, got: PrefixMaxIndex, batch: Batch
 ) -> pa.Table:
-    """Returns the log ends that clients observed in the batch.
-
-    The last 1,024 observations have one row each. The older ones are combined: one row for each
-    key, with the highest log end. Such a row has no exact time, but that of the first completion in
-    the batch.
-    """
+    # Older observations share one row for each key: the highest log end, at the time of the batch's
+    # first completion.
     rows = np.flatnonzero(of.committed) if log == STABLE else np.arange(len(of.row))
     if not len(rows):
         return _STEPS.empty_table()

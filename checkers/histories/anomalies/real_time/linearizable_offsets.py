@@ -103,11 +103,7 @@ _SENDS: Final = pa.schema(
 
 
 def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) -> pa.Table:
-    """Returns the offsets in this batch that an earlier batch may contradict.
-
-    Example: in an earlier batch, the log of a key ended at 5; in this batch, a send to the key got
-    offset 3. `carried_limits` has the highest log end of the earlier batches for each key.
-    """
+    """Returns the offsets in this batch that an earlier batch may contradict."""
     of = observed_offsets(batch, isolation)
     own = carried_limits.filter(compute.equal(carried_limits["batch"], batch.number)).to_pylist()
     number_of = {key: number for number, key in enumerate(of.keys.tolist())}
@@ -123,11 +119,7 @@ def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) 
 
 
 def _unconfirmed_checks(unconfirmed: UnconfirmedValues, before: Batch) -> Batch:
-    """Returns the lowest polled offset of each send without an acknowledged offset.
-
-    This offset must not be below a log end that was observed before the send was invoked. A send
-    whose value was never polled has no row.
-    """
+    """Returns the lowest polled offset of each send without an acknowledged offset."""
     sends, places = unconfirmed.sends, unconfirmed.observations
     role = sends.ints("role")
     unacknowledged = sends.where(
@@ -149,7 +141,6 @@ def _unconfirmed_checks(unconfirmed: UnconfirmedValues, before: Batch) -> Batch:
 
 
 def _polls_of_unsent(unconfirmed: UnconfirmedValues) -> int:
-    """Returns the number of successful polls of values that no operation sent."""
     polls = unconfirmed.observations.where(polled_ok(unconfirmed.observations))
     sent = pairs_in(*(of.ints(n) for of in (polls, unconfirmed.sends) for n in ("key", "value")))
     return int(np.count_nonzero(~sent))
@@ -219,10 +210,6 @@ def offsets_without_shuffle(context: Context) -> Plan[tuple[Finding, ...]]:
 def _find_contradictions(
     isolation: Isolation, first: Sequence[pa.Table], unconfirmed: UnconfirmedValues, *, polled: bool
 ) -> Plan[_Contradictions]:
-    """Finds the sends and the end offsets that are below an earlier observed log end.
-
-    With `polled`, also finds the polls of such sends.
-    """
     spans, steps, limits, early, own, before, transactional = first
     of_pieces = Batch(spans)
     log_ends = LogEnds.of(of_pieces, Batch(steps), np.unique(Batch(transactional).ints("key")))

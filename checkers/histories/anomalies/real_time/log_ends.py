@@ -237,11 +237,7 @@ def find_contradictions(
 
 
 def _witnesses(isolation: Isolation, suspects: Batch, batch: Batch) -> pa.Table:
-    """Returns, for each check in `suspects`, the highest log end in this batch that contradicts it.
-
-    A check is an offset that must not be below a log end that was observed before its operation was
-    invoked. A check that this batch does not contradict has no row.
-    """
+    """Returns, for each suspect, the highest log end in this batch that contradicts it."""
     batch = _of_keys(batch, suspects.ints("key"))
     of = observed_offsets(batch, isolation)
     number_of = {key: number for number, key in enumerate(of.keys.tolist())}

@@ -119,8 +119,6 @@ def _staged(batch: Batch) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class _Fetches:
-    """All fetches of committed group offsets, and lookups of a fetch by group and key."""
-
     all: Batch
     latest: Batch  # the last fetch of each register to begin; registers ascend
     fetched: Pairs  # registers and offsets
@@ -142,7 +140,6 @@ class _Fetches:
 
 
 def _commits(fetches: _Fetches, batch: Batch) -> pa.Table:
-    """Returns the commits of this batch whose offset a fetch of the history may have returned."""
     registers = fetches.latest.ints("register")
     some = (
         batch.is_in("kind", "commit_offset")
@@ -158,17 +155,13 @@ def _commits(fetches: _Fetches, batch: Batch) -> pa.Table:
 
 
 def _may_be_fetched(commits: Batch, fetched: _Fetches) -> Mask:
-    """Returns a mask: True for each commit whose offset a fetch may have returned.
-
-    A commit that ended ok has False if another commit replaced it before each later fetch began. A
-    commit with an unknown outcome has False if no fetch returned its offset.
-    """
     ended = commits.ints("completed_ns")
     kept: Mask = ended == NEVER_NS
     sure, doubted = np.flatnonzero(~kept), np.flatnonzero(kept)
     kept[doubted] = fetched.fetched.have(
         *(commits.ints(n)[doubted] for n in ("register", "offset"))
     )
+    # a commit that ended ok is out if another replaced it before each later fetch began
     if not len(sure):
         return kept
     began, ended = commits.ints("invoked_ns")[sure], ended[sure]
@@ -198,10 +191,7 @@ def _may_be_fetched(commits: Batch, fetched: _Fetches) -> Mask:
 
 
 def _needs_search(commits: Batch, fetches: Batch) -> Mask:
-    """Returns a mask of the fetches whose group and key need a search for a linearization.
-
-    No search is needed if each fetch could return one offset only, and returned it.
-    """
+    # No search is needed if each fetch could return one offset only, and returned it.
     sure = commits.where(commits.ints("completed_ns") != NEVER_NS)
     registers, group = np.unique(
         np.r_[sure.ints("register"), fetches.ints("register")], return_inverse=True
@@ -237,10 +227,7 @@ def _count_before(
 
 
 def _later_fetches(commits: Batch, fetches: Batch) -> int:
-    """Returns the number of fetches that completed after a commit or another fetch.
-
-    In each group and key, these are all fetches, except one that completed first of all calls.
-    """
+    """Returns the number of fetches that completed after a commit or another fetch."""
     calls = Batch(pa.concat_tables([commits.table, fetches.table]))
     ended = calls.where(calls.ints("completed_ns") != NEVER_NS)
     is_fetch = ended.ints("fetch") > 0

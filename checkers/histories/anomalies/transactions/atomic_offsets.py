@@ -107,8 +107,6 @@ def _texts(records: list[Record]) -> Plan[tuple[pa.Array, pa.Array]]:
 
 @dataclass(frozen=True, slots=True)
 class _CommitProof:
-    """A fetch of a group offset that proves that a transaction committed."""
-
     fetch: int  # row of the fetch
     op: int  # number of the transaction
     in_log_ns: int  # latest time at which all its records were in the log

@@ -160,11 +160,7 @@ def _made(batch: Batch) -> pa.Table:
 
 
 def _working_times(batch: Batch) -> pa.Table:
-    """Returns, for each producer, the time span of its writes.
-
-    The span begins with the first invocation, and ends when the last commit, abort or plain send
-    was requested.
-    """
+    # The span ends when the last commit, abort or plain send was requested.
     inits, working = Batch(_made(batch)), _working(batch)
     ids, process = working.fingerprints("transactional_id"), working.ints("process")
     invoked, queries = working.ints("invoked_ns"), end_requested_ns(working)
