@@ -55,11 +55,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not options.page:
         wanted = survived(dict(done)) if options.survivors else is_new(dict(done))
         _run(rooms, wanted, done, options)
+    points = {room.name: {it.id for it in mutants_in(room, options.seed)} for room in ROOMS}
+    rows = [row for row in done.values() if row.id in points[row.room]]
     if options.record == KEPT:
-        points = {room.name: len(mutants_in(room, options.seed)) for room in ROOMS}
-        PAGE.write_text(page(done.values(), points), encoding="utf-8")
-    number = sum(row.outcome == "survived" for row in done.values())
-    sys.stdout.write(f"{len(done):,} mutants, {number:,} survived\n")
+        keep(_versions(options.seed), rows, KEPT)  # without rows whose point has changed
+        PAGE.write_text(page(rows, {room: len(ids) for room, ids in points.items()}), "utf-8")
+    number = sum(row.outcome == "survived" for row in rows)
+    sys.stdout.write(f"{len(rows):,} mutants, {number:,} survived\n")
     return 0
 
 
@@ -76,12 +78,7 @@ def _run(
     done: dict[str, Tried],
     options: argparse.Namespace,
 ) -> None:
-    versions = Versions(
-        seed=options.seed,
-        python=platform.python_version(),
-        pytest=version("pytest"),
-        hypothesis=version("hypothesis"),
-    )
+    versions = _versions(options.seed)
     saved = time.monotonic()
     todo = jobs(rooms, options.seed, wanted, of_each=options.of_each)
     try:
@@ -92,6 +89,15 @@ def _run(
                 keep(versions, done.values(), options.record)
     finally:
         keep(versions, done.values(), options.record)
+
+
+def _versions(seed: int) -> Versions:
+    return Versions(
+        seed=seed,
+        python=platform.python_version(),
+        pytest=version("pytest"),
+        hypothesis=version("hypothesis"),
+    )
 
 
 def _try_changed(rooms: Sequence[Room], options: argparse.Namespace) -> int:

@@ -226,6 +226,17 @@ def test_a_tombstone_stays_for_delete_retention_ms() -> None:
         assert records(clean(dirty, producers, now_ms)) == left
 
 
+def test_only_a_batch_with_a_tombstone_waits_for_its_deletion() -> None:
+    """Kafka: RecordBatch.deleteHorizonMs, MemoryRecords.filterTo."""
+    log, producers = log_of(keyed((b"a", None)), keyed((b"b", b"1"), (b"z", b"")), *FILLER)
+    of_tombstone, of_value, *_ = clean(log, producers, now_ms=1_000).batches()
+    assert of_tombstone.header.delete_horizon_ms == 1_100
+    assert of_value.header.delete_horizon_ms is None
+    dirty = replace(clean(log, producers, now_ms=1_000), cleaned=Offset(0))
+    first, *_ = clean(dirty, producers, now_ms=1_100).batches()
+    assert [record.key for _, record in decode(first.data)] == [b"b"]
+
+
 def test_a_log_is_compacted_when_enough_of_it_is_dirty() -> None:
     log, _ = log_of(*[keyed((b"a", bytes([number]) * 300)) for number in range(9)])
     half = replace(log, cleaned=Offset(4))  # of eight closed segments four are dirty

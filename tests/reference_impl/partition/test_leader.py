@@ -14,7 +14,7 @@ from model.vocabulary import (
 )
 from reference_impl.node.bugs import Bug
 from reference_impl.node.context import Context
-from reference_impl.node.step import Send
+from reference_impl.node.step import Readable, Send
 from reference_impl.partition.appends import produce
 from reference_impl.partition.isr_proposals import on_altered, on_lag_timer, on_state, propose
 from reference_impl.partition.leader import Leader, on_waits_timer, resign
@@ -57,6 +57,17 @@ def test_acks_all_waits_until_every_in_sync_replica_has_the_record() -> None:
     leader, effects = fetch(leader, context(), CLIENT, follower(3, 1))
     assert Produced(base_offset=Offset(0), log_start_offset=Offset(0)) in replies(effects)
     assert leader.log.high_watermark == 1
+
+
+def test_readers_hear_of_a_new_high_watermark_and_of_nothing_else() -> None:
+    leader, effects = produce(leading(), context(), CLIENT, record())
+    assert Readable(TP) not in effects
+    leader, effects = fetch(leader, context(), CLIENT, follower(2, 1))
+    assert Readable(TP) not in effects
+    leader, effects = fetch(leader, context(), CLIENT, follower(3, 1))
+    assert Readable(TP) in effects
+    _, effects = fetch(leader, context(), CLIENT, follower(3, 1))
+    assert Readable(TP) not in effects
 
 
 def test_acks_1_responds_at_the_append_and_acks_0_only_to_an_error() -> None:
