@@ -84,6 +84,8 @@ class InForce:
             return f"in no release of {self.of}{note}"
         if self.since is None and self.until is None:
             return f"in unknown releases of {self.of}{note}"
+        if self.since == self.until:
+            return f"in {self.of} {self.since}{note}"
         since = "an unknown release" if self.since is None else f"{self.of} {self.since}"
         until = "an unknown release" if self.until is None else f"{self.of} {self.until}"
         if self.since is not None and self.until is not None:

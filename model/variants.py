@@ -45,7 +45,6 @@ class Variant:
     steps: int | None = None  # of the shortest counterexample to that claim at the constants `at`
     at: Constants = field(default_factory=dict)  # constants at which the claim fails
     default: bool = False
-    id: str = ""  # in the project's catalogue of bugs: R6
     issue: str = ""  # where it was reported or fixed: KAFKA-7128
     fixed_by: str | None = None  # the variant that fixes it; None for the spec's default
 
@@ -74,7 +73,6 @@ class Record(TypedDict, total=False):
     steps: int
     at: Constants
     default: bool
-    id: str
     issue: str
     fixed_by: str
 

@@ -69,7 +69,6 @@ def _variants(kind: str) -> Iterator[Listed]:
             trace = traces.get((row.spec, row.name))
             facts = {
                 "of": row.spec,
-                "id": row.id,
                 "reported_as": row.issue,
                 "in_force": str(row.in_force),
                 "default": row.default,
@@ -98,8 +97,9 @@ def left_out() -> Iterator[Listed]:
     from model.bugs_left_out import BUGS_LEFT_OUT
 
     for row in BUGS_LEFT_OUT:
-        facts = {"of": row.issue, "reported_as": row.issue, "reason": row.reason}
-        yield Listed(kind="left out", item=row.id, statement=row.what, facts=facts)
+        yield Listed(
+            kind="left out", item=row.issue, statement=row.what, facts={"reason": row.reason}
+        )
 
 
 def properties() -> Iterator[Listed]:

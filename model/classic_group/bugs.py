@@ -16,7 +16,6 @@ from model.variants import bug
     "adds-instances",
     breaks="one_member_of_an_instance",
     steps=4,
-    id="G6",
     issue="KAFKA-8500",
     in_force=unreleased("fixed before 2.3.0, the first release with static members"),
 )
@@ -35,7 +34,6 @@ class AddsInstances(ClassicGroup):
     "forgets-replacement",
     breaks="a_stable_group_survives",
     steps=6,
-    id="G6",
     issue="KAFKA-10284",
     in_force=kafka("2.3", "2.6.0"),
 )
@@ -54,7 +52,6 @@ class ForgetsReplacement(ClassicGroup):
     "obeys-old-answers",
     breaks="old_answers_change_nothing",
     steps=11,
-    id="G9",
     issue="KAFKA-9823",
     in_force=kafka(None, "2.5"),
 )
@@ -73,7 +70,6 @@ class ObeysOldAnswers(ClassicGroup):
     "believes-old-claims",
     breaks="one_owner",
     steps=13,
-    id="G10",
     issue="KAFKA-7026",
     in_force=kafka(None, "2.2"),
 )

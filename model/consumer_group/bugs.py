@@ -16,7 +16,6 @@ from model.variants import bug
     "erases-what-comes-back",
     breaks="no_double_assignment",
     steps=15,
-    id="G1",
     issue="KAFKA-16147",
     in_force=kafka("3.7", "3.7"),
 )
@@ -46,7 +45,6 @@ class ErasesWhatComesBack(ConsumerGroup):
     "refuses-return",
     breaks="converges",
     steps=11,
-    id="G2",
     issue="KAFKA-19233",
     in_force=kafka("3.7", "4.1"),
 )
@@ -65,7 +63,6 @@ class RefusesReturn(ConsumerGroup):
     "leaves-empty-group-open",
     breaks="an_empty_group_is_settled",
     steps=2,
-    id="G3",
     issue="KAFKA-20442",
     in_force=kafka("3.7", LATEST, "fixed after 4.3.1"),
 )
@@ -84,7 +81,6 @@ class LeavesEmptyGroupOpen(ConsumerGroup):
     "wants-exact-epoch",
     breaks="owners_may_commit",
     steps=7,
-    id="G4",
     issue="KAFKA-20066",
     in_force=kafka("3.7", "4.2"),
 )

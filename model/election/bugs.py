@@ -27,7 +27,6 @@ from model.variants import bug
     breaks="leader_completeness",
     steps=10,
     at={"log_size": 2, "max_records": 2, "max_unclean": 0, "min_isr": 1},
-    id="R7",
     issue="KIP-497",
     in_force=UNRELEASED,
 )
@@ -48,7 +47,6 @@ class CountsKnownIsr(Election):
     "ignores-broker-epochs",
     breaks="leader_completeness",
     steps=12,
-    id="R8",
     issue="KAFKA-14139",
     in_force=kafka(None, "3.4"),
 )
@@ -68,7 +66,6 @@ class IgnoresBrokerEpochs(Election):
     breaks="leader_completeness",
     steps=17,
     at={"log_size": 2, "max_records": 2},
-    id="R9",
     issue="KAFKA-15221",
     in_force=kafka("3.5", "3.6"),
 )
@@ -103,7 +100,6 @@ class ReadsReplicaTwice(Election):
     "commits-below-min-isr",
     breaks="leader_completeness",
     steps=6,
-    id="R11",
     issue="KIP-966",
     in_force=kafka("0.8.2", "3.6"),
 )
@@ -123,7 +119,6 @@ class CommitsBelowMinIsr(Election):
     breaks="leader_is_alive_and_in_isr",
     steps=4,
     at={"min_isr": 1},
-    id="R12",
     issue="KAFKA-19522",
     in_force=kafka("4.0.0", "4.0.0"),
 )
@@ -141,7 +136,6 @@ class ElectsTheDead(Election):
     "admits-unclean",
     breaks="leader_completeness",
     steps=9,
-    id="R13",
     issue="KAFKA-18635",
     in_force=unreleased("3.7 lacks the check, but its ELR needs an unstable metadata version"),
 )
@@ -161,7 +155,6 @@ class AdmitsUnclean(Election):
     breaks="leader_is_alive_and_in_isr",
     steps=3,
     at={"max_unclean": 2},
-    id="R19",
     issue="KAFKA-13173",
     in_force=kafka("2.8", "2.8", "where KRaft was a preview"),
 )
@@ -186,7 +179,6 @@ class FencesInBatch(Election):
     breaks="leader_completeness",
     steps=2,
     at={"max_unclean": 0},
-    id="R25",
     issue="KAFKA-20554",
     in_force=kafka(None, LATEST, "with acks=1, as documented"),
 )

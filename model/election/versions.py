@@ -52,7 +52,6 @@ class Election(ElectionClaims):
     "before-elr",
     breaks="leader_completeness",
     steps=9,
-    id="R10",
     issue="KIP-966",
     in_force=kafka("3.7", "3.9", "and later with eligible.leader.replicas.version=0"),
 )

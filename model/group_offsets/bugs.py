@@ -16,7 +16,6 @@ from model.variants import bug
     "forgets-generation",
     breaks="each_input_once",
     steps=14,
-    id="T15",
     issue="KIP-447",
     in_force=kafka("0.11", "2.4"),
 )
@@ -55,7 +54,6 @@ class ReturnsUnstable(GroupOffsets):
     "forgets-refused",
     breaks="pending_is_decided",
     steps=5,
-    id="T16",
     issue="KAFKA-16371",
     in_force=kafka(None, "3.7.0"),
 )
@@ -78,7 +76,6 @@ class ForgetsRefused(GroupOffsets):
     "expires-in-rebalance",
     breaks="committed_offsets_last",
     steps=3,
-    id="G7",
     issue="KAFKA-13636",
     in_force=kafka("2.4", "3.1.0", "fixed in 2.8.2 and 3.0.1 too"),
 )
@@ -97,7 +94,6 @@ class ExpiresInRebalance(GroupOffsets):
     "drops-deleted-groups",
     breaks="committed_is_the_last_that_counts",
     steps=7,
-    id="G8",
     issue="KAFKA-4704",
     in_force=kafka("0.10.1", "0.10.1", "the new coordinator fails while it reads the log"),
 )

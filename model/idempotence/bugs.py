@@ -21,7 +21,6 @@ from model.variants import bug
     breaks="at_most_once",
     steps=6,
     at=QUIET,
-    id="I4",
     issue="KAFKA-5494",
     in_force=kafka("0.11", "0.11", "its clients had to send one batch at a time"),
 )
@@ -42,7 +41,6 @@ class WindowOfOne(IdempotentProducer):
     breaks="at_most_once",
     steps=4,
     at=QUIET,
-    id="I9",
     issue="producer.id.expiration.ms",
     in_force=kafka(None, LATEST, "with a producer.id.expiration.ms shorter than the retries"),
 )
@@ -91,7 +89,6 @@ class SnapshotKeepsNewest(IdempotentProducer):
     breaks="followers_can_copy",
     steps=7,
     at={**QUIET, "deletes": True},
-    id="I8",
     issue="KAFKA-6003",
     in_force=kafka("0.11", "0.11.0.1"),
 )
@@ -115,7 +112,6 @@ class ChecksCopies(Kip98):
     breaks="the_next_is_accepted",
     steps=8,
     at={**QUIET, "batches": 3, "gives_up": True, "partitions": 2},
-    id="I5",
     issue="KAFKA-12152",
     in_force=kafka(None, "2.7.0"),
 )
@@ -135,7 +131,6 @@ class KeepsSequences(IdempotentProducer):
     breaks="as_it_was_sent",
     steps=7,
     at={**QUIET, "batches": 3, "gives_up": True, "max_in_flight": 3},
-    id="I6",
     issue="KAFKA-8483",
     in_force=kafka(None, "2.2"),
 )

@@ -32,7 +32,6 @@ class IdempotentProducer(IdempotenceClaims):
     breaks="in_order_without_gaps",
     steps=3,
     at=QUIET,
-    id="I1",
     issue="KAFKA-15591",
     in_force=kafka("2.5", LATEST, "only transactions of version 2 check a first sequence"),
 )
@@ -56,7 +55,6 @@ class Kip360(IdempotentProducer):
     breaks="the_next_is_accepted",
     steps=6,
     at={**QUIET, "deletes": True},
-    id="I2",
     issue="KAFKA-7190",
     in_force=kafka("0.11", "2.3"),
 )

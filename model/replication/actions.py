@@ -54,7 +54,6 @@ from model.variants import version
     steps=8,
     at={"max_leader_epoch": 2, "replicas": 2},
     fixed_by="kip-279",
-    id="R1",
     issue="KAFKA-1211",
     in_force=kafka("0.8", "0.10"),
 )

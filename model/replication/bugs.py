@@ -24,7 +24,6 @@ from model.variants import bug
     steps=14,
     at={"max_leader_epoch": 2, "replicas": 2},
     fixed_by="kip-101",
-    id="R2",
     issue="KAFKA-1211",
     in_force=kafka("0.8", "0.10"),
 )
@@ -85,7 +84,6 @@ class TruncatesEarly(Kip320):
     steps=11,
     at={"max_leader_epoch": 2},
     fixed_by="kip-320",
-    id="R6",
     issue="KAFKA-7128",
     in_force=kafka("0.8", "2.0.0"),
 )

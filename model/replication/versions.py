@@ -36,7 +36,6 @@ from model.variants import version
     steps=11,
     at={"max_leader_epoch": 2, "replicas": 2},
     fixed_by="kip-279",
-    id="R3",
     issue="KAFKA-6361",
     in_force=kafka("0.11", "1.1"),
 )
@@ -79,7 +78,6 @@ class Kip101(TruncateToHighWatermark):
     steps=10,
     at={"max_leader_epoch": 2},
     fixed_by="kip-320",
-    id="R4",
     issue="KAFKA-6880",
     in_force=kafka("2.0", "2.0"),
 )
@@ -118,7 +116,6 @@ class Kip279(Kip101):
     steps=12,
     at={"max_leader_epoch": 2},
     fixed_by="kip-320",
-    id="R5",
     issue="KIP-320",
     in_force=unreleased("the design was rejected while KIP-320 was verified"),
 )

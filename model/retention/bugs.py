@@ -16,7 +16,6 @@ from model.variants import bug
     "cleans-past-hw",
     breaks="latest_values_are_kept",
     steps=5,
-    id="T13",
     issue="KAFKA-13194",
     in_force=kafka("0.11", "3.0"),
 )

@@ -48,7 +48,6 @@ from model.variants import bug
     steps=9,
     at={**QUIET, "records_late": True, "transactions": 1},
     fixed_by="verification",
-    id="T3",
     issue="KAFKA-14884",
     in_force=unreleased("3.6.0, the first release that verifies, has the guard"),
 )
@@ -70,7 +69,6 @@ class KeepsGuard(Verification):
     steps=12,
     at=QUIET,
     fixed_by="lax-markers",
-    id="T5",
     issue="KAFKA-18575",
     in_force=unreleased("4.0.0, the first release of version 2, compares the epoch"),
 )
@@ -91,7 +89,6 @@ class OngoingById(LaxMarkers):
     breaks="markers_are_accepted",
     steps=10,
     at={**QUIET, "coordinator_failures": 1},
-    id="T21",
     issue="KAFKA-19999",
     in_force=unreleased("4.2.0, the first with the strict check, takes the retry"),
 )
@@ -111,7 +108,6 @@ class RefusesRepeatedMarkers(Transactions):
     breaks="the_fenced_get_a_fencing_error",
     steps=7,
     at=QUIET,
-    id="T22",
     issue="KAFKA-19690",
     in_force=kafka("3.6", "4.1", "fixed in patch releases of 3.9 and 4.1 too"),
 )
@@ -132,7 +128,6 @@ class GuardBeforeEpoch(Transactions):
     breaks="no_hanging_transaction",
     steps=10,
     at={**QUIET, "leader_changes": 1, "transactions": 1},
-    id="R20",
     issue="KAFKA-20716",
     in_force=kafka(None, LATEST, "with unclean.leader.election.enable=true"),
 )
@@ -152,7 +147,6 @@ class UncleanElection(Transactions):
     breaks="stable_offsets_do_not_go_back",
     steps=10,
     at={**QUIET, "leader_changes": 1, "replication_lags": True, "transactions": 1},
-    id="T12",
     issue="KAFKA-5121",
     in_force=unreleased("0.11.0.0, the first with transactions, waits for the replicas"),
 )
@@ -173,7 +167,6 @@ class StableAtFirstOpen(Transactions):
     breaks="no_aborted_read",
     steps=9,
     at={**QUIET, "replication_lags": True, "transactions": 1},
-    id="T11",
     issue="KAFKA-9807",
     in_force=kafka(None, "2.4"),
 )
@@ -214,7 +207,6 @@ class ReadsHighWatermarkTwice(Transactions):
     steps=6,
     at={**QUIET, "coordinator_failures": 1, "partitions": 2, "transactions": 1},
     fixed_by="verification",
-    id="T4",
     issue="KAFKA-14904",
     in_force=unreleased("fixed before 3.6.0, the first release that verifies"),
 )
@@ -236,7 +228,6 @@ class ConfirmsWhenIdle(Verification):
     breaks="no_instance_fences_itself",
     steps=6,
     at=QUIET,
-    id="T6",
     issue="KAFKA-18464",
     in_force=kafka(None, "3.9"),
 )
@@ -257,7 +248,6 @@ class EpochBeforePending(Transactions):
     breaks="epochs_stay_in_range",
     steps=9,
     at=QUIET,
-    id="T7",
     issue="KAFKA-19367",
     in_force=kafka("4.0.0", "4.0.0"),
 )
@@ -280,7 +270,6 @@ class FencesTwice(Transactions):
     breaks="epochs_stay_in_range",
     steps=12,
     at=QUIET,
-    id="T8",
     issue="KAFKA-20090",
     in_force=kafka("4.0", "4.2"),
 )
@@ -308,7 +297,6 @@ class FenceKeepsId(Transactions):
     steps=8,
     at={**QUIET, "append_failures": 2},
     fixed_by="v1",
-    id="T9",
     issue="KAFKA-9666",
     in_force=kafka("0.11", "2.5"),
 )
@@ -331,7 +319,6 @@ class ForgetsFailedFence(Version1):
     breaks="zombies_write_nothing",
     steps=9,
     at={**QUIET, "ids_expire": True, "instances": 2, "transactions": 1},
-    id="T14",
     issue="KAFKA-18019",
     in_force=kafka(None, "3.9"),
 )
@@ -362,7 +349,6 @@ class ReturnsAfterExpiry(Transactions):
     steps=12,
     at={**QUIET, "partitions": 2},
     fixed_by="v1",
-    id="T17",
     issue="librdkafka 3575",
     in_force=InForce(of="librdkafka"),
 )

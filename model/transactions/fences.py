@@ -121,7 +121,6 @@ class StrictFence(Transactions):
     steps=8,
     at=TWO_INSTANCES,
     fixed_by="strict-fence",
-    id="T23",
     issue="KAFKA-19367",
     in_force=kafka("4.0", LATEST, "since 4.0.1; reproduced on a real broker of 4.3"),
 )

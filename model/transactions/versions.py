@@ -61,7 +61,6 @@ class Transactions(TransactionsClaims):
     steps=8,
     at={**QUIET, "records_late": True, "transactions": 1},
     fixed_by="verification",
-    id="T1",
     issue="KAFKA-14402",
     in_force=kafka("0.11", "3.5"),
 )
@@ -221,7 +220,6 @@ class Version1(Transactions):
     breaks="the_client_decides",
     steps=10,
     at={**QUIET, "ends_late": True},
-    id="T2",
     issue="KAFKA-17754",
     in_force=kafka("3.6", "3.9"),
 )
@@ -248,7 +246,6 @@ class Verification(Version1):
     breaks="markers_close_their_own",
     steps=14,
     at={**QUIET, "markers_late": True},
-    id="T20",
     issue="KAFKA-19446",
     in_force=kafka("4.0", "4.1"),
 )
