@@ -3,6 +3,7 @@
     requests   CPU time of the server and latency of one request: a produce of 1, 100 and 10,000
                records with acks=all, of 10,000 records with different lengths, and a fetch of a
                megabyte
+    sessions   CPU time of a fetch of 500 partitions without news, with a fetch session and without
     idle       share of a core that a cluster of three brokers with 500 partitions uses
     start      seconds until `urteil broker` is ready, with and without bytecode of the modules
     log        time of an append to a log of a million batches
@@ -52,6 +53,7 @@ PRODUCES: Final[Mapping[str, tuple[int, int, int, int]]] = {
 }
 FETCH: Final = "fetch 1 MB"
 FETCHES: Final = 50
+SESSION_FETCHES: Final = 20
 Spent = tuple[float, float]  # CPU seconds of the server, seconds of the client; of one request
 
 
@@ -70,6 +72,7 @@ def facts() -> dict[str, object]:
         "requests_ms": requests,
         "fetched_bytes": response_bytes,
         "cpu_ratio": _ratios(requests),
+        "fetch_500_partitions": _sessions(),
         "idle": _idle(),
         "start_s": _starts(),
         "log": _log(),
@@ -159,6 +162,38 @@ def _ratios(requests: dict[str, dict[str, dict[str, object]]]) -> dict[str, dict
             if name != OURS and median(request, name)
         }
         for request, by_system in requests.items()
+    }
+
+
+# ---------------------------------------------------------------- fetch sessions
+
+
+def _sessions() -> dict[str, object]:
+    """Measures fetches of 500 partitions that have no news: full ones, and those of a session.
+
+    The two take turns.
+    """
+    found: dict[str, list[Spent]] = {"full": [], "of a session": []}
+    with SYSTEMS[OURS](1) as system:
+        leader = created(system.servers, "wide", PARTITIONS, 1)[0]
+        with Client(leader) as client:
+            full = client.fetch_frame("wide", MEGABYTE, partitions=PARTITIONS, max_wait_ms=0)
+            session = client.begin_session("wide", PARTITIONS)
+            for turn in range(ROUNDS):
+                found["full"].append(_measured(system, client, full, SESSION_FETCHES))
+                frames = (
+                    client.session_frame(session, 1 + turn * SESSION_FETCHES + number)
+                    for number in range(SESSION_FETCHES)
+                )
+                before, started = system.cpu_s(), time.perf_counter()
+                for frame in frames:
+                    client.exchange(frame)
+                wall_s = time.perf_counter() - started
+                spent = (system.cpu_s() - before) / SESSION_FETCHES, wall_s / SESSION_FETCHES
+                found["of a session"].append(spent)
+    return {
+        name: {"cpu_ms": asdict(Figure.of([cpu * 1000 for cpu, _ in spent]))}
+        for name, spent in found.items()
     }
 
 

@@ -17,6 +17,7 @@ TIMEOUT_S: Final = 60.0
 _LENGTH: Final = struct.Struct(">i")
 MEGABYTE: Final = 1_000_000
 MOST_BYTES: Final = 50_000_000
+NO_SESSION: Final = -1
 NEWEST: Final[Mapping[Api, int]] = {  # by topic name: newer versions need topic ids
     Api.API_VERSIONS: 0,
     Api.METADATA: 5,
@@ -72,21 +73,55 @@ class Client:
         topics = [{"name": topic, "partition_data": data}]
         return self.frame(Api.PRODUCE, {"acks": -1, "timeout": 30_000, "topic_data": topics})
 
-    def fetch_frame(self, topic: str, size: int) -> bytes:
-        wanted = {
-            "partition": 0,
-            "fetch_offset": 0,
-            "partition_max_bytes": size,
-            "current_leader_epoch": -1,
-            "log_start_offset": -1,
-        }
+    def fetch_frame(
+        self,
+        topic: str,
+        size: int,
+        *,
+        partitions: int = 1,
+        max_wait_ms: int = 500,
+        session_epoch: int = NO_SESSION,
+    ) -> bytes:
+        """Returns the frame of a full fetch, from offset 0 of each partition."""
+        wanted = [
+            {
+                "partition": index,
+                "fetch_offset": 0,
+                "partition_max_bytes": size,
+                "current_leader_epoch": -1,
+                "log_start_offset": -1,
+            }
+            for index in range(partitions)
+        ]
+        topics = [{"topic": topic, "partitions": wanted}]
+        return self._fetch_frame(max_wait_ms, 0, session_epoch, topics)
+
+    def begin_session(self, topic: str, partitions: int) -> int:
+        """Begins a fetch session of so many partitions, and returns its id."""
+        frame = self.fetch_frame(
+            topic, MEGABYTE, partitions=partitions, max_wait_ms=0, session_epoch=0
+        )
+        answer = self.exchange(frame)
+        session: int = plain_messages.decode(Api.FETCH, self.version(Api.FETCH), answer)[
+            "session_id"
+        ]
+        return session
+
+    def session_frame(self, session: int, epoch: int) -> bytes:
+        """Returns the frame of an incremental fetch that names no partition."""
+        return self._fetch_frame(0, session, epoch, [])
+
+    def _fetch_frame(
+        self, max_wait_ms: int, session: int, epoch: int, topics: list[dict[str, Any]]
+    ) -> bytes:
         body = {
             "replica_id": -1,
-            "max_wait": 500,
+            "max_wait": max_wait_ms,
             "min_bytes": 1,
             "max_bytes": MOST_BYTES,
-            "session_epoch": -1,
-            "topics": [{"topic": topic, "partitions": [wanted]}],
+            "session_id": session,
+            "session_epoch": epoch,
+            "topics": topics,
         }
         return self.frame(Api.FETCH, body)
 

@@ -61,6 +61,7 @@ class FetchPartition:
     unchanged: Fetched | None = None
     replica: object = None
     _request: Fetch | None = None
+    _place: TopicPartition | None = None
 
     @property
     def index(self) -> int:
@@ -69,7 +70,19 @@ class FetchPartition:
 
     @property
     def place(self) -> TopicPartition:
-        return TopicPartition(self.name or "", self.index)
+        if self._place is None:
+            self._place = TopicPartition(self.name or "", self.index)
+        return self._place
+
+    def resolve(self, ids: TopicIds) -> None:
+        """Finds the name of a new topic, and whether another topic has the name now.
+
+        Kafka: FetchSession.CachedPartition.maybeResolveUnknownName.
+        """
+        if self.name is None:
+            self.name, self._place = ids.name_of(self.topic_id), None
+        now = None if self.name is None else ids.by_name.get(self.name)
+        self.is_inconsistent = now is not None and now != self.topic_id
 
     def want(self, wanted: Any) -> None:
         """Takes over the offsets and limits of a newer request."""
@@ -221,7 +234,8 @@ class FetchSessions:
                 return SessionError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
             session.epoch = _after(epoch)
             if ids is not None:
-                _resolve(session.partitions.values(), ids)
+                for partition in session.partitions.values():
+                    partition.resolve(ids)
             return FetchContext([*session.partitions.values()], session)
 
     def end(
@@ -361,15 +375,6 @@ def _update(
             known.want(partition.wanted)
     for key in forgotten:
         session.partitions.pop(key, None)
-
-
-def _resolve(partitions: Iterable[FetchPartition], ids: TopicIds) -> None:
-    # Kafka: FetchSession.CachedPartition.maybeResolveUnknownName.
-    for one in partitions:
-        if one.name is None:
-            one.name = ids.name_of(one.topic_id)
-        now = None if one.name is None else ids.by_name.get(one.name)
-        one.is_inconsistent = now is not None and now != one.topic_id
 
 
 def _key(partition: FetchPartition) -> Key:

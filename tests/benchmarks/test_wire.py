@@ -18,6 +18,9 @@ def test_each_frame_can_be_sent_again_and_again() -> None:
             assert offsets == [0, 100, 200]
             fetched = client.exchange(client.fetch_frame("t", 250_000))
             assert 250_000 < len(fetched) < 251_000
+            session = client.begin_session("t", 1)
+            answers = [client.exchange(client.session_frame(session, epoch)) for epoch in (1, 2)]
+            assert all(len(answer) > 250_000 for answer in answers), "the offset stays 0"
 
 
 def base_offset(client: Client, frame: bytes) -> int:
