@@ -1,78 +1,413 @@
 """The state machines inside the specs, as tables: the actions that lead from one state to another.
 
-A test explores each spec and compares the transitions that it finds with this table.
+A state here is a *projection*: it keeps the one part of the spec's state that `of` names. A test
+explores each spec and compares the transitions that it finds with this table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
+from model.transactions.state import QUIET
+from model.variants import Constants
+
+WIDTH: Final = 92
 Step = tuple[str, str, str]  # state, action, next state
+Steps = tuple[Step, ...]  # several actions between the same states are one text: "join | miss"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateMachine:
-    """The states and transitions of one object of a spec, such as a batch at the client."""
+    """The state machine of one part of a spec, such as a batch: its states and its transitions.
+
+    The table has all transitions at the constants `at`, and no others. Larger constants may add
+    transitions.
+    """
 
     of: str
-    steps: tuple[Step, ...]
+    steps: Steps
+    at: Sequence[Constants]
+    means: Mapping[str, str] = field(default_factory=dict)  # state -> its meaning
+
+    def transitions(self) -> Iterator[Step]:
+        """Yields each transition with a single action."""
+        for state, actions, following in self.steps:
+            for action in actions.split(" | "):
+                yield state, action, following
 
     def diagram(self) -> str:
-        """Returns a text drawing: one line for each transition, grouped by starting state."""
+        """Returns a text drawing: one line for each pair of states, grouped by starting state.
+
+        Under the drawing are the meanings of the states, and the constants.
+        """
+        return "\n".join([self.of, *self._drawing(), *self._legend(), *self._scopes()])
+
+    def _drawing(self) -> Iterator[str]:
         width = max(len(state) for state, _, _ in self.steps)
         actions = max(len(action) for _, action, _ in self.steps)
-        lines, last = [self.of], ""
+        last = ""
         for state, action, following in self.steps:
             name = state if state != last else ""
             arrow = "-" * (actions - len(action) + 2)
-            lines.append(f"  {name:<{width}}  --{action}{arrow}> {following}")
+            yield f"  {name:<{width}}  --{action}{arrow}> {following}"
             last = state
-        return "\n".join(lines)
+
+    def _legend(self) -> Iterator[str]:
+        width = max(map(len, self.means), default=0)
+        for state, meaning in self.means.items():
+            yield _wrapped(f"  {state:<{width}}  {meaning}", " " * (width + 4))
+
+    def _scopes(self) -> Iterator[str]:
+        for constants in self.at:
+            listed = ", ".join(f"{name}={str(value).lower()}" for name, value in constants.items())
+            yield _wrapped(f"  explored at {listed}", "    ")
 
 
-STATE_MACHINES: Final[Mapping[str, StateMachine]] = {  # by the name of the spec
-    "transactions": StateMachine(
-        of="the transactional id at its coordinator",
-        steps=(
-            ("DEAD", "init_producer", "EMPTY"),
-            ("EMPTY", "add_partition", "ONGOING"),
-            ("EMPTY", "end", "PREPARE"),
-            ("EMPTY", "expire", "DEAD"),
-            ("ONGOING", "end", "PREPARE"),
-            ("ONGOING", "fence", "PREPARE"),
-            ("PREPARE", "complete", "COMPLETE"),
-            ("COMPLETE", "add_partition", "ONGOING"),
-            ("COMPLETE", "end", "PREPARE"),
-            ("COMPLETE", "init_producer", "EMPTY"),
-            ("COMPLETE", "expire", "DEAD"),
+def _wrapped(text: str, indent: str) -> str:
+    return textwrap.fill(text, WIDTH, subsequent_indent=indent, drop_whitespace=True)
+
+
+ELECTIONS: Final[Sequence[Constants]] = (
+    {"replicas": 2, "min_isr": 2, "max_unclean": 1, "max_losses": 0, "max_disruptions": 1},
+    {"replicas": 2, "min_isr": 2, "max_unclean": 2, "max_losses": 1, "max_disruptions": 0},
+    {"replicas": 2, "min_isr": 1, "max_unclean": 0, "max_losses": 0, "max_disruptions": 1},
+    {"replicas": 3, "min_isr": 2, "max_unclean": 1, "max_losses": 0, "max_disruptions": 0},
+)
+
+STATE_MACHINES: Final[Mapping[str, tuple[StateMachine, ...]]] = {  # by the name of the spec
+    "replication": (
+        StateMachine(
+            of="a replica, compared with the controller's newest decision",
+            means={
+                "BEHIND": "follows an older leader epoch, or none yet",
+                "IN_SYNC": "follows the newest leader epoch, and is in the ISR",
+                "OUT_OF_SYNC": "follows the newest leader epoch, and is not in the ISR",
+                "LEADER": "leads in the newest leader epoch",
+                "STALE_LEADER": "believes that it leads, in an older leader epoch",
+            },
+            at=[
+                {"replicas": 2, "max_leader_epoch": 2, "log_size": 1, "max_records": 1},
+                {"replicas": 3, "max_leader_epoch": 1, "log_size": 1, "max_records": 1},
+            ],
+            steps=(
+                ("BEHIND", "become_follower", "IN_SYNC"),
+                ("BEHIND", "become_follower", "OUT_OF_SYNC"),
+                ("BEHIND", "become_leader", "LEADER"),
+                ("BEHIND", "become_leader", "STALE_LEADER"),
+                ("IN_SYNC", "leader_shrink_isr", "OUT_OF_SYNC"),
+                ("IN_SYNC", "controller_elect_leader | controller_shrink_isr", "BEHIND"),
+                ("OUT_OF_SYNC", "leader_expand_isr", "IN_SYNC"),
+                ("OUT_OF_SYNC", "controller_elect_leader | controller_shrink_isr", "BEHIND"),
+                ("LEADER", "controller_elect_leader | controller_shrink_isr", "STALE_LEADER"),
+                ("STALE_LEADER", "become_follower", "IN_SYNC"),
+                ("STALE_LEADER", "become_follower", "OUT_OF_SYNC"),
+                ("STALE_LEADER", "become_follower", "BEHIND"),
+                ("STALE_LEADER", "become_leader", "LEADER"),
+            ),
         ),
     ),
-    "idempotence": StateMachine(
-        of="a batch at the client",
-        steps=(
-            ("UNSENT", "send", "IN_FLIGHT"),
-            ("IN_FLIGHT", "acknowledge", "ACKED"),
-            ("IN_FLIGHT", "give_up", "FAILED"),
+    "election": (
+        StateMachine(
+            of="a replica in the partition's registration at the controller",
+            means={
+                "LEADER": "the leader, which is in the ISR",
+                "IN_SYNC": "in the ISR, without leading",
+                "ELIGIBLE": "in the ELR: it left the ISR when the ISR became too small to commit",
+                "LAST_KNOWN": "the last known leader, while there is no leader; not in the ELR",
+                "OUT_OF_SYNC": "none of these: it may not lead",
+            },
+            at=ELECTIONS,
+            steps=(
+                ("LEADER", "move_leader", "IN_SYNC"),
+                ("LEADER", "detect_crash | expire_session | shut_down", "ELIGIBLE"),
+                ("LEADER", "detect_crash | expire_session | shut_down", "OUT_OF_SYNC"),
+                ("IN_SYNC", "detect_crash | expire_session | move_leader | shut_down", "LEADER"),
+                ("IN_SYNC", "detect_crash | expire_session | grant_isr | shut_down", "ELIGIBLE"),
+                ("IN_SYNC", "detect_crash | expire_session | grant_isr | shut_down", "OUT_OF_SYNC"),
+                ("ELIGIBLE", "detect_crash | expire_session | shut_down | unfence", "LEADER"),
+                ("ELIGIBLE", "grant_isr", "IN_SYNC"),
+                ("ELIGIBLE", "register", "LAST_KNOWN"),
+                ("ELIGIBLE", "grant_isr | register", "OUT_OF_SYNC"),
+                ("LAST_KNOWN", "register | unfence", "LEADER"),
+                ("LAST_KNOWN", "unfence", "OUT_OF_SYNC"),
+                ("OUT_OF_SYNC", "grant_isr", "IN_SYNC"),
+            ),
+        ),
+        StateMachine(
+            of="a broker's process and its registration",
+            means={
+                "ACTIVE": "up, and not fenced",
+                "FENCED": "up, and fenced",
+                "CRASHED": "down; the controller has not noticed",
+                "STOPPED": "down, and fenced",
+            },
+            at=ELECTIONS[:2],
+            steps=(
+                ("ACTIVE", "kill | lose_power", "CRASHED"),
+                ("ACTIVE", "expire_session", "FENCED"),
+                ("ACTIVE", "shut_down", "STOPPED"),
+                ("CRASHED", "detect_crash", "STOPPED"),
+                ("STOPPED", "register", "FENCED"),
+                ("FENCED", "unfence", "ACTIVE"),
+                ("FENCED", "kill | lose_power", "STOPPED"),
+            ),
         ),
     ),
-    "classic-group": StateMachine(
-        of="the group at its coordinator",
-        steps=(
-            ("EMPTY", "join", "PREPARING_REBALANCE"),
-            ("PREPARING_REBALANCE", "complete_join", "COMPLETING_REBALANCE"),
-            ("PREPARING_REBALANCE", "become_empty", "EMPTY"),
-            ("PREPARING_REBALANCE", "fail_over", "EMPTY"),
-            ("PREPARING_REBALANCE", "fail_over", "STABLE"),
-            ("COMPLETING_REBALANCE", "assign", "STABLE"),
-            ("COMPLETING_REBALANCE", "join", "PREPARING_REBALANCE"),
-            ("COMPLETING_REBALANCE", "miss", "PREPARING_REBALANCE"),
-            ("COMPLETING_REBALANCE", "miss_assignment", "PREPARING_REBALANCE"),
-            ("COMPLETING_REBALANCE", "fail_over", "EMPTY"),
-            ("COMPLETING_REBALANCE", "fail_over", "STABLE"),
-            ("STABLE", "join", "PREPARING_REBALANCE"),
-            ("STABLE", "miss", "PREPARING_REBALANCE"),
+    "reassignment": (
+        StateMachine(
+            of="a broker in the partition's assignment",
+            means={
+                "NO_REPLICA": "not assigned, without a log of the partition",
+                "ADDING": "being added: it fetches, and joins the ISR before it is a replica",
+                "REPLICA": "assigned, and neither being added nor being removed",
+                "REMOVING": "a replica until the reassignment completes",
+                "REMOVED": "not assigned, but it does not know that yet, or has records",
+            },
+            at=[{"replicas": 2, "assigned": 1, "max_disruptions": 0, "max_reassignments": 2}],
+            steps=(
+                ("NO_REPLICA", "add_replicas | replace_replica", "ADDING"),
+                ("ADDING", "grant_isr", "REPLICA"),
+                ("ADDING", "cancel_reassignment", "NO_REPLICA"),
+                ("ADDING", "cancel_reassignment", "REMOVED"),
+                ("REPLICA", "remove_replica | replace_replica", "REMOVING"),
+                ("REPLICA", "remove_replica", "REMOVED"),
+                ("REMOVING", "grant_isr", "REMOVED"),
+                ("REMOVING", "cancel_reassignment", "REPLICA"),
+                ("REMOVED", "delete_replica", "NO_REPLICA"),
+                ("REMOVED", "add_replicas | replace_replica", "ADDING"),
+            ),
+        ),
+    ),
+    "group-offsets": (
+        StateMachine(
+            of="the group's committed offset at the coordinator",
+            means={
+                "LOADING": "a new coordinator has not read its whole log, and answers nothing",
+                "NO_OFFSET": "no commit counts",
+                "PENDING": "a transaction has committed an offset, and is not decided",
+                "COMMITTED": "a commit counts",
+                "COMMITTED_AND_PENDING": "a commit counts, and a transaction is not decided",
+            },
+            at=[{"members": 1, "log_size": 3, "generations": 2}],
+            steps=(
+                ("LOADING", "load", "NO_OFFSET"),
+                ("LOADING", "load", "PENDING"),
+                ("LOADING", "load", "COMMITTED"),
+                ("LOADING", "load", "COMMITTED_AND_PENDING"),
+                ("NO_OFFSET", "commit_in_transaction", "PENDING"),
+                ("NO_OFFSET", "commit | reset_offset", "COMMITTED"),
+                ("NO_OFFSET", "fail_over", "LOADING"),
+                ("PENDING", "write_marker", "NO_OFFSET"),
+                ("PENDING", "write_marker", "COMMITTED"),
+                ("PENDING", "reset_offset", "COMMITTED_AND_PENDING"),
+                ("PENDING", "fail_over", "LOADING"),
+                ("COMMITTED", "commit_in_transaction", "COMMITTED_AND_PENDING"),
+                ("COMMITTED", "delete_group | expire_offset", "NO_OFFSET"),
+                ("COMMITTED", "fail_over", "LOADING"),
+                ("COMMITTED_AND_PENDING", "write_marker", "COMMITTED"),
+                ("COMMITTED_AND_PENDING", "fail_over", "LOADING"),
+            ),
+        ),
+        StateMachine(
+            of="a consumer and its transaction",
+            means={
+                "IDLE": "it has not fetched a committed offset since it stopped to read",
+                "READING": "it reads, and has written nothing since its last commit",
+                "PROCESSED": "it has written output in an open transaction",
+                "OFFSET_SENT": "it has sent its offset in the transaction",
+                "COMMITTING": "the transaction commits, and its marker is in flight",
+                "ABORTING": "the transaction aborts, and its marker is in flight",
+            },
+            at=[{"members": 1, "log_size": 3, "generations": 2}],
+            steps=(
+                ("IDLE", "fetch_offset", "READING"),
+                ("READING", "process", "PROCESSED"),
+                ("READING", "hear_of_generation", "IDLE"),
+                ("PROCESSED", "commit_in_transaction", "OFFSET_SENT"),
+                ("PROCESSED", "end_abort", "IDLE"),
+                ("OFFSET_SENT", "end_commit", "COMMITTING"),
+                ("OFFSET_SENT", "end_abort", "ABORTING"),
+                ("COMMITTING", "write_marker", "READING"),
+                ("ABORTING", "write_marker", "IDLE"),
+            ),
+        ),
+    ),
+    "classic-group": (
+        StateMachine(
+            of="the group at its coordinator",
+            at=[{"generations": 2}],
+            steps=(
+                ("EMPTY", "join", "PREPARING_REBALANCE"),
+                ("PREPARING_REBALANCE", "complete_join", "COMPLETING_REBALANCE"),
+                ("PREPARING_REBALANCE", "become_empty | fail_over", "EMPTY"),
+                ("PREPARING_REBALANCE", "fail_over", "STABLE"),
+                ("COMPLETING_REBALANCE", "assign | fail_over", "STABLE"),
+                ("COMPLETING_REBALANCE", "join | miss | miss_assignment", "PREPARING_REBALANCE"),
+                ("COMPLETING_REBALANCE", "fail_over", "EMPTY"),
+                ("STABLE", "join | miss", "PREPARING_REBALANCE"),
+            ),
+        ),
+    ),
+    "consumer-group": (
+        StateMachine(
+            of="a member and the partition",
+            means={
+                "NO_MEMBER": "not in the group, and it reads nothing",
+                "MEMBER": "in the group, without the partition",
+                "ASSIGNED": "the coordinator has assigned the partition; it does not read yet",
+                "OWNER": "it reads the partition that it was assigned",
+                "REVOKING": "the coordinator wants the partition back; it still reads",
+                "REVOKED": "it has stopped to read; the coordinator does not know that yet",
+                "FENCED_OWNER": "no longer in the group, but it still reads",
+            },
+            at=[{"members": 2, "epochs": 3}],
+            steps=(
+                ("NO_MEMBER", "join", "MEMBER"),
+                ("NO_MEMBER", "hear", "FENCED_OWNER"),
+                ("MEMBER", "heartbeat", "ASSIGNED"),
+                ("MEMBER", "expire", "NO_MEMBER"),
+                ("ASSIGNED", "hear", "OWNER"),
+                ("ASSIGNED", "heartbeat", "MEMBER"),
+                ("ASSIGNED", "expire", "NO_MEMBER"),
+                ("OWNER", "heartbeat", "REVOKING"),
+                ("OWNER", "be_fenced", "ASSIGNED"),
+                ("OWNER", "expire", "FENCED_OWNER"),
+                ("REVOKING", "be_fenced | revoke", "REVOKED"),
+                ("REVOKING", "expire", "FENCED_OWNER"),
+                ("REVOKED", "heartbeat", "MEMBER"),
+                ("REVOKED", "heartbeat", "ASSIGNED"),
+                ("REVOKED", "expire", "NO_MEMBER"),
+                ("FENCED_OWNER", "be_fenced | revoke", "NO_MEMBER"),
+            ),
+        ),
+    ),
+    "retention": (
+        StateMachine(
+            of="an offset in a replica's log",
+            means={
+                "ABSENT": "the log ends at or before it",
+                "UNCOMMITTED": "it has a record, at or above the replica's high watermark",
+                "COMMITTED": "it has a record, below the replica's high watermark",
+                "COMPACTED": "compaction has removed its record",
+                "DELETED": "the log starts after it",
+            },
+            at=[{"replicas": 2, "keys": 1, "log_size": 2, "max_leader_epoch": 1}],
+            steps=(
+                ("ABSENT", "produce | fetch", "UNCOMMITTED"),
+                ("ABSENT", "fetch", "COMMITTED"),
+                ("ABSENT", "fetch", "COMPACTED"),
+                ("ABSENT", "truncate_fully", "DELETED"),
+                ("UNCOMMITTED", "advance_high_watermark | fetch", "COMMITTED"),
+                ("UNCOMMITTED", "make_follower", "ABSENT"),
+                ("UNCOMMITTED", "fetch | truncate_fully", "DELETED"),
+                ("COMMITTED", "compact", "COMPACTED"),
+                ("COMMITTED", "fetch", "UNCOMMITTED"),
+                ("COMMITTED", "delete_records | expire | fetch | truncate_fully", "DELETED"),
+                ("COMPACTED", "delete_records | expire | fetch | truncate_fully", "DELETED"),
+            ),
+        ),
+    ),
+    "transactions": (
+        StateMachine(
+            of="the transactional id at its coordinator",
+            at=[{**QUIET, "instances": 2, "ids_expire": True}],
+            steps=(
+                ("DEAD", "init_producer", "EMPTY"),
+                ("EMPTY", "add_partition", "ONGOING"),
+                ("EMPTY", "end", "PREPARE"),
+                ("EMPTY", "expire", "DEAD"),
+                ("ONGOING", "end | fence", "PREPARE"),
+                ("PREPARE", "complete", "COMPLETE"),
+                ("COMPLETE", "add_partition", "ONGOING"),
+                ("COMPLETE", "end", "PREPARE"),
+                ("COMPLETE", "init_producer", "EMPTY"),
+                ("COMPLETE", "expire", "DEAD"),
+            ),
+        ),
+    ),
+    "idempotence": (
+        StateMachine(
+            of="a batch at the client",
+            at=[{"batches": 2, "leader_changes": 0, "deletes": False}],
+            steps=(
+                ("UNSENT", "send", "IN_FLIGHT"),
+                ("IN_FLIGHT", "acknowledge", "ACKED"),
+                ("IN_FLIGHT", "give_up", "FAILED"),
+            ),
+        ),
+    ),
+    "replication-abstract": (
+        StateMachine(
+            of="a leader epoch",
+            means={
+                "NOT_BEGUN": "the controller has not begun the epoch",
+                "VACANT": "the newest epoch, without a leader",
+                "ELECTED": "the newest epoch; its leader does not lead yet",
+                "LEADING": "the newest epoch, and its leader leads",
+                "STOPPED": "the newest epoch; its leader has restarted and leads no more",
+                "OVERTAKEN": "a newer epoch has begun, and its leader has not begun to lead",
+                "DEPOSED": "a newer epoch has begun, and its leader leads on",
+                "OVER": "a newer epoch has begun, and nobody leads in this one",
+            },
+            at=[
+                {"replicas": 1, "leader_epochs": 3, "offsets": 2, "messages": 1},
+                {"replicas": 2, "leader_epochs": 2, "offsets": 2, "messages": 1},
+            ],
+            steps=(
+                ("NOT_BEGUN", "elect", "ELECTED"),
+                ("NOT_BEGUN", "elect_nobody", "VACANT"),
+                ("VACANT", "elect | elect_nobody", "OVER"),
+                ("ELECTED", "become_leader", "LEADING"),
+                ("ELECTED", "elect | elect_nobody", "OVERTAKEN"),
+                ("LEADING", "elect | elect_nobody", "DEPOSED"),
+                ("LEADING", "restart", "STOPPED"),
+                ("STOPPED", "elect | elect_nobody", "OVER"),
+                ("OVERTAKEN", "become_leader", "DEPOSED"),
+                ("OVERTAKEN", "become_follower | become_leader", "OVER"),
+                ("DEPOSED", "become_follower | become_leader | restart", "OVER"),
+            ),
+        ),
+    ),
+    "transactions-abstract": (
+        StateMachine(
+            of="a transaction at its coordinator",
+            means={
+                "NOT_BEGUN": "no producer has begun it",
+                "ONGOING": "begun, and not decided",
+                "PREPARE_COMMIT": "decided to commit; partitions may lack the marker",
+                "PREPARE_ABORT": "decided to abort; partitions may lack the marker",
+                "COMPLETE_COMMIT": "committed, with a marker in every added partition",
+                "COMPLETE_ABORT": "aborted, with a marker in every added partition",
+            },
+            at=[{"transactions": 2, "epochs": 3}],
+            steps=(
+                ("NOT_BEGUN", "begin", "ONGOING"),
+                ("ONGOING", "end_commit", "PREPARE_COMMIT"),
+                ("ONGOING", "end_abort | fence", "PREPARE_ABORT"),
+                ("PREPARE_COMMIT", "complete_transaction", "COMPLETE_COMMIT"),
+                ("PREPARE_ABORT", "complete_transaction", "COMPLETE_ABORT"),
+            ),
+        ),
+    ),
+    "idempotence-abstract": (
+        StateMachine(
+            of="an offset in the leader's log",
+            means={
+                "EMPTY": "the log ends at or before it",
+                "APPENDED": "it has a record that is not committed",
+                "COMMITTED": "its record is below the high watermark",
+                "ACKNOWLEDGED": "its record is committed, and the producer knows that",
+            },
+            at=[{"producers": 1, "epochs": 2, "sequences": 2, "offsets": 3}],
+            steps=(
+                ("EMPTY", "append_first | append_next", "APPENDED"),
+                ("APPENDED", "advance_high_watermark", "COMMITTED"),
+                ("APPENDED", "change_leader", "EMPTY"),
+                ("COMMITTED", "acknowledge", "ACKNOWLEDGED"),
+            ),
         ),
     ),
 }

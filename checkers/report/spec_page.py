@@ -43,9 +43,8 @@ def spec_page(name: str) -> dict[str, str]:
         "sources": "\n".join(_labelled(name, "Source")),
         "versions": "\n".join(map(_variant, _rows(name, "version"))),
         "bugs": "\n".join(map(_variant, _rows(name, "bug"))),
+        "state diagram": "\n\n".join(machine.diagram() for machine in STATE_MACHINES[name]),
     }
-    if name in STATE_MACHINES:
-        pages["state machine"] = STATE_MACHINES[name].diagram()
     return {title: text for title, text in pages.items() if text}
 
 

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
-
 import pytest
 
-from checkers.explicit.graph import compiled_graph
 from checkers.report.spec_page import spec_page
-from model.language import Spec
 from model.specs import SPECS, find, variants_of
-from model.state_machines import STATE_MACHINES, Step
-from model.transactions.state import QUIET
-
-Cells = Mapping[tuple[str, tuple[int, ...]], Any]
+from model.state_machines import STATE_MACHINES, WIDTH, StateMachine
 
 
 @pytest.mark.parametrize("spec", SPECS)
@@ -38,46 +30,31 @@ def test_a_version_names_its_releases_and_a_rule_without_a_release_says_so() -> 
     assert "lets a follower join the ISR before" in spec_page("retention")["in force"]
 
 
-LABELS: dict[str, tuple[Spec, Callable[[Cells], list[str]]]] = {
-    "transactions": (
-        find("transactions").make({**QUIET, "instances": 2, "ids_expire": True}),
-        lambda s: [("DEAD", "EMPTY", "ONGOING", "PREPARE", "COMPLETE")[s["metadata.state", ()]]],
-    ),
-    "idempotence": (
-        find("idempotence").make({"batches": 2, "leader_changes": 0, "deletes": False}),
-        lambda s: [("UNSENT", "IN_FLIGHT", "ACKED", "FAILED")[s["status", (b,)]] for b in range(2)],
-    ),
-    "classic-group": (
-        find("classic-group").make({"generations": 2}),
-        lambda s: [
-            "PREPARING_REBALANCE"
-            if s["is_rebalancing", ()]
-            else "EMPTY"
-            if not any(s["group.members", (m,)] for m in range(2))
-            else "STABLE"
-            if s["is_assigned", ()]
-            else "COMPLETING_REBALANCE"
-        ],
-    ),
-}
+@pytest.mark.parametrize("spec", SPECS)
+def test_every_spec_has_a_state_diagram_of_ten_states_at_most(spec: str) -> None:
+    page = spec_page(spec)["state diagram"]
+    for machine in STATE_MACHINES[spec]:
+        states = {state for old, _, new in machine.steps for state in (old, new)}
+        assert len(states) <= 10
+        assert set(machine.means) in (states, set())
+        assert machine.diagram() in page
+    assert max(map(len, page.splitlines())) <= WIDTH
 
 
-@pytest.mark.parametrize("spec", STATE_MACHINES)
-def test_a_state_diagram_has_exactly_the_steps_of_the_spec(spec: str) -> None:
-    made, label = LABELS[spec]
-    assert set(STATE_MACHINES[spec].steps) == steps_of(made, label)
-
-
-def steps_of(spec: Spec, label: Callable[[Cells], list[str]]) -> set[Step]:
-    """Returns the label changes in a spec, each as a tuple: old label, action, new label.
-
-    The parameter `label` is a function from a state of the spec to its labels.
-    """
-    explored = compiled_graph(spec)
-    labels = [label(state) for state in explored.states]
-    return {
-        (old, edge["action"], new)
-        for a, b, edge in explored.graph.edges(data=True)
-        for old, new in zip(labels[a], labels[b], strict=True)
-        if old != new
-    }
+def test_a_diagram_groups_the_transitions_of_a_state() -> None:
+    machine = StateMachine(
+        of="a door",
+        means={"OPEN": "one may enter", "SHUT": "nobody may enter"},
+        steps=(("OPEN", "shut | slam", "SHUT"), ("SHUT", "open", "OPEN"), ("SHUT", "go", "GONE")),
+        at=[{"doors": 1, "locks": False}],
+    )
+    assert machine.diagram().splitlines() == [
+        "a door",
+        "  OPEN  --shut | slam--> SHUT",
+        "  SHUT  --open---------> OPEN",
+        "        --go-----------> GONE",
+        "  OPEN  one may enter",
+        "  SHUT  nobody may enter",
+        "  explored at doors=1, locks=false",
+    ]
+    assert [*machine.transitions()][:2] == [("OPEN", "shut", "SHUT"), ("OPEN", "slam", "SHUT")]
