@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from checkers.trials import record
-from checkers.trials.record import Decided, keep, kept, merged
-from checkers.trials.unbroken import BECAUSE, SUBJECT
 from properties.claims.catalogue import CLAIMS
 from properties.suites.machines.driven import Power
 from properties.suites.registry import SUITES
 from properties.suites.suite import Suite
-from tools.trials import open_sides
-from tools.trials_page import PAGE, page
+from tools.trials import record
+from tools.trials.__main__ import open_sides
+from tools.trials.page import PAGE, page
+from tools.trials.record import Decided, keep, kept, merged
+from tools.trials.unbroken import BECAUSE, SUBJECT
 
 ROW = Decided(
     system="apache-kafka:9.9.9",

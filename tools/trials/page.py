@@ -11,19 +11,19 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
-from checkers.trials.record import Decided, Place
-from checkers.trials.unbroken import BECAUSE, SUBJECT
 from properties.claims.catalogue import CLAIMS
 from properties.claims.claim import Claim
 from properties.suites.machines.driven import Power
 from properties.suites.registry import SUITES
 from properties.suites.suite import Suite
+from tools.trials.record import Decided, Place
+from tools.trials.unbroken import BECAUSE, SUBJECT
 
-PAGE: Final = Path(__file__).parent.parent / "docs" / "trials.md"
+PAGE: Final = Path(__file__).parents[2] / "docs" / "trials.md"
 DECIDED: Final = ("holds", "violated")
 SIDES: Final[tuple[Place, ...]] = ("inside", "outside")
 FEW_BROKEN: Final = "no counterexample"
-TOP: Final = """<!-- Written by tools/trials.py from checkers/trials/record.json: do not edit. -->
+TOP: Final = """<!-- Written by tools/trials from its record: do not edit. -->
 # Results of trials
 
 `urteil test SUITE --on SYSTEM` runs the programs of the property suites against a running system:

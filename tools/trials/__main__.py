@@ -30,12 +30,12 @@ from checkers.trials import evidence
 from checkers.trials.deciding import Effort, decide
 from checkers.trials.layout import pace_for, started
 from checkers.trials.powers import WEAKENED
-from checkers.trials.record import KEPT, Decided, keep, kept, merged, place, row
 from checkers.trials.trial import Trials
 from properties.suites.machines.driven import Power
 from properties.suites.registry import SUITES, suite_named
 from properties.suites.suite import Side, Suite
-from tools.trials_page import PAGE, page
+from tools.trials.page import PAGE, page
+from tools.trials.record import KEPT, Decided, keep, kept, merged, place, row
 
 KILLS: Final = (
     "replication",

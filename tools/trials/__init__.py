@@ -1,0 +1,1 @@
+"""Decides claims by trials on a running system, and records the verdicts."""
