@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from checkers.conform import record
 from checkers.conform.campaign import Compared, compare
 from checkers.conform.reason import Reason, Verdict
-from checkers.conform.record import Counted, Outcome, keep, kept, outcome
 from checkers.conform.steps import Send, Steps
 from reference_impl.wire.apis import Api
 from tests.checkers.conform.test_campaign import Answers
-from tools.conformance import PAGE, counted, page
+from tools.conformance import record
+from tools.conformance.__main__ import PAGE, counted, page
+from tools.conformance.record import Counted, Outcome, keep, kept, outcome
 
 SEND = Send(api=Api.PRODUCE, version=9, body={}, to="any", note="append")
 ROW = Reason(

@@ -2,7 +2,7 @@
 
 `python -m tools.conformance --on kfake [--pairs 2000] [--seed 0]` sends the same requests to the
 system and to the reference broker, as `urteil conform` does, and compares the answers. The result
-replaces the row of the system in `checkers/conform/record.json`. `--against FILE` needs no running
+replaces the row of the system in `tools/conformance/record.json`. `--against FILE` needs no running
 system: it compares answers that were recorded before. The program also writes the page
 docs/conformance.md from the record; with `--page` it does only this.
 """
@@ -22,12 +22,12 @@ from checkers.conform.families import FAMILIES, sequences
 from checkers.conform.left_out import LEFT_OUT
 from checkers.conform.peer_reasons import reasons_of
 from checkers.conform.reason import Verdict
-from checkers.conform.record import Outcome, keep, kept, outcome
 from checkers.conform.trial import Found
 from checkers.systems.opening import named, opened
+from tools.conformance.record import Outcome, keep, kept, outcome
 
-PAGE: Final = Path(__file__).parent.parent / "docs" / "conformance.md"
-TOP: Final = """<!-- Written by tools/conformance.py from its record: do not edit. -->
+PAGE: Final = Path(__file__).parents[2] / "docs" / "conformance.md"
+TOP: Final = """<!-- Written by tools/conformance from its record: do not edit. -->
 # Conformance, by system
 
 `urteil conform --on SYSTEM` sends the same raw requests to a system and to the reference broker,
