@@ -26,12 +26,12 @@ from checkers.conform.normal import NOT_COMPARED
 from checkers.conform.reason import Verdict
 from checkers.conform.reasons import REASONS
 from checkers.events import Event, Listed
-from checkers.report import track_record
 from checkers.report.spec_page import spec_page
 from checkers.verdicts import EXIT_CODES
 from model.histories import COLUMNS, SCHEMA_VERSION
 from reference_impl.wire.unserved import UNSERVED
 from reference_impl.wire.versions import VERSIONS
+from tools.track_record.table import table as track_record
 
 # page -> (title, kinds of `urteil list`, first paragraph)
 PAGES: Final[Mapping[str, tuple[str, Sequence[str], str]]] = {
@@ -82,7 +82,7 @@ def main(folder: Path) -> None:
         "history-format": "\n".join(history_format()),
         "differences": "\n".join(differences()),
         "served-requests": "\n".join(served_requests()),
-        "track-record": "\n".join(("# Track record", "", TRACK_RECORD, "", track_record.table())),
+        "track-record": "\n".join(("# Track record", "", TRACK_RECORD, "", track_record())),
     }
     for name, text in pages.items():
         (folder / f"{name}.md").write_text(text + "\n")

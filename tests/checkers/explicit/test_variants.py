@@ -6,13 +6,13 @@ from itertools import groupby
 
 import pytest
 
-from checkers.explicit.catching import catch
 from checkers.explicit.liveness import decide
 from checkers.explicit.search import explore
 from checkers.track_record import kept
 from model.bugs_left_out import BUGS_LEFT_OUT
 from model.specs import SPECS, all_variants
 from model.variants import Variant
+from tools.track_record.catching import catch
 
 HOLDING = [v for v in all_variants() if v.breaks is None]
 FAILING = [v for v in all_variants() if v.breaks is not None]

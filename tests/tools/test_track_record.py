@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from checkers import track_record
-from checkers.explicit.catching import catch
-from checkers.report.track_record import rows
 from model.specs import find
+from tools.track_record.catching import catch
+from tools.track_record.table import rows
 
 
 def test_a_bug_is_caught_and_its_fix_holds() -> None:

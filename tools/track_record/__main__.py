@@ -10,9 +10,9 @@ from __future__ import annotations
 import sys
 import time
 
-from checkers.explicit.catching import catch
 from checkers.track_record import Caught, keep, kept
 from model.specs import all_variants
+from tools.track_record.catching import catch
 
 
 def main(specs: list[str]) -> None:
