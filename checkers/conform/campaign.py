@@ -27,7 +27,7 @@ REPEATED_AFTER_S: Final = 0.1
 
 
 class Side(Protocol):
-    """Answers the requests of one sequence: a running cluster, or a recording."""
+    """One of the two sides that are compared: a running cluster, or a recording of its answers."""
 
     @property
     def is_running(self) -> bool:

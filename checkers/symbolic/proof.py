@@ -33,9 +33,9 @@ DECLINED: Final = "declined: "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """A condition of the induction, and the verdict on it: an action preserves a claim.
+    """A condition of the induction: an action preserves a claim. With the solver's verdict.
 
-    For the action `init`, the condition is: the claim is true in every initial state.
+    For the action `init`, the condition is that the claim is true in every initial state.
     """
 
     action: str

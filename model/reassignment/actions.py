@@ -311,7 +311,7 @@ class Reassignments(ReassignedPartition):
 
     @action
     def take_late_fetch(s, leader: Replica, follower: Replica) -> None:
-        """A leader receives a fetch of one of its replicas, which has stopped since.
+        """A leader receives a late fetch: the follower that sent it has stopped in the meantime.
 
         Kafka: Partition.updateFollowerFetchState. Simplified: at most one fetch is late.
         """

@@ -196,8 +196,8 @@ class Version1(Transactions):
     def may_be_fenced(s, i: Instance) -> Bool:
         """True if there is a reason to fence the instance.
 
-        The reason is a newer instance, a timeout, or an expired transactional id. Another reason is
-        a failed append: the log of the coordinator lacks the abort of the last fence.
+        The reason is a newer instance, a timeout, or an expired transactional id; or an earlier
+        fence, whose abort the coordinator could not append to its log.
         """
         return super().may_be_fenced(i) | s.fence_failed
 

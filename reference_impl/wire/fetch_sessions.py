@@ -90,7 +90,7 @@ class FetchPartition:
         self._request = self.unchanged = None
 
     def request(self, *, read_committed: bool, any_replica: bool) -> Fetch:
-        """Returns the request to the broker for this partition."""
+        """Returns the Fetch of this partition, as the leader's broker receives it."""
         known = self._request
         if known is None or (known.read_committed, known.any_replica) != (
             read_committed,

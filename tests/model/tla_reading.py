@@ -525,7 +525,7 @@ class Module:
 
     @staticmethod
     def definitions(bare: str) -> Iterator[tuple[str, str]]:
-        """Yields the head and the body of each definition; a body keeps its columns."""
+        """Yields the head and the body of each definition; the body keeps its indentation."""
         starts = list(re.finditer(r"^([A-Za-z]\w*(?:\([^)]*\))?) ==", bare, re.MULTILINE))
         ends = [m.start() for m in starts[1:]] + [bare.rindex("\n====")]
         for match, end in zip(starts, ends, strict=True):

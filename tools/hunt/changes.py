@@ -66,7 +66,7 @@ class Changer:
     def run(self, kinds: Sequence[str], until: threading.Event) -> None:
         """Requests random changes of the cluster, one at a time, until the event `until` is set.
 
-        Each change is of one of these kinds, such as `configure`. Without kinds, nothing is
+        `kinds` names the kinds of changes, such as `configure`. If it is empty, nothing is
         requested.
         """
         while kinds and not until.wait(self.rng.uniform(*EVERY_S)):

@@ -242,9 +242,9 @@ def spec_of(harness: RetentionHarness) -> Retention:
 
 
 def cells(harness: RetentionHarness) -> Mapping[Cell, Value]:
-    """Returns the two replicas as values of the spec's variables.
+    """Returns the value of each variable of the spec, read from the two replicas.
 
-    The spec also has history variables: the committed records, and the requested deletions.
+    The values include the history variables: committed records and requested deletions.
     """
     offsets = range(spec_of(harness).log_size + 1)
     read: dict[Cell, Value] = {

@@ -1,8 +1,7 @@
-"""The known programs of a suite break a claim, or reach a goal of a claim.
+"""The known programs of a suite break a claim, or show an event that a claim says can happen.
 
-A program is the list of calls of one run. A goal is an event that a claim says can happen, such as
-a lost record. Most programs were found by the simulation. The programs written by hand are run here
-in the simulation.
+A program is the list of calls of one run. Most programs were found by the simulation; the others
+were written by hand, and these tests run them.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ NOBODY = ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
 def held(
     leader: int, isr: tuple[int, ...], alive: tuple[int, ...], *, unclean: bool
 ) -> tuple[ErrorCode, PartitionState | None]:
-    """Returns the error, and the registration that the election makes of replicas 2, 3 and 1."""
+    """Holds an election among the replicas 2, 3 and 1; returns the error and the registration."""
     before = PartitionState(
         replicas=tuple(map(BrokerId, (2, 3, 1))),
         isr=tuple(map(BrokerId, isr)),

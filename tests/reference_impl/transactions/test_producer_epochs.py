@@ -148,9 +148,10 @@ def test_a_fenced_instance_may_return_before_the_new_one_as_in_kafka(
 ) -> None:
     """As in Kafka, an old producer instance may continue while a new instance fences it.
 
-    The fence raises the producer epoch, and stores the old instance's epoch as the last epoch. If
-    the old instance now sends InitProducerId (in V2: EndTxn), the coordinator takes the request for
-    a retry and returns the raised epoch. The spec's bug `fence-looks-like-an-end` shows the same.
+    The fence raises the producer epoch and stores the old instance's epoch as the last epoch. So
+    the coordinator takes the next request of the old instance for a retry, and returns the raised
+    epoch. The request is InitProducerId, or EndTxn in V2. The spec's bug `fence-looks-like-an-end`
+    shows the same.
 
     Kafka: TransactionMetadata.prepareAbortOrCommit.
     """

@@ -43,7 +43,7 @@ from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 
 @dataclass(frozen=True, slots=True)
 class LogRecords:
-    """The values of the log, each once per offset, ordered by key and then by offset."""
+    """The values of each key's log, ordered by key and offset: one row per offset and value."""
 
     key: Ints
     offset: Ints

@@ -64,10 +64,9 @@ class Application:
 
 
 def applications_of(reach: Batch, polls: Batch) -> dict[int, Application]:
-    """Returns the application of each owner: a consumer group, or a process without a group.
+    """Returns the applications that polled successfully, by the number of their owner.
 
-    The result maps the owner's number to its statistics. Owners without a successful poll are left
-    out.
+    An owner is a consumer group, or a process without a group.
     """
     applications: dict[int, Application] = {}
     for of, ended_ok in (
