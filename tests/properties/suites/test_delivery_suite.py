@@ -11,13 +11,13 @@ import re
 
 import pytest
 
-from properties.suites.delivery.client_defaults import CLIENT_DEFAULTS
 from properties.suites.delivery.rules import DeliveryMachine
 from properties.suites.delivery.settings import SETTINGS
 from properties.suites.delivery.sides import SUITE
 from properties.suites.delivery.stores import opening
 from properties.suites.delivery.stores.postgres import PostgresStore
 from properties.suites.search.deciding import decide
+from tests.properties.suites.client_defaults import CLIENT_DEFAULTS
 
 SIDES = {(side.claim, side.setting): side for side in SUITE.sides if not side.bugs}
 TWO_TRANSACTIONS = "kafka_and_database_not_atomic"
