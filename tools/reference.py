@@ -29,9 +29,9 @@ from checkers.events import Event, Listed
 from checkers.report.spec_page import spec_page
 from checkers.verdicts import EXIT_CODES
 from model.histories import COLUMNS, SCHEMA_VERSION
-from reference_impl.wire.unserved import UNSERVED
 from reference_impl.wire.versions import VERSIONS
 from tools.track_record.table import table as track_record
+from tools.unserved import UNSERVED
 
 # page -> (title, kinds of `urteil list`, first paragraph)
 PAGES: Final[Mapping[str, tuple[str, Sequence[str], str]]] = {

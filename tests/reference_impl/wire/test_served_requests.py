@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from reference_impl.wire.apis import Api
 from reference_impl.wire.server import ANSWERS
-from reference_impl.wire.unserved import UNSERVED
 from reference_impl.wire.versions import VERSIONS
+from tools.unserved import UNSERVED
 
 OF_CONTROLLERS = {
     Api.VOTE,
