@@ -11,7 +11,6 @@ import pytest
 
 from checkers.explicit.graph import compiled_graph
 from model.replication.actions import TruncateToHighWatermark
-from model.replication.history import RemembersWhatIsCommitted, Replication
 from model.replication.versions import Kip101, Kip320
 from model.transactions.bugs import UncleanElection
 from model.transactions.state import QUIET
@@ -23,6 +22,7 @@ from properties.refinement.committed_log import (
     log_of_partition,
     log_of_replication,
 )
+from tests.properties.refinement.replication_history import RemembersWhatIsCommitted, Replication
 
 
 class RememberingKip320(RemembersWhatIsCommitted, Kip320):
