@@ -15,6 +15,7 @@ from typing import NamedTuple
 import pytest
 
 from checkers.explicit.search import explore
+from model.election.versions import Kip966
 from model.group_offsets.versions import GroupOffsets
 from model.language import Spec
 from model.specs import SPECS, find
@@ -48,7 +49,8 @@ COUNTS = {
 
 
 # With one input, no consumer can read on after its commit; with two generations, no commit of the
-# first is older than the last but one; and no append to the coordinator's log fails.
+# first is older than the last but one. No append to the coordinator's log fails by default, and an
+# earlier version of the election has guards of its own.
 BEYOND = [
     (
         GroupOffsets(inputs=2, generations=1, log_size=3),
@@ -58,6 +60,7 @@ BEYOND = [
         GroupOffsets(inputs=1, generations=3, log_size=3),
         Counts(191_108, 865_117, 24, (8, 9, 7, 7)),
     ),
+    (Kip966(min_isr=1), Counts(29_384, 82_450, 24, (4, 2, 6, 5, 3))),
     (Version1(**{**QUIET, "append_failures": 2}), Counts(3_831, 5_315, 29, (10, 10, -1, 9, 13))),
 ]
 
@@ -77,7 +80,9 @@ def test_the_counts_at_the_default_bounds_are_the_recorded_ones(spec: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("spec", "recorded"), BEYOND, ids=["two inputs", "three generations", "failed appends"]
+    ("spec", "recorded"),
+    BEYOND,
+    ids=["two inputs", "three generations", "kip-966", "failed appends"],
 )
 def test_the_counts_beyond_the_default_bounds_are_the_recorded_ones(
     spec: Spec, recorded: Counts
