@@ -2,6 +2,8 @@
 
 The hash mixes in eight bytes of the text at a time, with a bijection. So two texts of the same
 length up to eight bytes never collide. Any other two texts collide with a probability of 2**-64.
+A text of more than 4,096 bytes is hashed by BLAKE2b instead, one text after the other.
+
 For the rows that an analysis reports, `plan.stage.resolve_fingerprints` reads the texts again, and
 detects collisions.
 
@@ -10,6 +12,7 @@ Source: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators" 
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from typing import Any, Final
 
 import numpy as np
@@ -22,6 +25,7 @@ _Words = npt.NDArray[np.uint64]
 NULL: Final = 0  # the fingerprint of null
 _WORD: Final = 8
 _AT_ONCE: Final = 1 << 15  # texts; their intermediate arrays fit into the processor's cache
+_LONG: Final = 1 << 12  # bytes; one long text would keep all texts of its batch in the loop
 _GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)
 _FIRST: Final = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND: Final = np.uint64(0x94D049BB133111EB)
@@ -59,6 +63,13 @@ def _hashes(texts: pa.Array, hash_seed: int) -> Ints:
         held[:-_WORD] = np.frombuffer(data, np.uint8)[first:end]
     words: Any = np.ndarray((len(held) - _WORD + 1,), "<u8", held, strides=(1,))
     made = mixed(lengths.astype(np.uint64) + mixed(np.full(1, hash_seed, np.uint64)))
+    held_long = np.flatnonzero(lengths > _LONG)
+    for row in held_long.tolist():
+        text = held[starts[row] : starts[row] + lengths[row]]
+        made[row] = int.from_bytes(
+            blake2b(text.data, digest_size=_WORD, salt=made[row].tobytes()).digest(), "little"
+        )
+    lengths = np.where(lengths > _LONG, 0, lengths)
     shortest = int(lengths.min())
     for at in range(0, int(lengths.max()), _WORD):
         some = np.flatnonzero(lengths > at) if at >= shortest else slice(None)

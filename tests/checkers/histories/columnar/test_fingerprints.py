@@ -55,3 +55,14 @@ def test_a_million_texts_have_a_million_fingerprints() -> None:
 def test_another_hash_seed_gives_other_fingerprints() -> None:
     texts = pa.array(["a", "b"])
     assert not np.intersect1d(fingerprints(texts, 0), fingerprints(texts, 1)).size
+
+
+def test_a_long_text_among_many_is_hashed_at_once() -> None:
+    long = "x" * 10_000_000  # eight bytes at a time, for all texts, took many minutes
+    few = ["a", long, None, f"{long[:-1]}y", long[:-1], "x" * 4_096, "x" * 4_097]
+    made = fingerprints(pa.array([*few, *map(str, range(30_000))]))
+    alone = [fingerprints(pa.array([text], pa.string()))[0] for text in few]
+    assert made[: len(few)].tolist() == alone
+    assert alone[5] == slow_fingerprint("x" * 4_096, 0)
+    assert len(np.unique(made)) == len(made)
+    assert fingerprints(pa.array([long]), 1)[0] not in made
