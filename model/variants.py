@@ -50,13 +50,13 @@ class Variant:
 
     @property
     def summary(self) -> str:
-        """The first paragraph of the class's docstring, on one line."""
-        return " ".join((inspect.getdoc(self.cls) or "").split("\n\n")[0].split())
+        """The first paragraph of the class's own docstring, on one line; empty if there is none."""
+        return " ".join(inspect.cleandoc(self.cls.__doc__ or "").split("\n\n")[0].split())
 
     @property
     def explanation(self) -> str:
         """The rest of the class's docstring: how the variant goes wrong, and which claim breaks."""
-        _, _, rest = (inspect.getdoc(self.cls) or "").partition("\n\n")
+        _, _, rest = inspect.cleandoc(self.cls.__doc__ or "").partition("\n\n")
         return " ".join(rest.split())
 
     def make(self, constants: Constants | None = None) -> Spec:

@@ -20,15 +20,19 @@ if TYPE_CHECKING:  # listing one kind must not import the tables of the others
 
 
 def specs() -> Iterator[Listed]:
-    from model.specs import SPECS, find
+    from model.specs import SPECS
 
-    for name in SPECS:
-        default = find(name)
-        facts = {"default": default.name}
-        releases = "" if default.in_force is None else default.in_force.short
-        yield Listed(
-            kind="spec", item=name, statement=default.summary, releases=releases, facts=facts
-        )
+    yield from map(_spec, SPECS)
+
+
+def _spec(name: str) -> Listed:
+    """Returns the row of a spec: a name in the table, or the path of a .py file."""
+    from model.specs import find
+
+    default = find(name)
+    facts = {"default": default.name}
+    releases = "" if default.in_force is None else default.in_force.short
+    return Listed(kind="spec", item=name, statement=default.summary, releases=releases, facts=facts)
 
 
 def versions() -> Iterator[Listed]:
@@ -247,8 +251,11 @@ def rows(kind: str) -> Iterator[Listed]:
 def named(name: str) -> list[Listed]:
     """Returns all specs, bugs, properties, anomalies, claims and other items with this name.
 
-    An issue number, such as `KAFKA-1234`, is also accepted. Raises UnknownName if nothing is found.
+    An issue number, such as `KAFKA-1234`, and the path of a .py file with a spec are also accepted.
+    Raises UnknownName if nothing is found, and SpecError for a file that cannot be read.
     """
+    if name.endswith(".py"):
+        return [_spec(name)]
     every = [row for kind in KINDS if kind != "anomalies" for row in KINDS[kind]()]
     found = [row for row in every if name in (row.item, row.facts.get("reported_as"))]
     if not found:

@@ -21,10 +21,13 @@ WIDTH = 100
 def explain_command(run: Run, name: str) -> None:
     """Explain a spec, version, bug, property, claim, suite or anomaly by its name.
 
+    NAME may be the path of a .py file with a spec of your own.
+
     \b
     urteil explain exactly_once_publish
     urteil explain lost-write
     urteil explain transactions
+    urteil explain my_protocol.py
     """
     from checkers.report.spec_page import spec_page
 

@@ -8,15 +8,18 @@ from __future__ import annotations
 import inspect
 import pkgutil
 import re
+import sys
 import textwrap
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from types import ModuleType
 
 from model.language import Bool, Spec
 from model.language.actions import Action
 from model.language.state_variables import LeafShape, MapShape, Shape
 from model.specs import find, variants_of
 from model.state_machines import STATE_MACHINES
+from model.user_specs import read_whole
 from model.variants import Variant
 
 WIDTH = 92
@@ -28,12 +31,16 @@ FAIRNESS = (
 
 
 def spec_page(name: str) -> dict[str, str]:
-    """Returns the page of the spec with this name: paragraphs by title."""
+    """Returns the page of a spec: paragraphs by title; `name` may be the path of a .py file.
+
+    Raises SpecError for a mistake in the file of a user.
+    """
     default = find(name)
     spec = default.make()
+    read_whole(default, spec)
     pages = {
-        "in force": str(default.in_force),
-        "about": _first_paragraph(_package(name)),
+        "in force": str(default.in_force or ""),
+        "about": _first_paragraph(_module(name)),
         "constants": "\n".join(_constants(spec)),
         "state": "\n".join(_state(spec)),
         "actions": "\n".join(map(_action, spec.actions)),
@@ -43,7 +50,7 @@ def spec_page(name: str) -> dict[str, str]:
         "sources": "\n".join(_labelled(name, "Source")),
         "versions": "\n".join(map(_variant, _rows(name, "version"))),
         "bugs": "\n".join(map(_variant, _rows(name, "bug"))),
-        "state diagram": "\n\n".join(machine.diagram() for machine in STATE_MACHINES[name]),
+        "state diagram": "\n\n".join(machine.diagram() for machine in STATE_MACHINES.get(name, ())),
     }
     return {title: text for title, text in pages.items() if text}
 
@@ -101,14 +108,15 @@ def _action(action: Action) -> str:
 
 
 def _variant(row: Variant) -> str:
-    notes = [f"{row.in_force}"]
+    notes = [] if row.in_force is None else [f"{row.in_force}"]
     if row.breaks is not None:
         notes.append(f"fails {row.breaks} in {row.steps} steps")
-        notes.append(f"fixed by {row.fixed_by or 'the default'}")
+        notes.append(f"fixed by {find(row.spec, row.fixed_by).name}")
     if row.issue:
         notes.append(row.issue)
     default = " (default)" if row.default else ""
-    return _entry(f"{row.name}{default}: {'; '.join(notes)}", row.summary)
+    head = f"{row.name}{default}: {'; '.join(notes)}" if notes else f"{row.name}{default}"
+    return _entry(textwrap.fill(head, WIDTH, subsequent_indent="  "), row.summary)
 
 
 def _rows(name: str, kind: str) -> Iterator[Variant]:
@@ -116,10 +124,14 @@ def _rows(name: str, kind: str) -> Iterator[Variant]:
 
 
 def _entry(head: str, text: str) -> str:
-    return "\n".join([head, textwrap.indent(textwrap.fill(text, WIDTH - 4), "    ")])
+    filled = textwrap.indent(textwrap.fill(text, WIDTH - 4), "    ")
+    return f"{head}\n{filled}" if text else head
 
 
-def _package(name: str) -> object:
+def _module(name: str) -> ModuleType:
+    """Returns the package of a spec in the table, or the module of a spec in a .py file."""
+    if name.endswith(".py"):
+        return sys.modules[find(name).cls.__module__]
     return import_module(f"model.{name.replace('-', '_')}")
 
 
@@ -128,8 +140,8 @@ def _first_paragraph(of: object) -> str:
 
 
 def _labelled(name: str, label: str) -> Iterator[str]:
-    package = import_module(f"model.{name.replace('-', '_')}")
-    walked = pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    package = _module(name)
+    walked = pkgutil.walk_packages(getattr(package, "__path__", ()), f"{package.__name__}.")
     for module in (package.__name__, *(m.name for m in walked)):
         text = inspect.getdoc(import_module(module)) or ""
         for found in re.findall(rf"^{label}: (.*?)(?=\n\n|^\w+: |\Z)", text, re.S | re.M):

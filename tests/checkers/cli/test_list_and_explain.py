@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -50,6 +51,15 @@ def test_every_name_can_be_explained(call: Any) -> None:
         output = call("explain", first.item)
         assert output.exit_code == 0, kind
         assert any(first.statement[:40] in e["text"] for e in output.named("evidence"))
+
+
+def test_a_spec_in_a_file_is_explained_like_a_built_in_one(call: Any, tmp_path: Path) -> None:
+    file = tmp_path / "door.py"
+    file.write_text('from model.language import Spec\n\nclass Door(Spec):\n    "It opens."\n')
+    output = call("explain", str(file))
+    assert output.exit_code == 0
+    assert "It opens." in output.named("evidence")[0]["text"]
+    assert call("explain", str(tmp_path / "none.py")).exit_code == 2
 
 
 def test_a_claim_is_explained_with_its_condition_and_what_decides_it(call: Any) -> None:

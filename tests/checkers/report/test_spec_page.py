@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from checkers.report.spec_page import spec_page
+from model.language import SpecError
 from model.specs import SPECS, find, variants_of
 from model.state_machines import STATE_MACHINES, WIDTH, StateMachine
 
@@ -20,14 +23,63 @@ def test_a_page_has_every_action_claim_version_and_bug(spec: str) -> None:
     assert all(name in page["state"] for name in made.shapes)
     for row in variants_of(spec):
         assert f"{row.name}" in page[f"{row.kind}s"]
-        assert str(row.in_force) in page[f"{row.kind}s"]
+        assert str(row.in_force) in " ".join(page[f"{row.kind}s"].split())
+    assert (
+        max(len(line) for name in ("versions", "bugs") for line in page.get(name, "").splitlines())
+        <= WIDTH
+    )
 
 
 def test_a_version_names_its_releases_and_a_rule_without_a_release_says_so() -> None:
     page = spec_page("replication")
     assert "kip-101: from Kafka 0.11 to 1.1; fails strong_isr in 11 steps" in page["versions"]
     assert "kip-320-first-try: in no release of Kafka" in page["versions"]
+    assert "8 steps; fixed by fetch-divergence; KAFKA-13141" in page["bugs"]
     assert "lets a follower join the ISR before" in spec_page("retention")["in force"]
+
+
+def test_a_spec_in_a_file_has_a_page_of_what_its_module_and_classes_declare(tmp_path: Path) -> None:
+    file = tmp_path / "lease.py"
+    file.write_text(LEASE)
+    page = spec_page(str(file))
+    assert page["about"] == "A lease that has one holder at a time."
+    assert page["state"] == "holder: Node | Nothing"
+    assert page["actions"].startswith("take(n: Node)  weak")
+    assert page["versions"] == "lease\nother-lease (default)\n    A lease that is never free."
+    assert not {"in force", "bugs", "sources", "state diagram"} & page.keys()
+
+
+def test_a_mistake_in_a_file_is_reported_with_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "lease.py"
+    file.write_text(LEASE.replace("s.holder == nothing", "s.owner == nothing"))
+    with pytest.raises(SpecError, match=r"lease.py:18: "):
+        spec_page(str(file))
+
+
+LEASE = '''"""A lease that has one holder at a time."""
+from __future__ import annotations
+
+from model.language import Nothing, Scope, Sort, Spec, action, nothing, when
+
+
+class Node(Sort): ...
+
+
+class Lease(Spec):
+    holder: Node | Nothing
+
+    def scope(s) -> Scope:
+        return {Node: 2}
+
+    @action(fair="weak")
+    def take(s, n: Node) -> None:
+        when(s.holder == nothing)
+        s.holder = n
+
+
+class OtherLease(Lease):
+    """A lease that is never free."""
+'''
 
 
 @pytest.mark.parametrize("spec", SPECS)
