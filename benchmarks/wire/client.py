@@ -97,7 +97,7 @@ class Client:
         return self._fetch_frame(max_wait_ms, 0, session_epoch, topics)
 
     def begin_session(self, topic: str, partitions: int) -> int:
-        """Begins a fetch session of so many partitions, and returns its id."""
+        """Begins a fetch session of the topic's first `partitions` partitions; returns its id."""
         frame = self.fetch_frame(
             topic, MEGABYTE, partitions=partitions, max_wait_ms=0, session_epoch=0
         )

@@ -45,8 +45,8 @@ class Side(Protocol):
     def keep(self, step: Send) -> None:
         """Stores fields of the last answer, such as a producer id, for use in later requests.
 
-        The field `binds` of the request maps their names to these fields. Missing fields are
-        skipped.
+        `step.binds` gives a name to each of these fields; later requests use the names. Missing
+        fields are skipped.
         """
         ...
 

@@ -309,7 +309,11 @@ class Trying:
     # ------------------------------------------------------------ the same once more
 
     def _reduced(self, side: Side, name: str, found: Ran) -> tuple[Ran, Again]:
-        """Shortens a trial that shows `name`; returns it, and its repetitions."""
+        """Returns a shorter trial that also shows `name`, and how many repetitions show it.
+
+        `name` is a broken claim or a goal that was reached. If no shorter trial shows it, `found`
+        itself is repeated.
+        """
         programs = known.recorded(self.suite.name, side.claim, side.setting)
         smallest, left = found, 0 if found.calls in programs else self.effort.reductions
         tried: set[Trial] = set()

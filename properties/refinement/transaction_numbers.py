@@ -52,10 +52,10 @@ class TransactionNumbers:
         return number
 
     def carrying(self, state: State, stamped: Stamped, carries: CarriedEpoch) -> list[int]:
-        """Returns the numbers of a producer's transactions with the producer epoch of `stamped`.
+        """Returns the numbers of the transactions with the producer and epoch of `stamped`.
 
-        The epoch of the transaction's records is compared, or, if `carries` is `marker_epoch`, that
-        of its markers. An unknown producer id gives [].
+        `carries` says which epoch of a transaction must be equal: that of its records or that of
+        its markers. An unknown producer id gives [].
         """
         if stamped.producer_id not in self.transactional_ids:
             return []

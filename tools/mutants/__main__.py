@@ -1,13 +1,14 @@
 """Mutates the product one point at a time, and records which mutants the tests notice.
 
-    python -m tools.mutants --seconds 900             # goes on where the record ends
+    python -m tools.mutants --seconds 900             # tries mutants that have no result yet
     python -m tools.mutants --room transactions       # only rooms whose name contains this text
     python -m tools.mutants --survivors               # tries the survivors again
     python -m tools.mutants --changed                 # all mutants of lines that differ from main
     python -m tools.mutants --page                    # only the page
 
-The record is benchmarks/results/mutants.json, the page docs/mutants.md. With `--changed` nothing is
-recorded, and the exit code is 1 if a mutant survives.
+A room is a part of the product, with the tests that judge its mutants. The record is
+benchmarks/results/mutants.json, the page docs/mutants.md. With `--changed` nothing is recorded, and
+the exit code is 1 if a mutant survives.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Chooses mutants by seed, room after room in turn, and tries them until the budget ends."""
+"""Tries mutants until the budget ends: one of each room in turn, in an order drawn from a seed.
+
+A room is a part of the product, with the tests that judge its mutants.
+"""
 
 from __future__ import annotations
 
@@ -46,10 +49,11 @@ def jobs(
     *,
     of_each: int | None = None,
 ) -> Iterator[Job]:
-    """Yields the wanted mutants, one of each room in turn; at most the first `of_each` of a room.
+    """Yields the wanted mutants, one of each room in turn.
 
-    An unwanted mutant counts among the first, so a campaign that goes on adds none beyond them.
+    With `of_each`, only the first `of_each` mutants of a room are considered, wanted or not.
     """
+    # So a campaign that is continued tries no mutants beyond the first ones.
     chosen = [[(room, it) for it in mutants_in(room, seed)[:of_each]] for room in rooms]
     for row in zip_longest(*chosen):
         yield from (job for job in row if job is not None and wanted(job[1]))

@@ -67,7 +67,7 @@ class Verdict:
 
 
 class Copy:
-    """A copy of the tree, in a folder that goes with it; only its files are mutated."""
+    """A copy of the source tree in a temporary folder; mutants change only this copy."""
 
     def __init__(self, root: Path = ROOT) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="urteil-mutants-"))
@@ -82,13 +82,16 @@ class Copy:
         subprocess.run([*compiled, *folders], cwd=self.folder, check=True)
 
     def unchanged(self, tests: Sequence[Selection]) -> Verdict:
-        """Returns the verdict of the tests on the tree as it is, and what each test used."""
+        """Returns the verdict of the tests without a mutant, with the CPU time of each test."""
         return self._run(_Watch(tests, {}, spare_s=LIMIT_S))
 
     def attempt(
         self, mutant: Mutant, tests: Sequence[Selection], cpu_s: Mapping[str, float]
     ) -> Verdict:
-        """Returns the verdict of the tests on a mutant; `cpu_s` is what they use without it."""
+        """Returns the verdict of the tests on a mutant.
+
+        `cpu_s` has the CPU time of each test without the mutant.
+        """
         file = self.folder / mutant.file
         source = file.read_bytes()
         file.write_bytes(mutant.applied(source))

@@ -107,7 +107,10 @@ def _is_alone(claim: Claim) -> bool:
 
 
 def _broken(suite: str, claim: str, rows: Sequence[Decided]) -> tuple[str, str, str, str]:
-    """Returns the last four cells: setting, what a trial showed, repetitions, options."""
+    """Returns the setting in which a trial broke the claim, what it showed, repetitions, options.
+
+    If no trial broke the claim, the second text is the reason, and the others are empty.
+    """
     found = (
         row
         for row in rows

@@ -107,7 +107,10 @@ class _Reassignments:
 
 
 def reassignments(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests to a sequence: they create a topic and move its replicas; returns no topics."""
+    """Adds requests to a sequence that create a topic and move its replicas.
+
+    Returns an empty tuple: the requests need no other topics.
+    """
     it = _Reassignments(draw)
     it.create()
     draw.repeat(10, ((4, it.move), (5, it.refuse), (2, it.list_some)))

@@ -114,7 +114,10 @@ REQUESTS: Final[tuple[tuple[Api, dict[str, Any]], ...]] = (
 
 
 def switched_off(draw: Draw) -> tuple[Topic, ...]:
-    """Adds one request of each kind, in a random version; it needs no topics."""
+    """Adds one request to a sequence for each API that is switched off, in a random version.
+
+    Returns an empty tuple: the requests need no topics.
+    """
     for api, body in REQUESTS:
         version = draw.version(api)
         is_of_group = "SHARE" in api.name or "STREAMS" in api.name  # here nobody coordinates it

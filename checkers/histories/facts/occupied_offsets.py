@@ -4,9 +4,9 @@ The bitset counts the records between any two offsets of a key quickly. It is sm
 Spark task: a 64-bit word stands for 64 offsets and takes 24 bytes; words without a record are not
 stored.
 
-An offset is clean if every reader at `read_committed` must get its record. A send or a poll at
-`read_committed` proves the record, and the record is not aborted. A record is aborted if all its
-sends failed, except under Jepsen's rules.
+An offset is clean if every reader at `read_committed` must get its record. Two conditions make it
+clean. A send, or a poll at `read_committed`, proves the record. And not all sends of the record
+failed; under Jepsen's rules, this does not matter.
 
 Source: `properties.anomalies.observations`; Jacobson, "Space-efficient Static Trees and Graphs".
 """

@@ -71,9 +71,9 @@ class Lifting:
 
     @classmethod
     def of(cls, spec: Spec) -> Lifting:
-        """Returns a Lifting that names every constant of the spec that it can.
+        """Returns an object that writes numbers in the spec's terms as names of constants.
 
-        The other constants are fixed: the terms keep their values.
+        Some constants cannot be written by name. They are fixed: the terms keep their numbers.
         """
         free = [n for n, c in spec.constants.items() if c.type is int]
         while free:

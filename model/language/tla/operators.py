@@ -108,7 +108,10 @@ class Folding:
         return self.done[n]
 
     def body(self, operator: Operator) -> t.Node:
-        """Returns the operator's body, with calls of other operators that have shorter bodies."""
+        """Returns the operator's body, in which calls of other operators replace equal terms.
+
+        Only operators with shorter bodies are called, so no operator calls itself.
+        """
         smaller = self.operators[self.operators.index(operator) + 1 :]
         return self._fold(operator.body, smaller)
 

@@ -1,9 +1,11 @@
 """Counterexamples of buggy replication, replayed on a simulated cluster with that bug.
 
-    spec and variant                   bug of the broker             claim
-    replication truncate-to-hw         truncate-to-high-watermark    isr_has_what_is_committed
-    idempotence-abstract any-sequence  no-dedup                      in_order_without_duplicates
-    ... unclean-election               (unclean elections, allowed)  acknowledged_is_durable
+    spec and variant                       bug of the broker            claim
+    replication truncate-to-hw             truncate-to-high-watermark   isr_has_what_is_committed
+    idempotence-abstract any-sequence      no-dedup                     in_order_without_duplicates
+    idempotence-abstract unclean-election  none                         acknowledged_is_durable
+
+The last one needs no bug, only a cluster that allows unclean elections.
 
 The harness is a cluster of three brokers with one producer. An action changes the cluster, or waits
 until the cluster has made a change itself. The logs of the brokers and the ISR of the controller

@@ -47,9 +47,10 @@ def _start(defect: Defect, version: TransactionVersion) -> TransactionHarness:
 
 
 def read_abstract(harness: TransactionHarness) -> Reading:
-    """Returns the decisions and the outcomes of records as a state of abstract transactions.
+    """Returns the cluster as a state of the spec `transactions-abstract`.
 
-    A marker decides all records before it that are still open.
+    The transaction log has the decision of each transaction. The outcome of a record is that of the
+    next marker after it; without a marker, the record is pending.
     """
     entries = harness.entries()
     closed = {

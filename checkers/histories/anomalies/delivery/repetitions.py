@@ -3,8 +3,9 @@
     batch 0   c1 poll -> ok k=a@0      op 0   offset 0 is delivered
     batch 1   c1 poll -> ok k=a@0      op 1   offset 0 is delivered again: first here
 
-The bits of delivered offsets show in which batch an application first got a record again. That
-batch has the second delivery. Then the whole history is searched for the first delivery.
+The second delivery is found first: for each application, the delivered offsets of each batch are
+known, so the batch that repeats one is known too. Then the whole history is searched for the first
+delivery.
 
 Source: `properties.delivery`.
 """

@@ -145,10 +145,10 @@ class FetchIndex:
         return cls(stable, some, rows, registers, least)
 
     def above_later_fetch(self, of: Batch, since_ns: Ints) -> Batch:
-        """Returns the commits of a higher offset than a later fetch returned.
+        """Returns the commits for which a later fetch returned a lower offset.
 
-        A fetch is later if it is of the same group and key, and began after the time that
-        `since_ns` has for the commit.
+        For commit i, the later fetches are those of its group and key that began after
+        `since_ns[i]`.
         """
         some = np.flatnonzero(member(of.ints("register"), self.registers))
         group = np.searchsorted(self.registers, of.ints("register")[some])

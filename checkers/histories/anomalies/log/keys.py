@@ -53,7 +53,10 @@ class RecordKeys:
         return cls(np.unique(keys[committed]), np.array(sorted(several), dtype=np.int64))
 
     def values_of_committed(self, failed: pa.Table) -> int:
-        """Returns the number of failed values in keys that were read at read_committed."""
+        """Returns how many values of failed sends are in keys that were read at read_committed.
+
+        `failed` has the number of these values for each key.
+        """
         of = Batch(failed)
         return int(of.ints("values")[member(of.ints("key"), self.committed)].sum())
 

@@ -46,9 +46,10 @@ STEPS: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """Polled or sent records of a batch: the row, the offset and the role of each.
+    """The polled records, or the sent records, of a batch.
 
-    The columns `process`, `key`, `op`, `position` and `value` have all rows of the batch.
+    `row`, `offset` and `role` have one number for each record. The other columns have one for each
+    row of the batch, so the key of record i is `key[row[i]]`.
     """
 
     row: Ints  # in the batch

@@ -68,11 +68,11 @@ _KINDS: Final = {POLLS: "poll", SENDS: "send"}
 
 
 def steps(positions: LogPositions, batch: Batch) -> pa.Table:
-    """Returns the steps of this batch that skip records or go back.
+    """Returns a table with the steps of this batch that skip records or go back.
 
-    A step is a pair of records of a key that a process polled (or sent) one after the other. Other
-    rows of the table count all steps, or have the first and last record (`HEAD`, `TAIL`) of a
-    process that continues in another batch.
+    A step is a pair of records of a key that a process polled (or sent) one after the other. The
+    table also has the number of all steps. For a process that occurs in other batches too, it has
+    the first and the last record in this batch (`HEAD`, `TAIL`).
     """
     assigned = Batch(assignments(batch))
     tables_of_kinds = [_steps_of_kind(kind, positions, assigned, batch) for kind in (POLLS, SENDS)]

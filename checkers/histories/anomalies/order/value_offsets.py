@@ -81,10 +81,10 @@ class ValueOffsets:
         return cls(pairs, values, last, of_all=True)
 
     def applied(self, batch: Batch, rows: Ints, role: Ints, located: Ints) -> Ints:
-        """Returns `located`, which it changes in place: missing offsets are filled in.
+        """Fills in missing offsets of polls and sends, in place, and returns `located`.
 
-        `located[i]` is the offset of the poll or send in row `rows[i]` of the batch. If `of_all` is
-        true, the offset of a value also replaces a known one.
+        `located[i]` is the offset of the poll or send in row `rows[i]` of the batch. A missing one
+        becomes the offset of its value. If `of_all` is true, known offsets are replaced too.
         """
         key, value = batch.fingerprints("key"), batch.fingerprints("value")
         among = batch.derived(("unconfirmed values",), lambda _: self.values.has(value)).take(rows)

@@ -60,9 +60,9 @@ def _times(ops: Ints, batch: Batch) -> pa.Table:
 
 
 def polls_at(keys: Ints, offsets: Ints) -> Stage[pa.Table]:
-    """Returns a stage that collects the successful polls of the records at `offsets` of `keys`.
+    """Returns a stage that collects the successful polls of the records at these places.
 
-    A record is at the i-th offset of the i-th key.
+    Example: `keys` [k, j] and `offsets` [3, 5] mean offset 3 of k, and offset 5 of j.
     """
     columns = ("op", "outcome", "completed_ns", "kind", "key", "offset", "value")
     run = partial(_polls_at, Pairs.of(keys, offsets))

@@ -4,14 +4,13 @@
     p2 init_producer{id=x} -> ok          replaces the producer of p1
     p1 txn{id=x} k=a       -> ok @0       a zombie write
 
-A write is a zombie write if its end was requested after a newer producer of the same transactional
-id was initialized. The end of a transaction is requested by its commit or abort, the end of a plain
-send by its invocation. So a transaction counts even if it began before the newer producer. A write
-counts only if its operation ended ok, or if one of its records was read.
+A producer is replaced when a newer producer of its transactional id is initialized. After that, its
+plain sends are zombie writes, and so is a transaction that it asks to commit or abort, even if the
+transaction began before. A write counts only if its operation ended ok, or if one of its records
+was read.
 
-The first stage collects the producers that were initialized, and for each producer the first
-invocation and the last requested end of its writes. If this last end is after a newer producer was
-initialized, the second stage collects the zombie writes of this transactional id.
+The first stage finds the producers that wrote anything after they were replaced. The second stage
+collects the zombie writes of their transactional ids.
 
 Source: `properties.anomalies.transactions.zombie_write`.
 """
