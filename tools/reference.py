@@ -229,7 +229,7 @@ def commands() -> Iterator[str]:
 
 
 def event_page() -> Iterator[str]:
-    """Yields the lines of the page of events: every event of `--json`, with typed fields."""
+    """Yields the lines of a Markdown page: each event of `--json`, with a table of its fields."""
     yield from ("# Events", "", sentence(cleandoc(events.__doc__ or "")))
     kinds = [c for c in vars(events).values() if isinstance(c, type) and issubclass(c, Event)]
     for kind in (c for c in kinds if c is not Event):

@@ -117,7 +117,7 @@ class Collect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pause:
-    """Waits for some milliseconds, until an event such as the end of a session has happened."""
+    """Waits for `ms` milliseconds, long enough for an event such as the end of a session."""
 
     ms: int
 

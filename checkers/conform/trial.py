@@ -82,10 +82,9 @@ class Found:
         return [row.name for row in rows if not self.explained[row.name]]
 
     def by_verdict(self, rows: Iterable[Reason]) -> dict[Verdict, int]:
-        """Counts the pairs of answers by the verdict on their differences, such as `permitted`.
+        """Returns, for each verdict such as `permitted`, how often its reasons explain differences.
 
-        A pair counts once for each known reason for its differences: not at all without one, twice
-        with two.
+        A reason counts once for each request whose two answers differ for this reason.
         """
         counts = Counter[Verdict]()
         for row in rows:

@@ -1,6 +1,6 @@
 """Builds the event with the verdict on an anomaly, and writes its violations to a Parquet file.
 
-Here a check of log directories also counts as an anomaly, besides the anomalies of histories.
+The anomalies of histories and the checks of log directories are reported with the same events.
 """
 
 from __future__ import annotations

@@ -12,10 +12,11 @@ they try depends on the claim:
     goals       some claims have goals: situations that trials inside the condition should reach.
                 The programs reach them in the simulation
 
-A random trial that breaks a claim or reaches a goal is shortened. Other trials that ran at the same
-time are left out, then single calls. A shorter trial replaces the longer one if one of two runs has
-the same result. Programs are short already. Then the trial is repeated, and the repetitions with
-the same result are counted. Claims in the same setting share trials and repetitions (`shared`).
+A random trial that breaks a claim or reaches a goal is shortened; a program is short already.
+First, the trials that ran at the same time are left out; then, calls are left out one by one. A
+shorter trial is kept if one of two runs of it has the same result. The shortest is repeated, and
+the repetitions with this result are counted. Claims in the same setting share trials and
+repetitions.
 """
 
 from __future__ import annotations

@@ -213,9 +213,9 @@ nothing = wrap(Nothing, t.Least(t.SortInfo("Nothing", "sort", optional=True)))
 
 
 def lower(value: object, sort: Any) -> t.Node:
-    """Converts a term or a Python literal to a node of the grammar.
+    """Converts a term, or a Python literal such as `3`, to a node of the grammar.
 
-    Raises SpecError for a value that is not of the sort.
+    Raises SpecError for any other value, and for an integer if `sort` has no integers.
     """
     if isinstance(value, Term):
         return value.node

@@ -4,9 +4,9 @@
     python -m tools.clients --only franz-go --scenario records --log
     python -m tools.clients --page                     only the page, from the recorded results
 
-Results go to benchmarks/results/clients.json: a cell that is tried replaces its old result. Exits
-with 1 if a scenario failed without an entry in reasons.py, and with 2 if a client cannot be
-installed.
+Results go to benchmarks/results/clients.json, and replace older ones of the same client and
+scenario. Exits with 1 if a scenario failed without an entry in reasons.py, and with 2 if a client
+cannot be installed.
 """
 
 from __future__ import annotations

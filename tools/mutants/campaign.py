@@ -29,7 +29,10 @@ class NotGreen(Exception):
 
 
 def mutants_in(room: Room, seed: int, root: Path = ROOT) -> tuple[Mutant, ...]:
-    """Returns all mutants of a room, in an order that depends only on the seed and each mutant."""
+    """Returns all mutants of one part of the product, shuffled by the seed.
+
+    A new or removed mutant does not change the order of the others.
+    """
 
     def place(mutant: Mutant) -> str:
         return hashlib.sha256(f"{seed} {mutant.id}".encode()).hexdigest()
@@ -60,7 +63,11 @@ def jobs(
 
 
 def outcomes(todo: Iterator[Job], *, until: float, processes: int) -> Iterator[Tried]:
-    """Tries mutants until the monotonic time `until`; the last ones may end after it."""
+    """Tries mutants in several processes, and yields the result of each.
+
+    The mutants are taken in small batches. A new batch begins only before the time `until`, as
+    measured by `time.monotonic`.
+    """
     fork = multiprocessing.get_context("fork")
     preload()
     with ProcessPoolExecutor(processes, mp_context=fork, initializer=_open) as pool:

@@ -73,7 +73,10 @@ def kept(file: Path = KEPT) -> dict[str, Tried]:
 
 
 def with_reasons_of(before: Tried | None, row: Tried) -> Tried:
-    """Returns the row with the reason that was recorded for it, if it survives again."""
+    """Copies the recorded reason why a mutant survives from its earlier result to the new one.
+
+    Without an earlier result, or if the mutant did not survive, the new one is not changed.
+    """
     if before is None or row.outcome != "survived":
         return row
     return replace(row, reason=before.reason)

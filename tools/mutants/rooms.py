@@ -114,7 +114,7 @@ class Room:
                 yield file
 
     def tests_of(self, file: str) -> tuple[Selection, ...]:
-        """Returns the tests for a mutant of this file: first those in the test file of its name."""
+        """Returns the tests for a mutant of a file; for `log.py`, first those in `test_log.py`."""
         stem = Path(file).stem
         own = [Selection(f"{one.path}/test_{stem}.py") for one in self.tests[:1]]
         return (*own, *self.tests)

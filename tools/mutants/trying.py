@@ -50,7 +50,7 @@ Outcome = Literal["killed", "crash", "timeout", "survived"]
 
 
 class Selection(NamedTuple):
-    """The tests in a file or folder; only those whose name contains a text, if there is one."""
+    """The tests in a file or folder; if `named` is not empty, only those whose name contains it."""
 
     path: str
     named: str = ""

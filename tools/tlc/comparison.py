@@ -122,7 +122,10 @@ class _Comparing:
 
 
 def summary(rows: list[Row]) -> Mapping[str, int]:
-    """Returns how many variants agree, agree as far as TLC came in its time limit, and differ."""
+    """Returns how many variants have each result: `agree`, `agree as far as TLC came`, `differ`.
+
+    `agree as far as TLC came`: no difference was found, but some comparison took too long.
+    """
     return {
         "agree": sum(not r.differences and not r.unfinished for r in rows),
         "agree as far as TLC came": sum(not r.differences and bool(r.unfinished) for r in rows),

@@ -250,10 +250,7 @@ def classic_groups(draw: Draw) -> tuple[Topic, ...]:
 
 
 def group_edges(draw: Draw) -> tuple[Topic, ...]:
-    """Adds to a sequence requests for groups that do not exist, are empty, or have a bad name.
-
-    Returns the topics that the requests need.
-    """
+    """Adds requests about groups that are unknown, empty or badly named; returns no topics."""
     for _ in range(16):
         group = draw.one((GROUP, f"~g{draw.random.randrange(1000)}"))
         named = draw.one((group, group, ""))  # an empty id: only where it changes nothing

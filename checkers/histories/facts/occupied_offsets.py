@@ -99,10 +99,9 @@ class OffsetCounts:
 
     @classmethod
     def of(cls, words: pa.Table) -> OffsetCounts:
-        """Returns the union of the offsets in `words`, which come from several batches.
+        """Returns the union of the offsets that several batches found.
 
-        A row of `words` has a key, the number n of a word, and 64 bits; bit i stands for the offset
-        64n + i.
+        In a row of `words`, bit i of the word n stands for the offset 64n + i of the key.
         """
         batch = Batch(words)
         key, word = batch.ints("key"), batch.ints("word")
@@ -167,10 +166,10 @@ class OccupiedOffsets:
 
     @classmethod
     def of(cls, words: pa.Table) -> OccupiedOffsets:
-        """Returns the union of the offsets in `words`, which come from several batches.
+        """Returns the union of the offsets that several batches found.
 
-        A row of `words` has a key, the number n of a word, 64 bits, and the flag `clean`; bit i
-        stands for the offset 64n + i.
+        In a row of `words`, bit i of the word n stands for the offset 64n + i of the key. If the
+        row is `clean`, every reader at read_committed must get the records at its offsets.
         """
         everything = OffsetCounts.of(words)
         clean = words.filter(words["clean"])

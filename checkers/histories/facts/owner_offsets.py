@@ -99,9 +99,9 @@ class OwnerOffsets:
 
     @classmethod
     def of(cls, words: pa.Table) -> OwnerOffsets:
-        """Returns the union of the offsets in `words`, which come from several batches.
+        """Returns the union of the offsets that several batches found.
 
-        The rows of an earlier batch must come first.
+        `words` has the tables of these batches (`OWNER_WORDS`), those of earlier batches first.
         """
         batch = Batch(words)
         bits, repeated = (batch.ints(name).view(np.uint64) for name in ("bits", "repeated"))

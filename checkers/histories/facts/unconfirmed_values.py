@@ -58,8 +58,8 @@ class UnconfirmedValues:
 
     - `committed` has the operations that ended `info` but took effect: a poll returned an
       unconfirmed value that they sent.
-    - `resent` is about confirmed values too: it has the acknowledged sends of each value that also
-      has a failed send.
+    - `resent` has the acknowledged sends of all values, confirmed or not, of which another send
+      failed.
     """
 
     observations: Batch

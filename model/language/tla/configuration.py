@@ -13,7 +13,10 @@ from model.language.tla.prepared import never
 
 
 def module(spec: Spec, scope: Scope | None = None) -> str:
-    """Returns the text of the TLA+ module, by default at the spec's own scope."""
+    """Returns the TLA+ module of the spec as text.
+
+    `scope` has the finite range of each sort; by default, the spec's own `scope()` is used.
+    """
     return Module.of(spec, scope).text()
 
 

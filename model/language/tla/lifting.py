@@ -24,9 +24,10 @@ BASE = 4  # so that up to three times each constant can be read from one number
 
 
 class Differs(Exception):
-    """Raised if larger constants change a spec in a way that no sum of constants explains.
+    """Raised if a spec uses a constant other than in a sum such as `Replicas + 1`.
 
-    `names` has the constants that may be the cause. It is empty if more than numbers changed.
+    Examples are a product of constants, and an `if` on a constant. `names` has the constants that
+    may be the cause; it is empty if larger constants change more than numbers.
     """
 
     def __init__(self, names: Collection[str] = ()) -> None:

@@ -53,11 +53,10 @@ def count_unconfirmed(
     several: Batch,
     polls: Batch,
 ) -> None:
-    """Counts the records that each application got, got again or skipped, among two rare sorts.
+    """Adds two rare sorts of records to each application's counts: got, repeated and skipped.
 
     The two sorts are records that were polled at an offset where no send of them was acknowledged,
-    and records that share their offset with another one. The counts are added to the objects in
-    `applications`.
+    and records that share their offset with another one.
     """
     # A record is unconfirmed if it was polled at an offset where none of its sends was
     # acknowledged.

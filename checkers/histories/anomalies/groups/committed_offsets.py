@@ -133,10 +133,9 @@ class FetchIndex:
 
     @classmethod
     def of(cls, fetches: Batch, *, stable: bool) -> Self:
-        """Returns an index of the fetches that waited for open transactions, or of the others.
+        """Returns an index of the fetches of group offsets that waited for open transactions.
 
-        A fetch reads the committed offset of a group. If `stable` is true, the index has those that
-        waited.
+        If `stable` is false, it has the fetches that did not wait.
         """
         rows = np.flatnonzero(fetches.ints("stable") == stable)
         some = fetches.where(rows)

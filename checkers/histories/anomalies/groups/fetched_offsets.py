@@ -149,11 +149,11 @@ def _explained(
 
 
 def highest_explaining(fetches: Batch, of: Batch, numbers: Ints, otherwise: int) -> Ints:
-    """Returns, for each fetch, the highest number of the commits that explain it.
+    """Returns one number for each fetch: the maximum over the commits that explain the fetch.
 
-    `numbers` has one number for each commit, such as the time at which the commit ended. A commit
-    explains a fetch if it set the fetched offset and did not begin after the fetch completed. A
-    fetch without such a commit gets the number `otherwise`.
+    `numbers` has a number for each commit, such as the time at which it ended. A commit explains a
+    fetch if it set the fetched offset and did not begin after the fetch completed. If no commit
+    explains a fetch, its number is `otherwise`.
     """
     made = np.full(len(fetches), otherwise, dtype=np.int64)
     pairs = hash_of_pair(of.ints("register"), of.ints("offset"))

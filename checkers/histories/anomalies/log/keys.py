@@ -34,10 +34,10 @@ _FAILED: Final = int64_schema("key", "values")
 
 @dataclass(frozen=True, slots=True)
 class RecordKeys:
-    """Two sets of keys that were sent to or polled, as ascending fingerprints.
+    """Two sets of keys, as ascending fingerprints (64-bit hashes).
 
-    - `committed` has those of which a poll at read_committed that ended ok returned a record.
-    - `with_siblings` has those whose topic has another key.
+    - `committed` has the keys of which a reader at read_committed got a record.
+    - `with_siblings` has the keys of topics that have several keys (partitions).
     """
 
     committed: Ints

@@ -39,7 +39,11 @@ LOCATION_AND_OP: Final = pa.schema(
 
 
 def shown_locations(committed: Ints, batch: Batch) -> Ints:
-    """Returns the numbers of the locations (key, offset, value) that some operation proves."""
+    """Returns the indexes of the locations at which the history proves that a record exists.
+
+    A location is a run of rows with equal key, offset and value. Locations without an offset are
+    left out.
+    """
 
     def made(batch: Batch) -> Ints:
         at = first_rows(batch)

@@ -30,10 +30,10 @@ from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 
 @dataclass(frozen=True, slots=True)
 class ValueOffsets:
-    """The offsets of some values, for polls and sends that returned no offset.
+    """An offset for each of some values, to fill in where a poll or send of the value has none.
 
-    If `of_all` is true (under Jepsen's rules), all polls and sends of these values have this
-    offset, even those that returned another one.
+    If `of_all` is true (under Jepsen's rules), it also replaces the offsets that polls and sends of
+    the value returned.
     """
 
     pairs: NumberSet  # key and value in one number
@@ -59,10 +59,11 @@ class ValueOffsets:
 
     @classmethod
     def last(cls, unconfirmed: UnconfirmedValues, outranked: Batch) -> Self:
-        """Returns, for each value, the last offset at which Jepsen chooses it as the record.
+        """Returns, for each value, the highest offset at which it is the record by Jepsen's rules.
 
-        Example: a was observed at 3 and 7, but at 7, Jepsen chooses b. Then a has the offset 3, and
-        `outranked` has a at 7. A value that Jepsen never chooses has UNKNOWN_OFFSET.
+        Of several values at one offset, Jepsen takes one as the record; `outranked` has the others.
+        Example: a was observed at 3 and 7, but at 7, Jepsen takes b. Then a has the offset 3. A
+        value that Jepsen never takes has UNKNOWN_OFFSET.
         """
         lower, resent = _pairs_and_offsets(outranked), _pairs_and_offsets(unconfirmed.resent)
         # Outranked values, and values sent again after a failed send, are treated like unconfirmed

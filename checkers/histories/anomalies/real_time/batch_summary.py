@@ -238,10 +238,10 @@ def _limits(of: ObservedOffsets, check: int, rows: Ints, batch: Batch) -> pa.Tab
 
 
 def check_rows(of: ObservedOffsets, check: int, rows: Ints, batch: Batch) -> pa.Table:
-    """Returns one check for each number in `rows`, as a table.
+    """Returns a table of checks, one for each chosen offset.
 
-    The numbers are rows of `of`. A check says: the offset of an operation must not be below a log
-    end that was observed before the operation was invoked.
+    A check says: the offset of an operation must not be below a log end that was observed before
+    the operation was invoked. `rows` has the indexes of the chosen offsets in `of`.
     """
     at = of.row[rows]
     return table_from(

@@ -103,7 +103,11 @@ _SENDS: Final = pa.schema(
 
 
 def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) -> pa.Table:
-    """Returns the offsets in this batch that an earlier batch may contradict."""
+    """Returns checks of this batch that a log end of an earlier batch may contradict.
+
+    A check says: the offset of an operation must not be below a log end that was observed before
+    the operation was invoked.
+    """
     of = observed_offsets(batch, isolation)
     own = carried_limits.filter(compute.equal(carried_limits["batch"], batch.number)).to_pylist()
     number_of = {key: number for number, key in enumerate(of.keys.tolist())}

@@ -178,8 +178,8 @@ class LogEnds:
     def with_earlier_observations(self, contradicted: Batch) -> Batch:
         """Returns the contradicted checks, each with the highest log end that contradicts it.
 
-        A check is an offset that must not be below a log end observed before. `contradicted` has
-        the highest log end of the check's own batch; an equal or higher one of an earlier batch
+        A check is an offset that must not be below a log end observed before. In `contradicted`,
+        the log end is from the check's own batch. An equal or higher one from an earlier batch
         replaces it. Batches must not overlap in time.
         """
         group, some = self._log_of_each(contradicted)
