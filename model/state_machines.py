@@ -225,7 +225,7 @@ STATE_MACHINES: Final[Mapping[str, tuple[StateMachine, ...]]] = {  # by the name
             steps=(
                 ("IDLE", "fetch_offset", "READING"),
                 ("READING", "process", "PROCESSED"),
-                ("READING", "hear_of_generation", "IDLE"),
+                ("READING", "learn_generation", "IDLE"),
                 ("PROCESSED", "commit_in_transaction", "OFFSET_SENT"),
                 ("PROCESSED", "end_abort", "IDLE"),
                 ("OFFSET_SENT", "end_commit", "COMMITTING"),
