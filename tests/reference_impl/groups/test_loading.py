@@ -42,7 +42,7 @@ from reference_impl.protocol.groups import (
     SyncGroup,
 )
 from reference_impl.protocol.messages import ErrorCode
-from tests.reference_impl.partition.led import CLIENT, context
+from tests.reference_impl.partition.led import CLIENT, TIMEOUTS, context
 
 PLACE, IN = TopicPartition(CONSUMER_OFFSETS, 0), TopicPartition("in", 0)
 LOADING = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
@@ -59,7 +59,7 @@ REQUESTS: tuple[GroupRequest, ...] = (
     DeleteGroup(group="g"),
     DeleteOffsets(group="g", topic_partitions=(IN,)),
 )
-# Each is a record of the coordinator itself, of the oldest kind: an offset of a group.
+# The deletion of an offset: the log has a record, and no group.
 ONE_RECORD = encode([Record(key=b'["offset", "g", "in", 0]', value=None)])
 
 
@@ -133,3 +133,12 @@ def test_a_broker_that_does_not_coordinate_the_group_names_no_loading() -> None:
         if request != CommitOffsets(group="g", offsets=()):
             _, effects = LocalCoordinators().on_group_request(elsewhere, CLIENT, request, {})
             assert errors(effects) == [ErrorCode.NOT_COORDINATOR]
+
+
+def test_the_coordinator_looks_for_expired_offsets_at_each_interval() -> None:
+    """Kafka: GroupCoordinatorShard.scheduleGroupMetadataExpiration."""
+    check_ms, log = TIMEOUTS.offsets_check_ms, PartitionLog()
+    coordinator = elected(log)
+    for now_ms, next_ms in ((check_ms - 1, check_ms), (check_ms, 2 * check_ms)):
+        after, _ = coordinator.on_timer(context(now_ms), log)
+        assert after.expiry_ms == next_ms

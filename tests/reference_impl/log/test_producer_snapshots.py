@@ -235,3 +235,27 @@ def test_a_producer_with_an_open_transaction_does_not_expire() -> None:
     replica.end(7, TxnResult.COMMIT)
     assert replica.producers.unexpired(100, 100).producers == {}
     assert replica.producers.unexpired(99, 100) is replica.producers
+
+
+def test_a_new_snapshot_replaces_the_one_at_its_offset_and_no_other() -> None:
+    """Kafka: ProducerStateManager.takeSnapshot."""
+    log, producers = PartitionLog(), ProducerStates()
+    states: list[ProducerStates] = []
+    for sequence in range(2):
+        data = encode(
+            [Record(value=b"v")],
+            base_offset=log.end_offset,
+            leader_epoch=LeaderEpoch(0),
+            producer_id=ProducerId(7),
+            producer_epoch=ProducerEpoch(0),
+            base_sequence=Sequence(sequence),
+        )
+        log = log.append(Batch.of(data))
+        producers = producers.after(Batch.of(data))
+        log = log.with_snapshot(ProducerStates()).with_snapshot(producers)
+        states.append(producers.with_newest_batches())
+    assert [(kept.offset, kept.producers) for kept in log.snapshots] == [
+        (1, states[0]),
+        (2, states[1]),
+    ]
+    assert PartitionLog().with_snapshot(producers).snapshots == NO_SNAPSHOTS
