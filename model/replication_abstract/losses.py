@@ -91,13 +91,23 @@ class ReplicationWithLosses(AbstractReplication):
 
     @action
     def elect(s, leader: Replica, newer: LeaderEpoch) -> None:
-        """The controller begins a larger leader epoch, with a member of the ISR as leader."""
+        """The controller begins a larger leader epoch, with a member of the ISR as leader.
+
+        Kafka: PartitionChangeBuilder.electLeader. Simplified: an election may happen at any time.
+        Without the guard that the leader is in the ISR, the claim `isr_has_what_is_committed`
+        breaks in 5 steps.
+        """
         super().elect(leader, newer)
         s.lossy[newer] = s.unsettled
 
     @action
     def elect_nobody(s, newer: LeaderEpoch) -> None:
-        """The controller begins a larger leader epoch without a leader: no ISR member can lead."""
+        """The controller begins a larger leader epoch without a leader: no ISR member can lead.
+
+        Kafka: PartitionChangeBuilder.electLeader, when no member of the ISR is alive. Simplified:
+        this may happen at any time. Without the guard that the epoch is larger, the claim
+        `isr_has_what_is_committed` breaks in 7 steps.
+        """
         super().elect_nobody(newer)
         s.lossy[newer] = s.unsettled
 
@@ -106,7 +116,9 @@ class ReplicationWithLosses(AbstractReplication):
         """The controller elects a replica outside the ISR, which becomes the only member.
 
         Kafka: PartitionChangeBuilder.electLeader, with unclean.leader.election.enable=true or when
-        an operator asks for an unclean election.
+        an operator asks for an unclean election. Simplified: the election may happen while a member
+        of the ISR is alive. Without the guard that the epoch is larger, the claim
+        `isr_has_what_is_committed` breaks in 7 steps.
         """
         s.needs_fault()
         when(s.newest < newer, ~s.isr[s.newest][leader])
@@ -128,7 +140,9 @@ class ReplicationWithLosses(AbstractReplication):
         """The controller elects the last leader, because the ISR is empty.
 
         Kafka: PartitionChangeBuilder.canElectLastKnownLeader, with
-        eligible.leader.replicas.version=1.
+        eligible.leader.replicas.version=1. Simplified: the replica is not tested to be alive.
+        Without the guard that the epoch is larger, the claim `isr_has_what_is_committed` breaks in
+        10 steps. Every claim also holds without the other two guards.
         """
         s.needs_fault()
         when(
@@ -164,7 +178,12 @@ class ReplicationWithLosses(AbstractReplication):
 
     @action
     def become_leader(s, r: Replica, newer: LeaderEpoch) -> None:
-        """A replica begins to lead with its own log, which has every committed record."""
+        """A replica begins to lead with its own log, which has every committed record.
+
+        Kafka: Partition.makeLeader. Simplified: the replica may learn of its election at any later
+        time. A leader that may lack records begins by `become_leader_without`: without the guard
+        that keeps the two apart, the claim `high_watermarks_are_committed` breaks in 8 steps.
+        """
         when(~s.may_lack(newer), s.leads_from[r] <= newer)
         super().become_leader(r, newer)
 
@@ -184,7 +203,9 @@ class ReplicationWithLosses(AbstractReplication):
         """A replica begins to lead with its own log; committed records that it lacks are lost.
 
         The replica is the only member of its ISR, so all records of its log count as committed from
-        now on.
+        now on. Kafka: Partition.makeLeader, after an unclean election or a lost log. Simplified:
+        as in `become_leader`. Without the guard that the leader may lack records, the claim
+        `isr_has_what_is_committed` breaks in 3 steps.
         """
         when(s.may_lack(newer), s.leads_from[r] <= newer, s.has_up_to(r, kept))
         was_end, end = s.committed_end, s.replica[r].end_offset
@@ -204,7 +225,8 @@ class ReplicationWithLosses(AbstractReplication):
         """A follower truncates its log; the removed records are not in the leader's log.
 
         The high watermark must not stay beyond the log end: the variant `high-watermark-beyond-log`
-        breaks the claim `high_watermarks_are_committed`.
+        breaks the claim `high_watermarks_are_committed`. Without the guard that the leader lacks
+        the removed records, the claim `isr_has_what_is_committed` breaks in 5 steps.
         """
         super().truncate(r, end)
         s.replica[r].high_watermark = s.mark_after(r, end)
@@ -219,7 +241,12 @@ class ReplicationWithLosses(AbstractReplication):
 
     @action
     def advance_high_watermark(s, r: Replica, mark: Offset) -> None:
-        """A leader commits the records that every member of its maximal ISR has fetched."""
+        """A leader commits the records that every member of its maximal ISR has fetched.
+
+        Kafka: Partition.maybeIncrementLeaderHW. Simplified: as in `replication-abstract`. A leader
+        that was replaced by one that may lack records commits by `commit_too_late`: without the
+        guard that keeps the two apart, the claim `isr_has_what_is_committed` breaks in 6 steps.
+        """
         when(~s.is_replaced(s.replica[r].leader_epoch))
         super().advance_high_watermark(r, mark)
 
@@ -275,6 +302,10 @@ class ReplicationWithLosses(AbstractReplication):
     def lose_power(s, r: Replica, end: Offset) -> None:
         """A replica restarts after a power loss, with a part of its log: at least what was
         flushed.
+
+        Kafka: UnifiedLog.flush decides what a power loss keeps. Simplified: stop and restart are
+        one step. Without the guard `may_lose`, the claim `isr_has_what_is_committed` breaks in 5
+        steps. Every claim also holds without the guards on `end`.
         """
         s.needs_fault()
         when(s.flushed[r] <= end, end < s.replica[r].end_offset, s.may_lose(r))
@@ -282,7 +313,12 @@ class ReplicationWithLosses(AbstractReplication):
 
     @action
     def lose_disk(s, r: Replica) -> None:
-        """A replica restarts with an empty disk."""
+        """A replica restarts with an empty disk.
+
+        Kafka: the broker creates the log again (LogManager.getOrCreateLog). Simplified: stop and
+        restart are one step. Without the guard `may_lose`, the claim `isr_has_what_is_committed`
+        breaks in 5 steps. Every claim also holds if an empty log is lost.
+        """
         s.needs_fault()
         when(Offset.least() < s.replica[r].end_offset, s.may_lose(r))
         s.flushed[r] = Offset.least()
