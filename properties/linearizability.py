@@ -191,9 +191,9 @@ class Log:
 
 
 def log(held: Log, action: LogAction) -> Log | None:
-    """Returns the next state of a log, or None if the action is illegal.
+    """Returns the state of the log after an append or a read; None if the action is illegal.
 
-    Gaps stand for markers and for records of other clients.
+    Offsets may have gaps: transaction markers, and records of other clients.
     """
     match action:
         case Append(offset, value):

@@ -55,10 +55,10 @@ class Instance:
 
     @cached_property
     def blocks(self) -> dict[str, Block]:
-        """Returns the position of each variable in the bytes of a step: two states in a row.
+        """Maps each variable to its position in the bytes of a step.
 
-        The state before the step comes first. The result maps a variable's name to its position
-        there, and the variable's `after` name to its position in the state after the step.
+        A step is the bytes of the state before it, followed by those of the state after it. So each
+        variable `v` has two positions: one under the name of `v`, one under that of `v.after`.
         """
         out: dict[str, Block] = {}
         start = 0

@@ -102,9 +102,9 @@ def epochs(log: Log) -> Iterator[Found]:
 
 
 def transactions(log: Log) -> Iterator[Found]:
-    """Yields missing transaction markers, repeated ones, and those with a raised producer epoch.
+    """Yields missing transaction markers, repeated markers, and markers with a raised epoch.
 
-    The last are no faults; the check for split transactions needs them.
+    A raised producer epoch is no fault, but the check for split transactions needs these markers.
     """
     of = log.of
     one, two = log.successive(log.sound)

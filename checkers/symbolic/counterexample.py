@@ -36,7 +36,7 @@ class EnginesDisagree(Exception):
 class CounterexampleToInduction:
     """A state, a step from this state, and the claim that is false after the step.
 
-    For `init`, both states are the same.
+    If the claim is false in an initial state, `state` and `after` are both this state.
     """
 
     spec: str

@@ -39,10 +39,10 @@ class SmallScope:
         return Solver(self.sorts.context, limit_ms=limit_ms, seed=seed)
 
     def cells(self) -> list[tuple[Cell, t.SortInfo, Expr]]:
-        """Returns each value that a state has: `isr[r0]`, `isr[r1]` and so on, for all variables.
+        """Returns a tuple for each variable and key: for `isr[r0]`, for `isr[r1]` and so on.
 
-        For each it gives the variable with the keys, the sort of the value, and the Z3 term for the
-        value before the step.
+        The tuple has the variable's name and keys, the sort of its value, and the Z3 term for its
+        value before a step.
         """
         out: list[tuple[Cell, t.SortInfo, Expr]] = []
         for v in self.spec.variables:

@@ -294,8 +294,8 @@ class FallsBackOnAnyRefusal(Election):
 
     @action(fair="weak")
     def refuse_isr(s, leader: Replica) -> None:
-        """The controller refuses for any reason, and the leader returns to the ISR that it last
-        knew.
+        """The controller refuses an AlterPartition request, and the leader always drops the ISR
+        that it proposed.
         """
         granted = s.broker[leader].is_current & s.may_be_members(leader)
         when(s.presumes_leadership(leader), s.broker[leader].is_pending, ~granted)

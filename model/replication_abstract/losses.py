@@ -265,9 +265,8 @@ class ReplicationWithLosses(AbstractReplication):
     def may_join(s, f: Replica, own: LeaderEpoch) -> Bool:
         """True if the follower has fetched enough in the leader's epoch to join the ISR.
 
-        As without losses, it has fetched up to the leader's high watermark and start offset. A
-        follower that has fetched nothing in this epoch must also have a log that agrees with the
-        leader's.
+        It has fetched up to the leader's high watermark and start offset. If it has fetched nothing
+        in this epoch, its log must agree with the leader's.
         """
         is_copy = all_of(
             s.replica[f].leader_epoch == own,
@@ -351,9 +350,10 @@ class ReplicationWithLosses(AbstractReplication):
 
     @invariant
     def isr_has_what_is_committed(s) -> Bool:
-        """Without faults that lose records, every newest ISR member has every committed record.
+        """Every member of the newest ISR has every committed record.
 
-        After such a fault, nothing is claimed until the leader of the newest epoch begins.
+        After a fault that may lose records, this is claimed again only when the leader of the
+        newest epoch has begun to lead.
         """
         return s.unsettled | forall(
             implies(s.isr[s.newest][r] & (o < s.committed_end), s.has_committed(r, o))

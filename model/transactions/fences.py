@@ -1,11 +1,11 @@
 """A fence for a new instance, and the bug that gives the fenced instance the new epoch.
 
-If a new instance finds an open transaction, the coordinator aborts this transaction (a *fence*).
-The fence raises the producer epoch by one. The new instance asks again for its producer id until
-the abort is complete. Until then, the old instance may send EndTxn for the aborted transaction.
-This request looks like a retry, because every end of a transaction raises the epoch by one. In the
-version `strict-fence`, the coordinator refuses the request. In the bug `fence-looks-like-an-end`,
-it answers with the new epoch.
+If a new instance finds an open transaction, the coordinator aborts this transaction (a *fence*) and
+raises the producer epoch by one. The new instance asks again for its producer id until the abort is
+complete. Until then, the old instance may send EndTxn with the previous epoch. A retry of an
+earlier EndTxn has the previous epoch too, so the coordinator cannot tell them apart by the epoch.
+In the version `strict-fence`, the coordinator refuses the request. In the bug
+`fence-looks-like-an-end`, it answers with the new epoch.
 
 Source: KIP-890; KAFKA-19367; TransactionMetadata.prepareAbortOrCommit and
 TransactionCoordinator.endTransaction of Apache Kafka 4.3.
@@ -55,11 +55,12 @@ TWO_INSTANCES: Constants = {**QUIET, "instances": 2, "transactions": 1}
 class StrictFence(Transactions):
     """After a fence for a new instance, the old instance receives no new epoch.
 
-    A fence is the abort of the old instance's open transaction. The coordinator recognises a retry
-    of EndTxn by the previous epoch, which it stores at the end of a transaction. With a fence it
-    stores no previous epoch, as in transaction version 1. So a late EndTxn of the old instance is
-    refused, and the old instance gets no epoch by it.
+    A fence is the abort of the old instance's open transaction. If the old instance then sends
+    EndTxn, the coordinator refuses the request; it does not take it for a retry.
     """
+
+    # A retry of EndTxn is recognised by the previous epoch, which is stored when a transaction
+    # ends. Here a fence stores no previous epoch, as in transaction version 1.
 
     fenced: Set[Transaction]  # aborted because a newer instance asked for a producer id
 

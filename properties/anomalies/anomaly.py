@@ -42,7 +42,7 @@ class Anomaly:
     - `observes` describes what `observed` counts.
     - `only_with` names an option of the user: without it, the analysis does not look for this
       anomaly.
-    - `made_of` names other anomalies: the violations of this anomaly are all of theirs.
+    - `made_of` names other anomalies: each of their violations is a violation of this anomaly.
     """
 
     id: str

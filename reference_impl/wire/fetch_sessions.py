@@ -75,7 +75,9 @@ class FetchPartition:
         return self._place
 
     def resolve(self, ids: TopicIds) -> None:
-        """Finds the name of a new topic, and whether another topic has the name now.
+        """Looks up the name of the topic id, if the name is not known yet.
+
+        Then notes whether the name now belongs to another topic, with another id.
 
         Kafka: FetchSession.CachedPartition.maybeResolveUnknownName.
         """

@@ -47,9 +47,10 @@ def allow_open_files(count: int) -> None:
 
 @dataclass(slots=True)
 class InFlight(Generic[C]):
-    """The open connections, and the number of bytes of those that hold more than 64 KiB.
+    """The open connections, and how many bytes of large requests and responses they hold.
 
-    These bytes are the received parts of a request, and the unread part of a response.
+    Large means more than 64 KiB. A connection holds the bytes that it has received of a request,
+    and the bytes of a response that the client has not read yet.
     """
 
     limits: InFlightLimits = IN_FLIGHT

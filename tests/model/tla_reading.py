@@ -4,8 +4,8 @@ The parser reads only the part of TLA+ that the export uses, with its aligned li
 Where TLC's jar is available, TLC checks larger scopes; this parser works everywhere.
 
 An action is explored as TLC explores it (`Tool.getNextStatesApplSwitch`): each disjunct, and each
-element of an `\E`, is a branch. Every branch is evaluated, and each one that ends generates a
-state. `x' = e` gives x' a value. Everywhere else a formula is evaluated from left to right.
+element of an `\E`, is a branch. In a branch, conjuncts are evaluated from left to right, and
+`x' = e` gives x' a value. A branch in which no conjunct is false generates a state.
 """
 
 from __future__ import annotations

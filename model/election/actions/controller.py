@@ -286,8 +286,8 @@ class Controller(Brokers):
         elected now.
 
         Kafka: ReplicationControlManager.handleBrokerUnfenced. Simplified: the broker may be
-        unfenced before it has caught up with the metadata. If the ISR is empty, a controller that
-        elects members of the ISR only never elects a leader again: the variant
+        unfenced before it has caught up with the metadata. The controller must elect from the ELR
+        too: if it elects only ISR members, an empty ISR leaves no leader for ever, and the variant
         `elects-from-isr-only` breaks the claim `somebody_leads`.
         """
         when(s.broker[r].is_up, ~s.is_alive(r))

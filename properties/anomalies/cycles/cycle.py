@@ -181,12 +181,12 @@ def _with_anti_dependencies(form: str, found: tuple[Dependency, ...]) -> Iterato
 def of_anti_dependencies(
     component: tuple[int, ...], flow: Graph, missed: Iterable[tuple[int, int]]
 ) -> tuple[str, tuple[int, ...]] | None:
-    """Returns the form and the operations of a cycle with rw: `("G-single", (3, 7))`.
+    """Returns a cycle with rw, as its form and its operations: `("G-single", (3, 7))`.
 
-    A G-single is preferred to a G2; None if the search finds neither. `missed` has the pairs
-    (reader, sender) of rw dependencies, `flow` is the graph of ww and wr. A G-single begins with
-    its reader.
+    A G-single is returned if there is one, else a G2; None if neither is found. The first operation
+    of a G-single is the reader of its rw dependency.
     """
+    # `flow` is the graph of ww and wr; `missed` has the pairs (reader, sender) of rw.
     members, small = set(component), len(component) <= SEARCHED
     inside = [(reader, sender) for reader, sender in missed if {reader, sender} <= members]
     single = [

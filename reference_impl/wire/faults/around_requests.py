@@ -62,9 +62,9 @@ class AroundRequests:
         return bool(self.rules) or self.log is not None
 
     def stop(self) -> None:
-        """Ends all waits of `drop` faults, which hold back the responses on their connections.
+        """Closes the connections that a fault keeps open without a response.
 
-        Called when the cluster stops. The connections then end without these responses.
+        Called when the cluster stops.
         """
         self._stopped.set()
 

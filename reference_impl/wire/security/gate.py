@@ -3,8 +3,8 @@
     accepted -> TLS handshake -> SASL exchange -> requests
     a step that is not switched on is left out; a time limit covers all of them
 
-After the last step, frames go to their handlers without this module, unless sessions have an end.
-Before it, a frame has at most 512 KiB.
+Until the last step is done, a frame has at most 512 KiB. Later frames bypass this module, unless
+clients must authenticate again when their session ends.
 
 Source: SaslServerAuthenticator.authenticate (sasl.server.max.receive.size).
 Simplified: Kafka closes a connection that never authenticates after connections.max.idle.ms, ten

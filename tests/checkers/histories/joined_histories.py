@@ -6,8 +6,8 @@ no definition relates operations of two histories. Offsets do not change.
 Three results of the joined history differ from the results of the separate histories:
 
     operation numbers    are new; operations that never completed come last
-    unseen writes        each has a count of later operations, now those of all histories
-    observations         are counted for all histories together
+    unseen writes        for each, the operations after it are counted in all histories
+    observations         are counted in all histories
 """
 
 from __future__ import annotations

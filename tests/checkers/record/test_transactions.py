@@ -57,7 +57,7 @@ def mock_cluster() -> Generator[str]:
 
 @pytest.fixture
 def servers() -> Iterator[str]:
-    """A cluster of the test's own: records of another test would be input of its pipelines."""
+    """Starts a new cluster for each test, so that no pipeline reads records of another test."""
     with mock_cluster() as servers:
         yield servers
 

@@ -194,10 +194,10 @@ def finite() -> tuple[Step, dict[str, list[Expr]]]:
 
 
 def closed() -> tuple[Step, dict[str, list[Expr]]]:
-    """Returns a step in the translation for unbounded sorts, and the elements of each sort.
+    """Returns a step of the spec as Z3 formulas with unbounded sorts, and the elements of each
+    sort.
 
-    The elements are constants of Z3, by the name of the sort. An unbounded sort may have any number
-    of elements. Here axioms add that a sort has only these few elements. So Z3 has the same states
+    Axioms limit each sort to these few elements, which are Z3 constants. So Z3 has the same states
     as the interpreter.
     """
     sorts, elements = Unbounded(), dict[str, list[Expr]]()

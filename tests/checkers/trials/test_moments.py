@@ -44,8 +44,7 @@ def states(
 def watched(seen: tuple[Moment, ...], log: Moment | None = None) -> Watched:
     """Returns what the claims on elections check: the states of the replicas, and the final log.
 
-    The final log is the longest log of any replica in the last state. A test may choose another
-    state.
+    The final log is the longest log of any replica in the last state.
     """
     replicas = (log or seen[-1]).replicas.values()
     longest = max(replicas, key=lambda replica: len(replica.log))

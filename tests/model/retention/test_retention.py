@@ -101,8 +101,8 @@ PARTED_BELOW = (
 def test_a_diverged_follower_drops_old_records_before_it_joins_the_isr(play: Begin) -> None:
     """A diverged follower drops its old record before it joins the ISR.
 
-    The follower b0 and the leader b1 have different records at offset 0. b1 has committed its
-    record and then deleted it, so b1 has no leader epoch to compare with that of b0's record.
+    The follower b0 and the leader b1 have different records at offset 0. b1 has already deleted its
+    committed record, so a comparison of leader epochs does not show that the logs differ.
     """
     log = play(Retention()).do(*PARTED_BELOW)
     assert log["log.end_offset 0"] == 1  # the old record is still there

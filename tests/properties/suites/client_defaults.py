@@ -1,9 +1,9 @@
 """The default settings of client libraries, as far as delivery guarantees depend on them.
 
 For each library, the suite `delivery` has a setting with the library's defaults. The claim
-`default_is_at_least_once` is checked in this setting, for confluent-kafka also over the wire. If a
-library's defaults break the claim, this is a result, not an error. The verdict depends on when the
-position to be committed moves past a record.
+`default_is_at_least_once` is checked in this setting, for confluent-kafka also over the wire. Only
+librdkafka breaks the claim: it may commit a record as soon as the application has received it, the
+others only at the next poll.
 
 Source: Java: ConsumerConfig, ProducerConfig, ConsumerCoordinator.maybeAutoCommitOffsetsAsync;
 librdkafka: CONFIGURATION.md and its wiki, "Consumer offset management" (what is committed is "the

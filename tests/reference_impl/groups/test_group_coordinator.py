@@ -218,7 +218,7 @@ def test_a_rejected_join_names_the_member(group: Group) -> None:
 def test_a_member_may_not_drop_the_only_protocol_of_the_group(group: Group) -> None:
     """The only member of a group is rejected if it rejoins with entirely different protocols.
 
-    A group has the protocols with which its members joined, and this member counts too.
+    The coordinator also compares the new protocols with the member's own earlier ones.
 
     Kafka: ClassicGroup.supportsProtocols.
     """

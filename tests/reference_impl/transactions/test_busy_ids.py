@@ -55,7 +55,10 @@ requests = pytest.mark.parametrize("request_", REQUESTS.values(), ids=REQUESTS)
 
 
 def changing() -> TransactionCoordinator:
-    """Returns a coordinator that adds B to an open transaction on A; no replica has it yet."""
+    """Returns a coordinator that is adding the partition B to an open transaction on A.
+
+    The append of this change to its log is not replicated yet.
+    """
     coordinator, _ = loaded(metadata(TxnState.ONGOING, A))
     coordinator, effects = coordinator.on_request(at(correlation=5), CLIENT, ADD_B)
     assert appended(effects)

@@ -63,7 +63,10 @@ Answer = Callable[[bytes], Coroutine[Any, Any, bytes | None]]
 def converse(
     answer: Answer, scenario: Callable[[Connection, Wire], Awaitable[None]]
 ) -> tuple[list[bytes], Ends]:
-    """Runs the scenario on a connection; returns the written bytes, and how the connection ends."""
+    """Calls `scenario` with a new connection.
+
+    Returns the bytes that the connection wrote, and the exceptions with which it ended.
+    """
     ends, wire = Ends(), Wire()
 
     async def run() -> None:

@@ -1,6 +1,7 @@
-"""Rows of one record are in one partition after a shuffle by location, and are found there.
+"""Rows with the same location (key, offset and value) are brought together, and are found.
 
-A location is a key, an offset and a value. The expected results come from a loop over the history.
+A shuffle by location puts them into one partition of the dataset. The expected results come from a
+loop over the history.
 """
 
 from __future__ import annotations
