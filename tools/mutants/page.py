@@ -23,6 +23,9 @@ A mutant is *killed* if a test fails by an assertion. A *crash* (another excepti
 of the product itself) and a *timeout* are counted apart and are no kills. The *score* is the share
 of killed mutants among those that were killed or survived.
 
+Survivors are tried again when tests are added, so the score is that of the tests of today, and it
+is higher than the share that was killed at first.
+
 `make mutants` goes on where the record ends. `python -m tools.mutants --survivors` tries the
 survivors again, and `--changed` all mutants of the lines that differ from `main`.
 """

@@ -31,6 +31,7 @@ _BROKER_ROOMS: Final = {
         "tests/reference_impl/log/test_producer_snapshots.py",
         "tests/reference_impl/broker",
         f"{_SIMULATION}/test_cluster.py",
+        f"{_SUITES}/test_bugs_are_anomalies.py",
     ),
     "log": ("tests/reference_impl/partition", "tests/reference_impl/broker"),
     "groups": (
