@@ -232,8 +232,8 @@ class Measured(Event):
 class Listed(Event):
     """One row of `urteil list`; in its JSON object, each entry of `facts` is a field.
 
-    `releases` is the fact `in_force` in short, as a column of the terminal; it is not in the JSON
-    object. It is empty for a kind of items that has no releases.
+    `releases` is a short form of the fact `in_force`, which only the terminal shows. It is empty
+    for items without releases.
     """
 
     name: ClassVar[str] = "listed"

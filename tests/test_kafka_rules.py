@@ -14,7 +14,10 @@ _RELEASE = re.compile(r"\b(?:from|also|before) (?:Kafka )?(\d+(?:\.\d+)+)")
 
 
 def faults(page: str) -> Iterator[str]:
-    """Yields a sentence for each rule whose first line does not name a real release or none."""
+    """Yields a sentence for each fault in the first line of a rule.
+
+    The line must name only real releases of Kafka, or be `In force: in no release.`
+    """
     for found in _RULE.finditer(page):
         rule, line = found["rule"], found["first"]
         releases = _RELEASE.findall(line)

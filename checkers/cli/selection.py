@@ -115,7 +115,7 @@ def statement(spec: Spec, name: str) -> str | None:
 
 
 def in_force(variant: Variant) -> str | None:
-    """Returns the releases of Kafka that have the variant as text; None for the spec of a user."""
+    """Returns, as text, which releases of Kafka have the variant; None for the spec of a user."""
     return None if variant.in_force is None else str(variant.in_force)
 
 

@@ -147,8 +147,9 @@ def check_system(
 
 
 def inside(run: Run, suite: Suite, bugs: Bugs, profile: Profile, seed: int) -> None:
-    """Checks every claim of the suite inside its condition, with the reference broker's `bugs`, and
-    emits the verdicts.
+    """Checks each claim of the suite in the settings where it must hold, and emits the verdicts.
+
+    The reference broker runs with the seeded `bugs`.
     """
     from properties.suites.search import deciding
     from reference_impl.node.seeded_bugs import SEEDED_BUGS

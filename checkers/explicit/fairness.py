@@ -8,9 +8,9 @@ connected set is *fair* if one of these is true for each instance:
 - the instance is weakly fair, and disabled in some node of the set;
 - the instance is strongly fair, and disabled in all nodes of the set.
 
-A component that is unfair to a weakly fair instance contains no fair set. A component that is
-unfair to a strongly fair instance may contain a smaller fair set, without the nodes that enable the
-instance. So the algorithm removes these nodes, and decomposes the rest of the component again.
+A component that is unfair to a weakly fair instance contains no fair set. If a component is unfair
+to a strongly fair instance, a fair set inside it has only nodes that do not enable the instance. So
+the algorithm removes the other nodes, and decomposes the rest of the component again.
 
 Source: Emerson and Lei, Modalities for model checking, 1987; Lichtenstein and Pnueli, 1985.
 """

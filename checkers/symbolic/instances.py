@@ -51,7 +51,7 @@ def instances(
     """Returns the claims before the step, with terms in place of their quantified variables.
 
     `forall x: p(x)` gives the formula `p(c)` for each term `c`. The terms are the action's
-    parameters, those in `about`, and values of state variables at these, such as `leader[c]`.
+    parameters, the terms in `about`, and what state variables map these to, such as `leader[c]`.
     """
     terms = _terms(step, action, about)
     return [

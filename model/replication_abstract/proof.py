@@ -92,7 +92,7 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def a_begun_epoch_supersedes(s) -> Bool:
-        """Once a leader begins, each earlier epoch has an ISR member that is now in a later one."""
+        """Once a leader begins to lead, every earlier epoch has an ISR member in a newer epoch."""
         return forall(
             implies(all_of(s.led[e].begun, s.elected[old], old < e), s.is_superseded(old))
             for e in LeaderEpoch
@@ -245,9 +245,9 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def a_departure_has_the_least_offset(s) -> Bool:
-        """No ISR member has left a leader epoch with a smaller fetched offset than `departure` has.
+        """Each ISR member that left a leader epoch had fetched at least up to `departure`.
 
-        The variable `departure` has one such offset for each leader epoch.
+        The variable `departure` has one offset for each leader epoch.
         """
         return forall(
             implies(

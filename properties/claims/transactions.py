@@ -207,11 +207,11 @@ def _forgotten(run: Transacted) -> Iterator[str]:
 
 
 def offsets_in_transaction(run: Transacted) -> tuple[Breach, ...]:
-    """Always: a fetched group offset is from a committed transaction; at read_committed, from the
-    last.
+    """Always: a fetched group offset is from a committed transaction, at read_committed from the
+    newest one.
 
-    That is, the transaction did not fail, and its end was requested before the fetch completed. At
-    read_committed, no later transaction had been committed when the fetch began.
+    *Committed*: the transaction did not fail, and its end was requested before the fetch completed.
+    *Newest*: no later transaction had been committed when the fetch began.
     """
     return tuple(Breach("offsets_in_transaction", why) for why in _misplaced(run))
 

@@ -46,7 +46,7 @@ class HeavyLane:
     _switch_s: float = 0.0
 
     async def run(self, work: Callable[[], Coroutine[Any, Any, R]]) -> R:
-        """Returns the result of the coroutine, which runs in the thread.
+        """Runs the coroutine in the thread for large requests, and returns its result.
 
         If the caller is cancelled, the coroutine is cancelled too.
         """

@@ -110,7 +110,7 @@ class Clients(Markers):
         return s.is_waiting(k) & ((outcome == ABORT) | acknowledged)
 
     def may_ask_for_nothing(s, k: Transaction, outcome: Outcome) -> Bool:
-        """True for an abort, and for a commit of a transaction with a sent record.
+        """True unless the client asks to commit a transaction without records.
 
         So a client may abort an empty transaction, but not commit it.
         """

@@ -33,7 +33,7 @@ from model.transactions.state import (
 
 
 class Markers(Coordinator):
-    """The markers of a decision and the completion of its transaction, in transaction version 2."""
+    """The actions that append markers and complete a transaction, in transaction version 2."""
 
     @action(fair="weak")
     def write_marker(s, p: TopicPartition, k: Transaction) -> None:

@@ -56,10 +56,9 @@ class GroupOffsetMovedWithoutCommit:
 
 
 def first_different(history: History, fetch: Fetch) -> Commit | Fetch | None:
-    """Returns the earliest commit or fetch, before this fetch began, of another offset of the
-    group.
+    """Returns the earliest commit or fetch that shows another offset before this fetch began.
 
-    Returns None if there is none.
+    It is of the same group and key. Returns None if there is none.
     """
     others = [
         fact for fact in facts(history) if known_to(fetch, fact) and fact.offset != fetch.offset

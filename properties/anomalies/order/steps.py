@@ -14,9 +14,9 @@ operation to the first record of this key in the second operation:
   does not remove it.
 
 The length of a step is the distance between the offsets of its two values. These are the offsets at
-which the process received or appended the values (`own_offsets`). By Jepsen's rules (the
-declaration `jepsen`), a value has one offset in the whole history (`ranking`). A step with an
-unknown offset proves nothing.
+which the process received or appended the values (`own_offsets`). If the user declares `jepsen`,
+each value has one offset in the whole history instead (`ranking`). A step with an unknown offset
+proves nothing.
 
 Source: jepsen.tests.kafka, the six passes that look for skips and nonmonotonic cases.
 Simplified: in Jepsen, a poll that ended `ok` and lists a key without records makes the consumer

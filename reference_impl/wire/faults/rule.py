@@ -1,13 +1,13 @@
 """A fault of a served cluster as data: what happens, and at which requests.
 
-    do             of a request that `when` selects
+    do             effect on each request that `when` selects
     -------------  ------------------------------------------------------------------------------
     drop           no response; the connection stays open and silent until the rule ends
     disconnect     no response; the connection is closed
     delay          the request, or with `applied` its response, is late by `ms`
     error          the response has the Kafka error of this name
 
-    do             of the cluster, at once or when `when` selects a request
+    do             effect on the cluster, at once or when `when` selects a request
     -------------  ------------------------------------------------------------------------------
     crash          the process of `broker` dies; its disk stays
     lose-power     the broker dies; records that were not flushed are lost
@@ -20,8 +20,8 @@
     reassign       a partition moves to `replicas`; without them its reassignment is cancelled
     advance-clock  the clock of the cluster goes forward by `ms`
 
-A rule without `applied` acts before the request is applied. Then `drop`, `disconnect` and `error`
-prevent that the request is applied.
+A rule without `applied` acts before the request is applied. After `drop`, `disconnect` or `error`,
+the request is never applied.
 
 A rule with `applied` acts after the request was applied, before its response is sent. It does not
 count a produce request whose batches were all rejected, because such a request was not applied.

@@ -1,4 +1,4 @@
-"""Each known reason for a difference applies only under narrow conditions.
+"""Each known reason for a difference between two brokers applies only under narrow conditions.
 
 In each table of reasons, the names are unique, and the general reasons come last.
 """

@@ -349,7 +349,7 @@ class Lengths:
 def oracle(
     spec: Spec, graph: StateGraph, p: frozenset[int], q: frozenset[int]
 ) -> dict[str, Lengths | None]:
-    """Returns, for each claim, how far the fair behaviours that violate it are, or None.
+    """Returns, for each claim, the lengths of shortest paths to a violation, or None if it holds.
 
     The oracle tries every set of nodes in which a behaviour could stay for ever.
     """

@@ -134,7 +134,7 @@ def _judged(real: Following, mutant: Mutant, begin: Begin) -> Judged:
 
 
 def _is_equivalent(mapping: Mapping, events: Sequence[Event], mutant: Mutant) -> bool:
-    """Returns whether the mutant is accepted and leads to the same position as the real trace."""
+    """Returns True if the spec accepts the mutation and is then in the same state as without it."""
     if mutant.number == 0 or mutant.kind.startswith("altered"):
         return False
     here, k = mapping.position, mutant.number

@@ -305,7 +305,7 @@ def test_an_independent_reader_of_tla_finds_the_same_states(spec: Spec) -> None:
 
 
 class Tail(Spec):
-    """A reader that compares its last record with a writer's: its guard is a disjunction."""
+    """A spec whose guards are disjunctions; if `end` is 0, only the first branch is defined."""
 
     end: Offset
     length: Map[Offset, Offset]

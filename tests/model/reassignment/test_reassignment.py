@@ -81,9 +81,9 @@ def test_kafka_4_1_waits_for_every_remaining_replica(play: Begin) -> None:
 
 
 def test_a_fenced_replica_stays_when_the_number_falls(play: Begin) -> None:
-    """A replica is not removed by a smaller replication factor while another replica is fenced.
+    """The removal of replica b0 waits while the only other replica, b1, is fenced.
 
-    With b1 fenced, the removal of b0 waits, and can be cancelled.
+    Meanwhile the removal can be cancelled.
     """
     run = play(ElrOfReplicas()).do("expire_session 1", "remove_replica 0")
     assert members(run, "assignment.removing") == {0}

@@ -1,4 +1,4 @@
-"""The table of consequences names anomalies of the catalogue, and the report names the cause."""
+"""If an anomaly may follow from another one, the report names the other one as its cause."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The unit of observations: what could have shown an anomaly, and nothing else, is counted."""
+"""The observations of an anomaly count what could have shown the anomaly, and nothing else."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def loaded(
 
 
 def markers(effects: Effects) -> list[tuple[int, WriteTxnMarker]]:
-    """Returns the markers that are sent, each after the broker that it is sent to."""
+    """Returns (broker, marker) for each marker that is sent to a broker."""
     sent = [(it.to, it.request) for it in effects if isinstance(it, Send)]
     return [(to, request) for to, request in sent if isinstance(request, WriteTxnMarker)]
 

@@ -1,8 +1,8 @@
 """Mutations of transactions in a run: of decisions, of committed records, of responses.
 
 Trace validation compares two things: the transactions of a coordinator, and the high watermarks of
-the topic partitions. If an altered event changes neither of them, the mutant may be equivalent: the
-change comes with the broker's next event (see `runs`).
+the topic partitions. An altered event may change neither of them. Such a mutant may be a possible
+run too: what the real event changed then changes at the broker's next event (see `runs`).
 """
 
 from __future__ import annotations
