@@ -201,9 +201,8 @@ class Columns(FiniteTerms):
     def value(self, n: t.Node, env: Env, after: After | None = None) -> Value:
         """Returns a term's value in each state, and a mask of states where it is undefined.
 
-        A term is an expression of the spec. If it is about a step, it reads the states before and
-        after the step. `after` has the new values that the step writes. Every other value stays as
-        before.
+        A term is an expression of the spec. It may read the values after a step, such as `x'` in
+        TLA+: `after` has the bytes that the step writes, and all other bytes stay as before.
         """
         if n not in self._locals:
             self._locals[n] = t.locals_of(n)
@@ -321,9 +320,10 @@ class Columns(FiniteTerms):
     def cells(
         self, variable: t.Variable, keys: tuple[t.Node, ...], env: Env, after: After | None = None
     ) -> tuple[list[tuple[Code, int]], Code]:
-        """Returns the bytes that `variable[keys]` can be, and a mask of states with undefined keys.
+        """Returns the positions of all bytes that `keys` may select in the map `variable`.
 
-        Each byte comes with a condition: it is true in the states where the keys select this byte.
+        Each position comes with a condition, which is true in the states where the keys select it.
+        Also returns a mask of the states in which a key is undefined.
         """
         block = self.at.blocks[variable.name]
         found: list[tuple[Code, int]] = [(1, block.start)]

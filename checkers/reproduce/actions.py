@@ -170,7 +170,7 @@ def read(stage: Stage) -> None:
 def reassign(*replicas: int, partition: int | None = None) -> Do:
     """Begins to move a partition to other brokers; the first one is the preferred leader.
 
-    By default this is the topic's last partition.
+    Without `partition`, the topic's last partition is moved.
     """
 
     def do(stage: Stage) -> None:

@@ -64,7 +64,7 @@ class Loss:
     def is_allowed(self, allowed: Collection[Kind]) -> bool:
         """Returns whether the user allowed the loss.
 
-        `allowed` must have the kind of every step that led to it, such as an unclean election.
+        `allowed` must contain the kinds of all steps that caused it, such as `unclean-election`.
         """
         return {step.kind for step in self.steps} <= {*allowed}
 

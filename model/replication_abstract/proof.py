@@ -225,10 +225,9 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def a_departure_is_of_a_member(s) -> Bool:
-        """The variable `departure` names, for a leader epoch, an ISR member that is now in a newer
-        epoch, and the offset up to which this member had fetched.
+        """For a leader epoch, `departure` names an ISR member that has left this epoch, or nobody.
 
-        Before a member has moved to a newer epoch, it names nobody.
+        `departure` also has the offset up to which this member had fetched in the epoch.
         """
         return forall(
             implies(

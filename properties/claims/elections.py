@@ -209,7 +209,8 @@ def clean_election(watched: Watched) -> Iterator[str]:
 def wait_for_last_leader(watched: Watched) -> Iterator[str]:
     """Always: after a time without a leader, only a member of the last ISR or ELR is elected.
 
-    The last ISR and ELR are those of the last moment with a leader. No acknowledged record is lost.
+    These are the ISR and the ELR just before the partition lost its leader. The claim also breaks
+    if an acknowledged record is lost.
     """
     candidates: set[int] = set()
     for before, after in pairwise(watched.moments):

@@ -30,7 +30,10 @@ UNNAMED: Final = "?"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class OpenTransaction(Location):
-    """The first batch of a transaction without a marker, and why it may still end or never will."""
+    """A transaction without a marker, at the location of its first batch.
+
+    `why` is the evidence that the transaction may still end, or that it will never end.
+    """
 
     producer_id: int
     producer_epoch: int

@@ -50,7 +50,10 @@ _copiers: dict[type[Any], Callable[[Any], Any] | None] = {}
 
 
 def _copier(kind: type[Any]) -> Callable[[Any], Any] | None:
-    """Returns a function that copies a value of the class into its twin, or None."""
+    """Returns a function that copies a value of the class; None if the class has no twin.
+
+    The copy is an object of the twin: a class with the same slots that is not frozen.
+    """
     if not dataclasses.is_dataclass(kind) or hasattr(kind, "__post_init__"):
         return None
     fields = dataclasses.fields(kind)

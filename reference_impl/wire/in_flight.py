@@ -82,10 +82,10 @@ class InFlight(Generic[C]):
             self._connections[connection] = None
 
     def hold(self, connection: C, count: int) -> C | None:
-        """Sets how many bytes a connection holds; up to 64 KiB, the caller gives 0.
+        """Sets how many bytes a connection holds; `count` must be 0 for 64 KiB or less.
 
-        If all connections together hold too many bytes, returns one that the caller must close: the
-        one with the oldest large request or response. Otherwise returns None.
+        If all connections together hold too many bytes, returns the one with the oldest large
+        request or response; the caller must close it. Otherwise returns None.
         """
         self._held += count - self._bytes.get(connection, 0)
         if count:

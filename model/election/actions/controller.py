@@ -76,7 +76,8 @@ class Controller(Brokers):
     ) -> Bool:
         """True if the controller keeps the replica as the last known leader.
 
-        This is the replica that led when the ISR became empty, as long as no leader exists.
+        The last known leader is the replica that led when the ISR became empty. The controller
+        forgets it when a replica leads again.
         """
         had_isr = exists(s.partition_registration.isr[x] for x in Replica)
         return ~leads & ite(

@@ -19,7 +19,7 @@ V1, V2 = TransactionVersion.V1, TransactionVersion.V2
 class Setting:
     """The configuration of producers, readers and cluster.
 
-    `late` has the kinds of requests of which the first copy may arrive after later requests.
+    `late` names the kinds of requests that may arrive after requests that were sent later.
     """
 
     condition: str

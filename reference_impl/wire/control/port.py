@@ -85,9 +85,10 @@ class ControlPort:
 
     @classmethod
     def open(cls, cluster: Controlled, port: int) -> ControlPort:
-        """Listens, and answers in the running event loop; the port 0 selects a free one.
+        """Opens the control port on the loopback address; 0 selects a free port.
 
-        Raises CannotControl.
+        Requests are answered in the running event loop. Raises CannotControl if the port cannot be
+        opened.
         """
         try:
             server = _Server((LOOPBACK, port), _Handler)

@@ -79,9 +79,10 @@ def _check_readable(path: Path, option: str) -> None:
 
 
 class TlsHandshake(asyncio.Protocol):
-    """The protocol of a connection during the TLS handshake.
+    """An asyncio protocol that performs the TLS handshake of a connection.
 
-    After the handshake it calls `encrypted`, and `connection` takes over.
+    If the handshake succeeds, it calls `encrypted`, and `connection` handles all further bytes. If
+    the handshake fails, the connection ends.
     """
 
     def __init__(

@@ -199,7 +199,7 @@ def without_header(text: str) -> str:
 
 
 class Least(Spec):
-    """Uses the least of two constants, which no name in the module can stand for."""
+    """A spec that uses min(size, most), for which TLA+ gets the number 2 instead of a name."""
 
     size: int = 2
     most: int = 3

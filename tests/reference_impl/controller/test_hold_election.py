@@ -1,4 +1,6 @@
-"""HoldElection: the first replica leads again, or any live replica leads a partition without one.
+"""HoldElection elects the first replica of a partition, if it is alive and in sync.
+
+An unclean election is only for a partition without a leader, and may elect any live replica.
 
 Kafka: ReplicationControlManager.electLeader.
 """

@@ -1,4 +1,7 @@
-"""Which EndTxn of transaction version 2 is a retry: the epoch before, or the last of the former id.
+"""In transaction version 2, an EndTxn with the previous producer epoch is a retry.
+
+The last transaction must have ended with the same result. If the producer id has just changed, the
+previous epoch is the last one of the former id.
 
 Kafka: TransactionCoordinator.endTransaction, `retryOnEpochBump` and `retryOnOverflow`.
 """

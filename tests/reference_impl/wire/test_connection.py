@@ -322,9 +322,9 @@ class Encrypted(Wire):
 def test_frames_before_the_end_of_a_tls_stream_are_handled_without_responses(
     answer: Answer,
 ) -> None:
-    """After the client has ended a TLS stream, nothing more can be sent over it.
+    """Frames before the end of the client's TLS stream are handled, but not answered after it.
 
-    A producer with acks=0 sends its last batches and disconnects.
+    For example, a producer with acks=0 sends its last batches and disconnects.
     """
     handled: list[bytes] = []
 

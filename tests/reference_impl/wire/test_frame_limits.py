@@ -89,10 +89,9 @@ def decoded(api: Api, version: int, frame: bytes) -> int | None:
 
 @pytest.mark.parametrize(("api", "version"), ALL, ids=lambda one: getattr(one, "name", str(one)))
 def test_the_scan_reads_every_request_as_kio_does(api: Api, version: int) -> None:
-    """The check of a frame's limits ends at the same byte as kio, so it has seen every count.
+    """The check of a frame's limits reads each valid request to its end, as kio does.
 
-    Valid requests pass the check. A damaged request fails in the check or in kio, or both end at
-    the same byte.
+    A damaged request fails in the check or in kio, or both end at the same byte.
     """
     rng = random.Random(f"{api} {version}")
     for _ in range(8):

@@ -118,7 +118,10 @@ def test_a_client_has_a_certificate(served: Serve) -> None:
 
 
 def test_librdkafka_authenticates_again_before_its_session_ends(served: Serve) -> None:
-    """KIP-368: librdkafka does so on the same connection, at most 90 % into the session."""
+    """librdkafka authenticates again on the same connection, before its session ends (KIP-368).
+
+    It does so after at most 90 % of the session's time.
+    """
     cluster = served("SASL_PLAINTEXT", max_reauth_ms=600)
     consumer = Consumer(
         {
