@@ -266,10 +266,10 @@ STATE_MACHINES: Final[Mapping[str, tuple[StateMachine, ...]]] = {  # by the name
             at=[{"members": 2, "epochs": 3}],
             steps=(
                 ("NO_MEMBER", "join", "MEMBER"),
-                ("NO_MEMBER", "hear", "FENCED_OWNER"),
+                ("NO_MEMBER", "receive_response", "FENCED_OWNER"),
                 ("MEMBER", "heartbeat", "ASSIGNED"),
                 ("MEMBER", "expire", "NO_MEMBER"),
-                ("ASSIGNED", "hear", "OWNER"),
+                ("ASSIGNED", "receive_response", "OWNER"),
                 ("ASSIGNED", "heartbeat", "MEMBER"),
                 ("ASSIGNED", "expire", "NO_MEMBER"),
                 ("OWNER", "heartbeat", "REVOKING"),

@@ -14,7 +14,7 @@ stays enabled. Actions without a mark are not fair.
 
     group        change_subscription, WF compute_target, expire, join
     heartbeats   WF heartbeat
-    consumers    WF hear, WF revoke, WF be_fenced
+    consumers    WF receive_response, WF revoke, WF be_fenced
 """
 
 from __future__ import annotations
@@ -211,7 +211,7 @@ class ConsumerGroupActions(ConsumerGroupState):
     # ---- a consumer
 
     @action(fair="weak")
-    def hear(s, m: Member) -> None:
+    def receive_response(s, m: Member) -> None:
         """The consumer receives the answer to a heartbeat, and takes over its epoch and assignment.
 
         Kafka: ConsumerMembershipManager.onHeartbeatSuccess. Simplified: the answer has the

@@ -65,7 +65,7 @@ class StrictFence(Transactions):
     fenced: Set[Transaction]  # aborted because a newer instance asked for a producer id
 
     @action
-    def ask(s, i: Instance) -> None:
+    def init_producer_id(s, i: Instance) -> None:
         """A new instance asks for a producer id; the coordinator first aborts the open transaction.
 
         Kafka: TransactionCoordinator.handleInitProducerId, answer CONCURRENT_TRANSACTIONS.

@@ -156,7 +156,7 @@ EFFECTS: Final[Mapping[str, Effect]] = {
     "join": ConsumerGroupHarness.send_heartbeat,
     "compute_target": ConsumerGroupHarness.assign_to,
     "heartbeat": ConsumerGroupHarness.send_heartbeat_if_joined,
-    "hear": ConsumerGroupHarness.receive,
+    "receive_response": ConsumerGroupHarness.receive,
     "revoke": ConsumerGroupHarness.revoke,
     "expire": ConsumerGroupHarness.expire,
     "be_fenced": ConsumerGroupHarness.rejoin,

@@ -21,35 +21,41 @@ from tests.model.conftest import Play
 
 Begin = Callable[[Spec], Play]
 
-OWNED_BY_0 = ("join 0", "compute_target 0", "heartbeat 0", "hear 0")
+OWNED_BY_0 = ("join 0", "compute_target 0", "heartbeat 0", "receive_response 0")
 TO_1 = ("join 1", "compute_target 1")
-REVOKED_BY_0 = ("heartbeat 0", "hear 0", "revoke 0", "heartbeat 0", "hear 0")
+REVOKED_BY_0 = (
+    "heartbeat 0",
+    "receive_response 0",
+    "revoke 0",
+    "heartbeat 0",
+    "receive_response 0",
+)
 
 
 # ---- the partition changes hands
 
 
 def test_the_new_owner_waits_until_the_old_one_has_revoked(play: Begin) -> None:
-    group = play(ConsumerGroup()).do(*OWNED_BY_0, *TO_1, "heartbeat 1", "hear 1")
+    group = play(ConsumerGroup()).do(*OWNED_BY_0, *TO_1, "heartbeat 1", "receive_response 1")
     assert (group["consumer.epoch 1"], group["consumer.owns 1"]) == (2, False)
-    group.do("heartbeat 0", "hear 0")
+    group.do("heartbeat 0", "receive_response 0")
     assert group["consumer.epoch 0"] == 1  # it keeps its epoch while it revokes
-    group.do("heartbeat 1", "hear 1")
+    group.do("heartbeat 1", "receive_response 1")
     assert group["consumer.owns 1"] is False
-    group.do("revoke 0", "heartbeat 0", "hear 0", "heartbeat 1", "hear 1")
+    group.do("revoke 0", "heartbeat 0", "receive_response 0", "heartbeat 1", "receive_response 1")
     assert (group["consumer.epoch 0"], group["consumer.owns 1"]) == (2, True)
 
 
 def test_two_consumers_read_a_partition_that_is_free_before_its_revocation(play: Begin) -> None:
-    assigned = (*OWNED_BY_0, *TO_1, "heartbeat 0", "heartbeat 1", "hear 1")
+    assigned = (*OWNED_BY_0, *TO_1, "heartbeat 0", "heartbeat 1", "receive_response 1")
     assert play(ConsumerGroup()).do(*assigned)["consumer.owns 1"] is False
-    assert play(FreesAtOnce()).do(*assigned, "hear 0").broken() == {"one_reader"}
+    assert play(FreesAtOnce()).do(*assigned, "receive_response 0").broken() == {"one_reader"}
 
 
 # ---- the books (KAFKA-16147)
 
 COMES_BACK = (
-    *OWNED_BY_0, *TO_1, "heartbeat 0", "hear 0", "revoke 0",
+    *OWNED_BY_0, *TO_1, "heartbeat 0", "receive_response 0", "revoke 0",
     "change_subscription", "compute_target 0", "heartbeat 0",
 )  # fmt: skip
 
@@ -88,14 +94,14 @@ def test_a_heartbeat_one_epoch_behind_is_accepted_and_two_behind_is_fenced(play:
 
 
 FENCED = (
-    *OWNED_BY_0, "change_subscription", "compute_target 0", "heartbeat 0", "hear 0",
+    *OWNED_BY_0, "change_subscription", "compute_target 0", "heartbeat 0", "receive_response 0",
     "change_subscription", "compute_target 0", "heartbeat 0",
     "change_subscription", "compute_target 0", "heartbeat 0", "be_fenced 0",
 )  # fmt: skip
 
 
 def test_a_fenced_member_joins_again_with_epoch_0(play: Begin) -> None:
-    group = play(ConsumerGroup(epochs=5)).do(*FENCED, "heartbeat 0", "hear 0")
+    group = play(ConsumerGroup(epochs=5)).do(*FENCED, "heartbeat 0", "receive_response 0")
     assert (group["consumer.epoch 0"], group["consumer.owns 0"]) == (4, True)
     assert play(RefusesReturn(epochs=5)).do(*FENCED).refused("heartbeat 0")
 

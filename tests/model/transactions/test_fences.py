@@ -8,7 +8,7 @@ from checkers.explicit.search import explore
 from model.transactions.fences import TWO_INSTANCES, FenceLooksLikeAnEnd, StrictFence
 from model.variants import Constants
 
-FENCED = ("ask", "write_marker", "complete")
+FENCED = ("init_producer_id", "write_marker", "complete")
 
 
 def test_the_fenced_instance_gets_the_epoch_of_the_fence_if_it_aborts() -> None:
@@ -24,5 +24,5 @@ def test_the_fenced_instance_gets_the_epoch_of_the_fence_if_it_aborts() -> None:
 def test_a_strict_fence_leaves_no_way_back(more: Constants) -> None:
     found = explore(StrictFence(**{**TWO_INSTANCES, **more}))
     assert (found.violated, found.exhausted) == ((), True)
-    assert found.taken["ask"]
+    assert found.taken["init_producer_id"]
     assert found.taken["refuse_call"]

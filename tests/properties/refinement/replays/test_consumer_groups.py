@@ -55,4 +55,4 @@ def test_a_refused_member_rejoins_until_the_coordinator_accepts_it() -> None:
 
 def test_an_action_that_cannot_happen_on_the_harness_is_an_error() -> None:
     with pytest.raises(ValueError, match="m0 has no response with an assignment"):
-        EFFECTS["hear"](ConsumerGroupHarness(bugs=NO_BUGS), 0)
+        EFFECTS["receive_response"](ConsumerGroupHarness(bugs=NO_BUGS), 0)
