@@ -47,6 +47,8 @@ def end(
         (TxnState.COMPLETE_ABORT, end((7, 2)), INVALID),
         (TxnState.COMPLETE_COMMIT, end((7, 3), ABORT), PREPARE),  # an empty transaction
         (TxnState.COMPLETE_COMMIT, end((7, 3)), INVALID),
+        (TxnState.COMPLETE_ABORT, end((7, 3), ABORT), PREPARE),
+        (TxnState.COMPLETE_ABORT, end((7, 3)), INVALID),
         (TxnState.COMPLETE_COMMIT, end((7, 1)), FENCED),
         (TxnState.COMPLETE_COMMIT, end((7, 4)), FENCED),
         (TxnState.COMPLETE_COMMIT, end((9, 2)), UNMAPPED),
@@ -62,6 +64,27 @@ def test_an_end_with_the_epoch_before_is_a_retry(
     state: TxnState, request_: EndTxn, decision: EndDecision | ErrorCode
 ) -> None:
     assert end_decision(metadata(state), request_, NO_BUGS, is_busy=False) is decision
+
+
+@pytest.mark.parametrize(
+    ("state", "result", "decision"),
+    [
+        (TxnState.ONGOING, COMMIT, PREPARE),
+        (TxnState.ONGOING, ABORT, PREPARE),
+        (TxnState.COMPLETE_COMMIT, COMMIT, RETRY),
+        (TxnState.COMPLETE_COMMIT, ABORT, INVALID),
+        (TxnState.COMPLETE_ABORT, ABORT, RETRY),
+        (TxnState.COMPLETE_ABORT, COMMIT, INVALID),
+        (TxnState.EMPTY, COMMIT, INVALID),
+        (TxnState.EMPTY, ABORT, INVALID),
+    ],
+)
+def test_in_v1_an_end_with_the_present_epoch_may_be_a_retry(
+    state: TxnState, result: TxnResult, decision: EndDecision | ErrorCode
+) -> None:
+    """Kafka: TransactionCoordinator.endTransactionWithTV1."""
+    request = end((7, 3), result, TransactionVersion.V1)
+    assert end_decision(metadata(state), request, NO_BUGS, is_busy=False) is decision
 
 
 @pytest.mark.parametrize(
