@@ -84,6 +84,7 @@ async def _long_poll(broker: ServedBroker, call: Call, wanted: list[FetchPartiti
     deadline_ms = _now_ms() + milliseconds(body.max_wait)
     max_bytes = min(body.max_bytes, FETCH_MAX_BYTES)
     places = [one.place for one in wanted if one.name is not None]
+    absent: set[int] | None = None
     while True:
         read = [*map(broker.replica, places)]
         answers = await _read(broker, call, wanted, max_bytes)
@@ -91,6 +92,10 @@ async def _long_poll(broker: ServedBroker, call: Call, wanted: list[FetchPartiti
         known = [answer for _, answer in answers if answer.error not in UNKNOWN]
         enough = sum(len(answer.batches) for answer in known) >= min(body.min_bytes, max_bytes)
         stops = any(answer.error or answer.diverging_epoch is not None for answer in known)
+        missing = {id(one) for one, answer in answers if answer.error in UNKNOWN}
+        absent = missing if absent is None else absent
+        # A partition that is deleted during the wait ends it. Kafka: DelayedFetch, case C.
+        stops = stops or not missing <= absent
         now_ms = _now_ms()
         if not known or enough or stops or now_ms >= deadline_ms:
             return answers
@@ -99,6 +104,12 @@ async def _long_poll(broker: ServedBroker, call: Call, wanted: list[FetchPartiti
             return all(map(_is, map(broker.replica, places), read))
 
         await broker.readable(places, deadline_ms - now_ms, is_unchanged)
+        if call.version >= IDS_SINCE:
+            # Topics may have been created again, with other ids.
+            ids = await topic_ids(broker)
+            for one in wanted:
+                if one.name is not None:
+                    one.resolve(ids)
 
 
 def _is(one: object, other: object) -> bool:

@@ -258,6 +258,53 @@ def test_unknown_partitions_do_not_end_a_wait_unless_all_are_unknown(reader: Rea
     assert time.monotonic() - started < 5
 
 
+def test_the_deletion_of_a_topic_ends_the_wait_for_others(
+    cluster: Served, reader: Reader, connect: Connect
+) -> None:
+    """Kafka: DelayedFetch.tryComplete, case C."""
+    other = Reader(connect(cluster.bootstrap_servers))
+    wanted = [{"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1_000}]
+    named_topics = [{"topic": one.topic, "partitions": wanted} for one in (reader, other)]
+    reader.connection.send(
+        Api.FETCH, 12, session_id=0, session_epoch=FINAL, topics=named_topics,
+        max_wait=20_000, min_bytes=1, max_bytes=1_000,
+    )  # fmt: skip
+    time.sleep(0.05)
+    started = time.monotonic()
+    other.connection.call(
+        Api.DELETE_TOPICS, 6, topics=[{"name": other.topic, "topic_id": None}], timeout=5000
+    )
+    answer = reader.connection.answer(Api.FETCH, 12)
+    assert time.monotonic() - started < 5
+    assert [(topic.topic, topic.partitions[0].error_code) for topic in answer.responses] == [
+        (reader.topic, ErrorCode.NONE),
+        (other.topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+    ]
+
+
+def test_a_topic_created_again_during_a_wait_is_inconsistent(
+    cluster: Served, reader: Reader, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broker may apply the deletion and the creation at once."""
+    session = reader.begin({0: 0}, 13)
+    writer = Reader(connect(cluster.bootstrap_servers))
+    writer.topic = reader.topic
+    reader.connection.send(
+        Api.FETCH, 13, session_id=session, session_epoch=1, topics=[],
+        max_wait=20_000, min_bytes=1, max_bytes=1_000,
+    )  # fmt: skip
+    time.sleep(0.05)
+
+    async def recreated(broker: Any) -> TopicIds:
+        return TopicIds({reader.topic: UUID(int=7)}, {UUID(int=7): (reader.topic, 1)})
+
+    monkeypatch.setattr(fetches, "topic_ids", recreated)
+    writer.produce(0, b"of the new topic")
+    answer = reader.connection.answer(Api.FETCH, 13)
+    assert values(answer) == {}
+    assert answer.responses[0].partitions[0].error_code == ErrorCode.INCONSISTENT_TOPIC_ID
+
+
 def test_a_session_does_not_survive_its_broker(connect: Connect) -> None:
     with serving(ServeOptions(brokers=2)) as two:
         reader = Reader(connect(two.bootstrap_servers))
