@@ -117,7 +117,13 @@ def appendable(batch: Batch, facts: RecordFacts) -> bytes:
     """
     data = batch.data if facts.is_in_sequence else renumbered(batch.data)
     # The header gets CreateTime and the largest timestamp, and the offset deltas begin at 0.
-    return with_create_time(data, facts.max_timestamp_ms)
+    return with_create_time(data, max(_newest_ms(batch, facts), NO_TIMESTAMP))
+
+
+def _newest_ms(batch: Batch, facts: RecordFacts) -> int:
+    # With the bit of LogAppendTime each record has the time of its batch.
+    head = batch.header
+    return head.max_timestamp_ms if head.is_log_append_time else facts.max_timestamp_ms
 
 
 def _header_error(batch: Batch, config: LogConfig) -> ErrorCode | None:
@@ -146,10 +152,9 @@ def _records_error(batch: Batch, facts: RecordFacts, now_ms: int, *, needs_key: 
     # Kafka: LogValidator.validateRecord and processRecordErrors.
     head = batch.header
     latest_ms = now_ms + TIMESTAMP_AFTER_MAX_MS
-    # With the bit of LogAppendTime each record has the time of its batch.
     is_early = head.is_log_append_time and head.max_timestamp_ms == NO_TIMESTAMP
-    newest_ms = head.max_timestamp_ms if head.is_log_append_time else facts.max_timestamp_ms
-    if not (needs_key and facts.lacks_keys) and not is_early and newest_ms <= latest_ms:
+    is_timely = not is_early and _newest_ms(batch, facts) <= latest_ms
+    if is_timely and not (needs_key and facts.lacks_keys):
         return VALID
     each = facts.each or scan_each(batch.data, head).each
     assert each is not None

@@ -173,6 +173,19 @@ def test_the_bit_of_log_append_time_counts_only_without_a_timestamp() -> None:
     assert header(appended(mutated(ATTRIBUTES, b"\x08"))) == header(BATCH)
 
 
+def test_the_appended_header_has_the_largest_timestamp_of_the_records() -> None:
+    """With the LogAppendTime bit, all records have the largest timestamp of the header.
+
+    The result is at least -1. Kafka: LogValidator.assignOffsetsNonCompressed.
+    """
+    later = mutated(MAX_TIMESTAMP, (NOW_MS + 5).to_bytes(8, "big"))
+    assert header(appended(later)).max_timestamp_ms == header(BATCH).max_timestamp_ms
+    of_batch = mutated(ATTRIBUTES, b"\x08", batch=later)
+    assert header(appended(of_batch)).max_timestamp_ms == NOW_MS + 5
+    early = encode([Record(value=b"v", timestamp_ms=-5)])
+    assert header(appended(early)).max_timestamp_ms == -1
+
+
 def test_a_compacted_topic_requires_keys() -> None:
     """A batch with a record without a key is rejected on a compacted topic.
 
