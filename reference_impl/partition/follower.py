@@ -33,6 +33,7 @@ from reference_impl.log.segment import Batch
 from reference_impl.node.bugs import Bug
 from reference_impl.node.context import Context
 from reference_impl.node.step import Readable, Send, SetTimer, StepResult, Timer, TimerKind
+from reference_impl.partition.weakly_referenced import WeaklyReferenced
 from reference_impl.protocol.controller import PartitionState
 from reference_impl.protocol.messages import (
     NO_BROKER,
@@ -49,7 +50,7 @@ from reference_impl.protocol.replacing import replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Follower:
+class Follower(WeaklyReferenced):
     """A topic partition on a broker that follows: its log and the request in flight."""
 
     topic_partition: TopicPartition

@@ -43,6 +43,7 @@ from reference_impl.partition.waiting import (
     WaitingProduce,
     reject_unverified,
 )
+from reference_impl.partition.weakly_referenced import WeaklyReferenced
 from reference_impl.protocol.controller import PartitionState
 from reference_impl.protocol.messages import (
     ACKS_NONE,
@@ -54,7 +55,7 @@ from reference_impl.protocol.replacing import replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Leader:
+class Leader(WeaklyReferenced):
     """The state of a topic partition on its leader, in one leader epoch."""
 
     topic_partition: TopicPartition

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import secrets
 import threading
+import weakref
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -57,9 +58,10 @@ class FetchPartition:
     is_inconsistent: bool = False  # another topic has the name now
     high_watermark: int = NO_OFFSET  # of the last response
     log_start: int = NO_OFFSET
-    # The response of a read without records, and the replica that was read.
+    # The response of a read without records, and the replica that was read. A replica has a whole
+    # log, so a session that no one uses must not keep it in memory.
     unchanged: Fetched | None = None
-    replica: object = None
+    _replica: weakref.ref[object] | None = None
     _request: Fetch | None = None
     _place: TopicPartition | None = None
 
@@ -111,6 +113,20 @@ class FetchPartition:
                 cuts_last=True,
             )
         return known
+
+    def keep(self, request: Fetch, answer: Fetched | None, replica: object) -> None:
+        """Remembers the response without records of a replica; None forgets an earlier one.
+
+        Does nothing if the client has meanwhile requested other offsets.
+        """
+        if request is self._request:
+            self.unchanged = answer
+            self._replica = None if answer is None else weakref.ref(replica)
+
+    def answer_of(self, replica: object) -> Fetched | None:
+        """Returns the remembered response if it is of this very replica, else None."""
+        known = None if self._replica is None else self._replica()
+        return self.unchanged if known is not None and known is replica else None
 
     def must_respond(self, answer: Fetched) -> bool:
         """Returns True if the answer has news for the client, and remembers the answer.

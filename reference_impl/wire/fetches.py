@@ -153,9 +153,7 @@ def _error_before_read(partition: FetchPartition) -> ErrorCode:
 
 
 def _unchanged(broker: ServedBroker, partition: FetchPartition) -> Fetched | None:
-    if partition.unchanged is None or broker.replica(partition.place) is not partition.replica:
-        return None
-    return partition.unchanged
+    return partition.answer_of(broker.replica(partition.place)) if partition.unchanged else None
 
 
 async def _read_now(
@@ -166,8 +164,7 @@ async def _read_now(
     if answer.error:
         answer = _without_data(partition.place, answer.error)
     is_final = replica is None or answer.error or answer.batches or answer.diverging_epoch
-    partition.unchanged = None if is_final else answer
-    partition.replica = None if is_final else replica
+    partition.keep(request, None if is_final else answer, replica)
     return answer
 
 

@@ -11,6 +11,8 @@ import pytest
 
 from model.vocabulary import Offset, TopicPartition
 from reference_impl.log.partition_log import PartitionLog
+from reference_impl.partition.follower import Follower
+from reference_impl.partition.leader import Leader
 from reference_impl.protocol import replacing
 from reference_impl.protocol.messages import ErrorCode, Fetch, Fetched
 from reference_impl.protocol.replacing import replace
@@ -77,7 +79,7 @@ def test_it_returns_what_dataclasses_returns(value: Any, changes: dict[str, Any]
 
 def test_the_values_of_a_broker_are_copied_by_their_slots() -> None:
     assert replacing._copier(PartitionLog) is not None
-    assert replacing._copier(Derived) is not None
+    assert all(replacing._copier(kind) is not None for kind in (Derived, Leader, Follower))
     assert [replacing._copier(kind) for kind in (Checked, WithDictionary, Computed)] == [None] * 3
 
 

@@ -6,6 +6,7 @@ import asyncio
 import random
 import socket
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 from model.vocabulary import BrokerId, Offset, TopicPartition
 from reference_impl.log.record import Record
 from reference_impl.log.record_batch import batches, decode, encode
+from reference_impl.partition.weakly_referenced import WeaklyReferenced
 from reference_impl.protocol.messages import ErrorCode, Fetched
 from reference_impl.wire import fetch_sessions, fetches
 from reference_impl.wire.adapter import Call
@@ -25,6 +27,7 @@ from reference_impl.wire.faults.session_partitions import with_session_partition
 from reference_impl.wire.fetch_sessions import (
     EVICTION_MS,
     FetchContext,
+    FetchPartition,
     FetchSessions,
     SessionError,
 )
@@ -510,6 +513,37 @@ def test_a_fault_sees_the_partitions_that_only_the_session_has(version: int) -> 
     assert with_session_partitions(first, sessions) is first, "a full fetch names all"
     unknown = called(version, (ended[1] ^ 1, 1), 1, forget=2)
     assert with_session_partitions(unknown, sessions) is unknown
+
+
+def kept_by(partition: FetchPartition, replica: WeaklyReferenced) -> Fetched:
+    request = partition.request(read_committed=False, any_replica=True)
+    answer = Fetched(topic_partition=partition.place)
+    partition.keep(request, answer, replica)
+    return answer
+
+
+def test_a_response_is_remembered_for_one_replica_and_one_request() -> None:
+    wanted = called(12, (0, FULL), 0, forget=9).body.topics[0].partitions[0]
+    partition = FetchPartition(None, "t", wanted)
+    replica = WeaklyReferenced()
+    answer = kept_by(partition, replica)
+    assert partition.answer_of(replica) is answer
+    assert partition.answer_of(WeaklyReferenced()) is None
+    late = partition.request(read_committed=False, any_replica=True)
+    partition.want(wanted)
+    partition.keep(late, answer, replica)
+    assert partition.answer_of(replica) is None, "the response of an earlier request"
+
+
+def test_a_session_keeps_no_replica_in_memory() -> None:
+    wanted = called(12, (0, FULL), 0, forget=9).body.topics[0].partitions[0]
+    partition = FetchPartition(None, "t", wanted)
+    replica = WeaklyReferenced()
+    kept_by(partition, replica)
+    alive = weakref.ref(replica)
+    del replica
+    assert alive() is None
+    assert partition.answer_of(None) is None, "not even the broker's missing replica"
 
 
 def test_a_change_between_the_read_and_the_wait_ends_the_wait() -> None:
