@@ -61,10 +61,9 @@ def search(task: Task) -> Exploration:
 
 @dataclass
 class Found:
-    """A transition, and the states of a batch that enable it (`rows`).
+    """A transition, and the states that enable it (`rows`), out of those evaluated together.
 
-    For each of these states, `written` has the values that the transition writes, and `keys` has
-    the key of the successor.
+    `written` has the values that the transition writes, `keys` the keys of the successors.
     """
 
     label: int

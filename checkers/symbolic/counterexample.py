@@ -52,7 +52,7 @@ class CounterexampleToInduction:
 
     @property
     def label(self) -> str:
-        """Returns `an initial state`, or a text that the state is not known to be reachable."""
+        """A text for the state: initial, or not known to be reachable."""
         return INITIAL if self.action == INIT else NOT_KNOWN_REACHABLE
 
     def by_variable(self) -> dict[str, str]:

@@ -33,7 +33,7 @@ DECLINED: Final = "declined: "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """A condition of the induction: an action preserves a claim. With the solver's verdict.
+    """A condition of the induction (an action preserves a claim), and the solver's verdict on it.
 
     For the action `init`, the condition is that the claim is true in every initial state.
     """

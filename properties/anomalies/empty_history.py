@@ -1,4 +1,4 @@
-"""A history without any operation; it is an anomaly only with `jepsen` declared.
+"""A history without any operation, which is an anomaly only with the option `--jepsen`.
 
 Source: Elle: elle.txn, empty-transaction-graph.
 Simplified: Elle's graph is also empty if the operations have no order and share no key.

@@ -164,8 +164,8 @@ class ProducerStates:
     ) -> SequenceCheck:
         """Returns `InSequence` if the leader may append the batch, else `Duplicate` or `Rejected`.
 
-        For the first batches of a transaction, `verification` has the highest sequence number that
-        may come first. For other batches it is None.
+        `verification` has facts about the first batches of a transaction. It is None for other
+        batches.
 
         Kafka: UnifiedLog.analyzeAndValidateProducerState, then ProducerAppendInfo.appendDataBatch.
         """

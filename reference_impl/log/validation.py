@@ -62,9 +62,10 @@ def scan_quickly(
 ) -> RecordFacts | None:
     """Returns the facts about a batch's records, as `scan` does, or None if that takes long.
 
-    Records of the same layout are read together. The result is None if more than `most_singles`
-    records have no such neighbours, for more than `most_bytes` of records, and for malformed ones.
+    Neighbouring records of the same layout are read together. The result is also None if the
+    records are malformed.
     """
+    # Too long: more than `most_bytes`, or more than `most_singles` records read one by one.
     try:
         return _facts_by_runs(_records_of(batch, head, most_bytes), head, most_singles)
     except CorruptBatch:

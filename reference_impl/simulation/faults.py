@@ -103,14 +103,14 @@ class DropResponses:
 
 @dataclass(frozen=True, slots=True)
 class Lose:
-    """Loses a request or its response: an effect of the fault `On`, which waits for a request."""
+    """Loses a request or its response, when the fault `On` selects the request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Delays a request or its response by `for_ms`: an effect of the fault `On`.
+    """Delays a request or its response by `for_ms`, when the fault `On` selects it.
 
-    Later messages may overtake it.
+    Later messages may overtake the delayed one.
     """
 
     for_ms: int

@@ -23,8 +23,8 @@ MANY_BYTES: Final = 1024 * 1024  # after decompression
 async def scanned_apart(broker: ServedBroker, data: bytes) -> RecordFacts | ErrorCode | None:
     """Returns the facts about a large batch's records, or the error of invalid records.
 
-    The batch is read in a thread, unless it can be read quickly. Returns None for any other batch,
-    which the leader reads itself.
+    A batch that takes long is read in a thread. Returns None for a small batch and for an invalid
+    request; the leader checks these itself.
     """
     batch = only_batch(data)
     if isinstance(batch, ErrorCode) or not batch.header.has_known_compression:

@@ -1,4 +1,4 @@
-"""The scenarios of real clients: the Python clients in CI, and the page of all recorded results."""
+"""Real clients pass the scenarios, and the page shows the recorded result of each client."""
 
 from __future__ import annotations
 

@@ -7,9 +7,9 @@ The *bound* of a key is the highest offset of a value that a poll returned. Only
 - Its offset is not above the bound.
 - No poll that ended `ok` returned the value.
 
-If a value was observed at several offsets, both sides are chosen so that fewer values count as
-lost: the bound uses its lowest offset, the value itself is looked for at its highest. Values
-without an observed offset, and values that may legally be gone (`retention`), are not checked.
+A value that was observed at several offsets counts at its lowest offset for the bound, and at its
+highest when it may itself be lost. So fewer values are reported. Values without an observed offset,
+and values that may legally be gone (`retention`), are not checked.
 
 Source: jepsen.tests.kafka lost-write-cases.
 Simplified: a value without a known sender stops Jepsen's check; here it is not reported.

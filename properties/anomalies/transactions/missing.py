@@ -47,8 +47,8 @@ def missing_of(history: History, declared: Declarations) -> Callable[[int, int],
     """Returns a function that yields the missing records of one transaction.
 
     A record is missing if no reader received it, although a reader read as far or further. The
-    function takes the transaction's operation number and, to bound unknown offsets, a time at which
-    the records were in the log.
+    function takes the transaction's operation number, and a time at which its records were in the
+    log. If a record's offset is unknown, later sends and log ends give an upper bound for it.
     """
     readers, furthest = first_readers(history), furthest_readers(history)
     kept = kept_from(history, declared)

@@ -146,9 +146,9 @@ class JudgedMachine(RuleBasedStateMachine):
         return not (self.bugs and len(self._judge) == 1)
 
     def shows(self, name: str) -> str | None:
-        """Returns how the run breaks the claim, or reaches the goal or anomaly, called `name`.
+        """Returns a text that says how the run shows `name`; None if it does not.
 
-        Returns None if it does not.
+        A run shows a claim that it breaks, a goal that it reaches, or an anomaly of its history.
         """
         if name in self.ALWAYS:
             return next((breach.why for breach in self.ALWAYS[name](self.observed)), None)

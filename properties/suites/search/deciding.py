@@ -151,7 +151,10 @@ def decide(
     shrinks: bool = True,
     progress: Callable[[Tally], None] | None = None,
 ) -> ClaimVerdict:
-    """Returns the verdict on one claim, in the setting and with the seeded bugs of `side`."""
+    """Searches for a violation of one claim, and returns the verdict.
+
+    `side` names the claim, the setting of the runs and the seeded bugs of the broker.
+    """
     tally = Tally(progress=progress)
     where = Search(suite=suite, seed=seed, runs=runs, rules=rules, tally=tally, shrinks=shrinks)
     if side.claim in suite.sometimes:

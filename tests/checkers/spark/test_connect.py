@@ -1,4 +1,4 @@
-"""An analysis on a Spark Connect server has the same verdicts; the client needs no Java."""
+"""An analysis on a Spark Connect server has the same verdicts as one in this process."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ def test_each_word_has_its_line_in_the_module(line: str) -> None:
 
 
 def test_a_loop_over_a_set_keeps_the_other_elements() -> None:
-    """The assignment `for r in isr: isr[r] = ...` says nothing about elements outside of isr."""
+    """The loop `for r in isr: isr[r] = ...` changes nothing outside of isr, in TLA+ too."""
     start = TEXT.index("  /\\ isr' =")
     update = " ".join(TEXT[start : TEXT.index("  /\\ UNCHANGED", start)].split())
     assert update.startswith("/\\ isr' = {r \\in Replica : IF r \\in isr THEN end[r] < First(")

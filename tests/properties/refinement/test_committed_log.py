@@ -37,9 +37,9 @@ class RememberingKip101(RemembersWhatIsCommitted, Kip101):
 
 
 def of_replication(spec: RemembersWhatIsCommitted) -> tuple[int, Counter[str]]:
-    """Returns how many states a replication spec has, and how many transitions per abstract action.
+    """Returns the number of a replication spec's states, and how many transitions take each action.
 
-    A transition is counted for the action of the committed log that explains it.
+    The actions are those of the committed log, the abstract spec that the transitions refine.
     """
     found = compiled_graph(spec)
     logs = [log_of_replication(state, spec.replicas) for state in found.states]
