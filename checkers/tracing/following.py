@@ -87,9 +87,10 @@ class Following:
         return None
 
     def next(self) -> Refused | None:
-        """Takes the next event; if the spec refuses it, first takes late events that allow it.
+        """Takes the next event; if the spec refuses it, tries to take late events before it.
 
-        Returns None, or the refusal if no late events allow the event.
+        The line of a late event comes after its effect. Returns None if the event was taken, else
+        the refusal.
         """
         if self.start in self.early:
             self.early.discard(self.start)
@@ -159,8 +160,8 @@ def follow(
 ) -> Followed:
     """Checks a trace against the spec, event by event, up to the first that the spec forbids.
 
-    `begun` maps events to actions of the spec. It may also be a reason why this is impossible: then
-    the first event counts as forbidden. The trace must have at least one event.
+    `begun` maps events to actions of the spec. If it is a refusal instead, the first event counts
+    as forbidden. The trace must have at least one event.
     """
     subject = events[0].subject
     if isinstance(begun, Refused):

@@ -145,10 +145,10 @@ class Kip320FirstTry(Kip279):
         """The leader raises its high watermark past a record that every member of its ISR has.
 
         Kafka: never shipped. Simplified: the leader reads the followers' logs, and waits for no
-        fetch. The guard compares records, not leader epochs. So the leader counts a follower of an
-        older epoch. An epoch between the leader's and the follower's may have another leader, which
-        lacks the record. When the follower meets this other leader, it truncates the record. So a
-        committed record is lost in 12 steps (3 replicas, 3 leader epochs).
+        fetch. The guard compares records, not leader epochs, so it counts a follower that is still
+        in an older epoch. On its way to the newest epoch, this follower may meet another leader,
+        which lacks the record, and truncate the record. So a committed record is lost in 12 steps
+        (3 replicas, 3 leader epochs).
         """
         hw = s.replica[leader].high_watermark
         when(

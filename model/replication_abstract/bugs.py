@@ -123,7 +123,7 @@ class HighWatermarkBeyondLog(WithLosses):
 
     If this replica becomes leader, its high watermark is above the records that it appends next. So
     consumers read these records before they are committed. This bug breaks the claim
-    `high_watermarks_are_committed` when the leader begins (action become_leader_without).
+    `high_watermarks_are_committed` at the action `become_leader_without`.
     """
 
     def mark_after(s, r: Replica, end: Offset) -> Offset:

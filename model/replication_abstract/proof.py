@@ -103,9 +103,9 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def an_epochs_log_is_complete(s) -> Bool:
-        """A leader begins with every record that the leader of an earlier epoch can ever commit.
+        """A leader begins with every record that an earlier leader has committed or may yet commit.
 
-        `is_blocked` tells which records of its log a leader can never commit.
+        The other records of an earlier leader can never be committed (`is_blocked`).
         """
         return forall(
             implies(

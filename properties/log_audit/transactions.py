@@ -149,7 +149,8 @@ def _closings(logs: Logs) -> Iterator[tuple[ReplicaLog, Batch]]:
 def split_transactions(logs: Logs) -> tuple[SplitTransaction, ...]:
     """Returns one row per transaction that was committed on one partition and aborted on another.
 
-    The row has the first commit marker and the first abort marker, in the order of partitions.
+    The row has one commit marker and one abort marker, even if more partitions have one. Each is
+    that of the first partition in alphabetical order.
     """
     first: dict[tuple[int, int, str], tuple[tuple[str, int, str], ReplicaLog, Batch]] = {}
     for log, marker in _closings(logs):

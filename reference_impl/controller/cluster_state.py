@@ -1,4 +1,4 @@
-"""What a topic request is decided on: the cluster metadata, and the reasons to reject a request."""
+"""The cluster metadata that a topic request needs, and the reasons to reject the request."""
 
 from __future__ import annotations
 

@@ -268,8 +268,10 @@ def identity_error(group: ClassicGroup, member_id: str, instance_id: str | None)
 
 
 def must_be_logged(before: ClassicGroup, after: ClassicGroup, bugs: Bugs) -> bool:
-    """Returns True if this change of a classic group must be written before its next assignment."""
-    # The last member has left, or a new process has replaced a static member.
+    """Returns True if the coordinator must log the changed group now, before its next assignment.
+
+    This is so if the last member has left, or if a new process has replaced a static member.
+    """
     is_emptied = after.state is GroupState.EMPTY and before.state is not GroupState.EMPTY
     is_replaced = after.state is GroupState.STABLE and after.members.keys() != before.members.keys()
     return is_emptied or (is_replaced and Bug.STATIC_REPLACEMENT_NOT_KEPT not in bugs)

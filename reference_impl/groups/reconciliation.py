@@ -24,9 +24,9 @@ from reference_impl.groups.consumer_group import NOTHING, ConsumerGroup, Consume
 
 
 class Finding(Enum):
-    """What a heartbeat shows about a member's partitions.
+    """What a heartbeat shows about a member's partitions, in order of precedence.
 
-    If several values are true, the one declared first decides the member's next state.
+    If several apply, the first of them decides the member's next state.
     """
 
     SETTLED = "the member has its target assignment"

@@ -59,10 +59,10 @@ class _Read(NamedTuple):
 def facts_by_runs(
     body: bytes, count: int, base_timestamp_ms: int, most_singles: int
 ) -> RecordFacts | None:
-    """Returns the facts about a batch's records, or None if it cannot decide or is too slow.
+    """Returns the facts about a batch's records, or None if they must be read one by one.
 
-    It cannot decide about malformed records, timestamps outside of int64, and a batch without
-    records. It is too slow if more than `most_singles` records belong to no run.
+    The result is None if a record is malformed, a timestamp is outside of int64, or the batch is
+    empty. It is also None if more than `most_singles` records are outside of runs.
     """
     read = _Read()
     pause = longer_pause = 0

@@ -259,9 +259,12 @@ class FetchSessions:
     def end(
         self, context: FetchContext, epoch: int, answers: Answers, now_ms: int
     ) -> tuple[Answers, int] | SessionError:
-        """Returns the answers that the response has, and the id of its session.
+        """Returns the answers to send in the response, and the session id.
 
-        `epoch` is that of the request. Kafka: FetchContext.updateAndGenerateResponseData.
+        Later responses of a session have only the partitions with news. `epoch` is the epoch in the
+        request; returns a SessionError if the session has gone on since.
+
+        Kafka: FetchContext.updateAndGenerateResponseData.
         """
         session = context.session
         with self._lock:

@@ -46,9 +46,9 @@ _OF_LEADER = frozenset({TimerKind.WAITS, TimerKind.REPLICA_LAG})
 
 
 def reason_to_rest(nodes: Nodes, node_id: NodeId, timer: Timer) -> Reason | None:
-    """Returns the replicas because of which a due timer need not fire; None if it must fire.
+    """Returns None if a due timer must fire, or the replicas that make it unnecessary.
 
-    The timer would change nothing until one of these replicas changes.
+    While these replicas stay the same, the timer would change nothing.
     """
     reason = present(nodes, node_id, timer)
     match reason:

@@ -159,7 +159,7 @@ def breaks_a_rule(h: History) -> bool:
 def histories(draw: st.DrawFn) -> History:
     """Draws histories of a few clients of one log; some responses are slightly wrong.
 
-    No operation fails and every poll ends ok, because polls with another outcome prove no order.
+    No operation fails. Every poll ends ok, because a poll without a response shows no record.
     """
     rng = random.Random(draw(st.integers(0, 1 << 40)))
     wide = rng.choice([2, 5, 12])

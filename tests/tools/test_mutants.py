@@ -1,4 +1,7 @@
-"""The mutation campaign: its mutants, a planted kill and a planted survivor, record and page."""
+"""The mutation campaign: how mutants are made, tried, recorded, and shown on a page.
+
+Planted mutants have the expected outcomes: they are killed, survive, time out or crash.
+"""
 
 from __future__ import annotations
 

@@ -143,11 +143,10 @@ class Expressions(FiniteTerms):
         return True
 
     def shareable(self, write: t.Write, bound: frozenset[int]) -> dict[int, t.Node]:
-        """Returns the costly expressions of an assignment that can be computed before its loops.
+        """Returns the costly expressions, by `id()`, that can be computed before the loops.
 
-        The result maps the `id()` of the expression to the expression. It must not read a loop
-        variable. It must be defined in every state, or be evaluated in any case: otherwise its
-        early evaluation could report an undefined value that the interpreter never meets.
+        Such an expression reads no loop variable. It is defined in every state, or the assignment
+        always evaluates it; so its early evaluation reports no additional undefined value.
         """
         found: dict[int, t.Node] = {}
         always = isinstance(write.condition, t.Const)

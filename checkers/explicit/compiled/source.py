@@ -4,9 +4,9 @@
 process many states together; a bit set has the states in which the guard is true so far. Each
 conjunct of the guard is tested in the outermost loop that has all its parameters. If `simd.py` can
 compile the conjunct, one instruction tests many states; otherwise each state is tested alone.
-States in which the conjunct is false leave the bit set, and coverage counts them. For each
-remaining state, the successor is a copy of the stored state, and each write changes bits of this
-copy. Claims are tested in the same way.
+States in which the conjunct is false are removed from the bit set, and coverage counts them. For
+each remaining state, the successor is a copy of the stored state, and each write changes bits of
+this copy. Claims are tested in the same way.
 """
 
 from __future__ import annotations

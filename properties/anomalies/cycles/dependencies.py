@@ -41,7 +41,7 @@ KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 class Dependency:
     """A reason why operation `first` must precede operation `second`.
 
-    Key and values are empty for dependencies through time.
+    The key and the values are empty if `kind` is process or realtime.
     """
 
     first: int

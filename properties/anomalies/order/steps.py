@@ -65,7 +65,7 @@ class Step:
 class Steps(Protocol):
     """A function from a history to pairs of consecutive values, such as `polls_within`.
 
-    One function yields polls, another sends; one looks inside operations, another between them.
+    The values were polled or sent, by one operation or by two successive operations of a process.
     """
 
     def __call__(

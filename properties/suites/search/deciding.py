@@ -75,10 +75,10 @@ class Search:
         return partial(self.suite.machine, setting, bugs=bugs, tally=self.tally)
 
     def found(self, setting: str, bugs: Bugs, judge: Sequence[str]) -> Found | None:
-        """Returns a run that breaks a claim, or reaches a goal or anomaly, named in `judge`.
+        """Searches for a run that breaks a claim of `judge`, or reaches a goal or anomaly of it.
 
-        A run in which the clients stop making progress is also returned. Returns None if the search
-        finds neither.
+        Returns the first such run, or None. A run in which the clients stop making progress may be
+        returned too.
         """
         return search(
             partial(self.machine(setting, bugs), judge=tuple(judge)),

@@ -1,7 +1,7 @@
 """Search budgets of the suites, from minutes to days.
 
-A search looks for a run that breaks a claim or reaches a goal, and ends when it has found one. A
-search that finds nothing makes the profile's number of runs, once for each of its seeds.
+A search ends at the first run that breaks a claim or reaches a goal. If it finds none, it makes
+`runs` runs with each of the `seeds` seeds.
 """
 
 from __future__ import annotations

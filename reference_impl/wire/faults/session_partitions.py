@@ -1,7 +1,7 @@
-"""Names all partitions of a fetch, so that fault rules see those that only its session has.
+"""Adds to a fetch request the partitions that it reads but does not name.
 
-An incremental fetch names few partitions or none, but reads all partitions of its session. A rule
-that selects a topic acts on the fetch nevertheless, and an error is set at each partition.
+An incremental fetch names few partitions or none, but reads all partitions of its session. Fault
+rules apply to these partitions too, so the request must name them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Violations as events for a report: each has a text, and a timeline of the operations near it."""
+"""Each violation becomes an event for the report.
+
+The event has a text, and the operations near the violation for a timeline.
+"""
 
 from __future__ import annotations
 

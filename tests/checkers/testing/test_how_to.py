@@ -1,4 +1,4 @@
-"""The examples of the pages on faults and on security work, and each fault is valid."""
+"""The how-to pages on faults and on security: their examples work, and their faults are valid."""
 
 from __future__ import annotations
 

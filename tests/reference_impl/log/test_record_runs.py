@@ -1,4 +1,7 @@
-"""Records that are read in runs have the facts, and the errors, of records read one by one."""
+"""Reading records in runs gives the same facts and errors as reading them one by one.
+
+A run is a series of records whose bytes have the same layout.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Every request for a transactional id that is prepared, or has a change on its way to the log."""
+"""A request for a busy transactional id gets CONCURRENT_TRANSACTIONS, with few exceptions.
+
+The id is busy while its transaction is prepared, or while a change of it is not replicated yet.
+"""
 
 from __future__ import annotations
 

@@ -172,7 +172,7 @@ def test_a_cluster_at_rest_survives_the_death_of_a_broker_and_rests_again() -> N
 
 
 def test_each_timer_at_rest_would_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A timer that the host holds back would change nothing if it fired.
+    """A timer that is due but not fired, because it rests, would change nothing.
 
     The test fires each such timer on a copy of its node, with a clock ten minutes ahead. The log
     and the state of the replica must stay the same.

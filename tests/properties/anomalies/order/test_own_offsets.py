@@ -1,4 +1,4 @@
-"""Each poll and each send counts at its own offset, wherever else the log has its value."""
+"""Each poll and send has its own offset, even if the log has the value at other offsets too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Settings that do not fit together are refused with the place and the next step."""
+"""Security settings that do not fit together are refused.
+
+The message names the wrong option or file, and says what to do next.
+"""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """The final message of SCRAM for a password, in which `old` is replaced by `new`."""
+    """The client's final SCRAM message, after its bytes `old` are replaced by `new`."""
 
     password: str = "secret"
     old: bytes = b""
