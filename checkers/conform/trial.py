@@ -78,7 +78,7 @@ class Found:
                     self.findings.setdefault(why.name, shown)
 
     def stale(self, rows: Iterable[Reason]) -> list[str]:
-        """Returns the names of the known reasons for which no two answers differed."""
+        """Returns the names of the known reasons that explained no difference."""
         return [row.name for row in rows if not self.explained[row.name]]
 
     def by_verdict(self, rows: Iterable[Reason]) -> dict[Verdict, int]:

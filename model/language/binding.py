@@ -25,9 +25,9 @@ def canonical(sort: t.SortInfo, name: str, level: int) -> t.Local:
 
 
 def close(binders: Sequence[t.Local], body: t.Node) -> tuple[tuple[t.Local, ...], t.Node]:
-    """Returns a quantifier's variables and body, with the variables of `canonical` instead.
+    """Returns a quantifier's variables and body, with canonical variables in place of its own.
 
-    Each `for x in Sort` makes new variables (`binders`), so two equal quantifiers differ at first.
+    Each `for x in Sort` makes new variables. Canonical variables make equal quantifiers one term.
     """
     inside = max((x.level for x in t.walk(body) if isinstance(x, t.Local)), default=0)
     levels = range(inside + len(binders), inside, -1)

@@ -48,7 +48,7 @@ class Narrowed:
 def narrowed(formula: t.Node, binder: t.Local, free: Free) -> Sequence[Narrowed]:
     """Returns, for each disjunct of the formula, the comparisons that limit the variable `binder`.
 
-    If a value violates a comparison of every disjunct, the formula is false for it.
+    The formula is false for a value that violates a comparison in every disjunct.
     """
     match formula:
         case t.And():

@@ -104,7 +104,7 @@ def _attempt(job: Job) -> Tried:
 
 
 def cpu_s_if_green(room: Room, verdict: Verdict) -> Mapping[str, float]:
-    """Returns what each test of the room used; raises NotGreen unless some ran, and all passed."""
+    """Returns the CPU seconds of each test; raises NotGreen if no test ran or one did not pass."""
     if verdict.outcome != "survived" or not verdict.cpu_s:
         raise NotGreen(f"{room.name}: {verdict.test or 'no test ran'}: {verdict.error}")
     return verdict.cpu_s

@@ -66,7 +66,7 @@ class Mutant:
 
     @property
     def id(self) -> str:
-        """A name that lasts while the lines around the point change."""
+        """An id of the mutant that does not depend on its line number."""
         text = "\0".join((self.scope, self.operator, self.before, self.after, str(self.nth)))
         return f"{self.file}#{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
@@ -104,7 +104,10 @@ def mutants_of(file: str, source: bytes) -> tuple[Mutant, ...]:
 
 
 def _may_go(statement: ast.stmt) -> bool:
-    """True if the rest of a function still means something without this statement."""
+    """Returns True for a statement that a mutation can delete.
+
+    Such a statement is a call, `continue`, `x += 1`, `a.b = c` or `a[b] = c`.
+    """
     match statement:
         case ast.Expr(value=ast.Call()) | ast.Continue() | ast.AugAssign():
             return True

@@ -1,9 +1,9 @@
-"""The rooms that the campaign mutates: their sources, and the tests that must notice a mutant.
+"""The parts of the product to mutate, called rooms, and the tests that must notice a mutant.
 
-The tests of a room run in their order, after those whose file is named like the mutated module: the
-room's own tests first, then what judges the room from outside. For the broker that is the
-simulation and the property suites; for a spec, its verdicts, counts and witnesses at the default
-bounds; for a kernel, its agreement with the literal definition.
+The tests of a room run in this order: the test file named like the mutated module, the room's other
+tests, then tests from outside the room. For the broker, the last are the simulation and the
+property suites; for a spec, its verdicts, counts and witnesses at the default bounds; for a kernel,
+its agreement with the literal definition.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class Room:
     only: tuple[str, ...] = ()  # names of files; all of the folder if empty
 
     def files(self, root: Path) -> Iterator[Path]:
-        """Yields the sources of the room, in a fixed order."""
+        """Yields the source files to mutate, sorted by path."""
         for file in sorted((root / self.folder).rglob("*.py")):
             if file.name != "__init__.py" and (not self.only or file.name in self.only):
                 yield file

@@ -78,9 +78,10 @@ def count(bits: Bits) -> int:
 
 
 def members(word: Ints, bits: Bits) -> tuple[Ints, Ints]:
-    """Returns two arrays with one entry for each member: the row of its word, and the member.
+    """Returns two arrays: for each member, the index of its 64-bit word, and the member.
 
-    Example: the words 0 and 1 with the bits `0b101000` and `0b1` give `[0, 0, 1]` and `[3, 5, 64]`.
+    Bit i of word n stands for the member 64n + i. Example: the words 0 and 1 with the bits
+    `0b101000` and `0b1` give `[0, 0, 1]` and `[3, 5, 64]`.
     """
     flags = np.unpackbits(bits.view(np.uint8).reshape(-1, 8), axis=1, bitorder="little")
     row, bit = np.nonzero(flags)

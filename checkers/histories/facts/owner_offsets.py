@@ -124,10 +124,9 @@ class OwnerOffsets:
         )
 
     def at(self, owner: Ints, key: Ints, word: Ints) -> Ints:
-        """Returns, for each owner, key and word number, the row of this 64-bit word.
+        """Returns the row of each requested 64-bit word; -1 if the word has no row.
 
-        Word n has the offsets from 64n to 64n+63. The row is -1 if the owner got none of these
-        offsets.
+        Word n of an owner and key has the offsets from 64n to 64n+63.
         """
         at = self._insertion_point(owner, key, word)
         rows = np.flatnonzero(at < len(self))
@@ -148,9 +147,9 @@ class OwnerOffsets:
     def within(self, owner: Ints, key: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints, Bits]:
         """Returns the offsets that owners got inside intervals, as 64-bit words.
 
-        Interval i has the offsets from `low[i]` to `high[i] - 1` of one owner (a consumer or a
-        group) and key. The result has three arrays, with one entry for each interval and word: the
-        number of the interval, the row of the word in this table, and the bits inside the interval.
+        Interval i has the offsets from `low[i]` to `high[i] - 1` of one owner and key. The three
+        arrays have one entry for each word that an interval touches: the number of the interval,
+        the row of the word, and its bits inside the interval.
         """
         first = self._insertion_point(owner, key, word_of(low))
         last = self._insertion_point(owner, key, word_of(high + 63))

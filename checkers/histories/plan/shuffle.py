@@ -35,8 +35,7 @@ def split_by_key(table: pa.Table, partitions: int) -> Iterator[tuple[int, pa.Tab
 def merged(parts: Iterable[pa.Table], kernel: Kernel) -> pa.Table:
     """Returns one table with all rows that a shuffle sent to one partition.
 
-    The rows are sorted by the columns `order` of the kernel, if it has any. A kernel is the
-    function that returned the rows.
+    The rows are sorted by the columns that `kernel.order` names, if it names any.
     """
     tables = [part for part in parts if part.num_rows] or [shuffled_schema(kernel).empty_table()]
     table = pa.concat_tables(tables, promote_options="permissive").combine_chunks()

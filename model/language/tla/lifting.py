@@ -36,10 +36,10 @@ class Differs(Exception):
 
 
 def times(growth: int, names: Sequence[str]) -> dict[str, int]:
-    """Returns how often each constant occurs in a sum that grew by `growth`.
+    """Returns how often each constant occurs in a sum, calculated from the sum's growth.
 
-    The constant `names[k]` was raised by 4 ** k. So for `a` and `b`, the growth 9 (1 + 2 * 4) gives
-    `{"a": 1, "b": 2}`. Raises Differs if the growth is negative or too large.
+    The first constant was raised by 1, the next by 4, then 16. So for `a` and `b`, the growth 9
+    (1 + 2 * 4) gives `{"a": 1, "b": 2}`. Raises Differs if the growth is negative or too large.
     """
     found: dict[str, int] = {}
     left = growth
@@ -56,9 +56,9 @@ def camel(name: str) -> str:
 
 @dataclass
 class Lifting:
-    """Replaces the numbers in a spec's terms by sums of constants.
+    """Writes the numbers in a spec's terms as sums of constants, such as `Replicas + 1`.
 
-    It compares the spec with copies that have larger constants (`others`).
+    To find these numbers, it compares the spec with copies that have larger constants (`others`).
     """
 
     spec: Spec
@@ -99,9 +99,9 @@ class Lifting:
         return cls(spec, others, free)
 
     def roots(self) -> None:
-        """Raises Differs if larger constants change a term of the spec, other than in a sum.
+        """Raises Differs if a constant in `free` is used other than in a sum.
 
-        Such a sum is `Replicas + 1`; the product `Replicas * Replicas` is none.
+        `Replicas + 1` is such a sum; the product `Replicas * Replicas` is not.
         """
         for specs in zip(*(_roots(s) for s in (self.spec, *self.others)), strict=True):
             self.lifted(*specs)
@@ -147,10 +147,10 @@ class Lifting:
         return {camel(n): getattr(self.spec, n) for n in self.spec.constants}
 
     def lifted(self, *ns: t.Node) -> t.Node:
-        """Returns a term of the spec, with sums of constants in place of the numbers that grow.
+        """Returns a term of the spec in which sums such as `Replicas + 1` replace numbers.
 
-        `ns` has the term of the spec, then the same term in copies of the spec with larger
-        constants.
+        `ns` has the term, then the same term from copies of the spec with larger constants. A
+        number is replaced if it is larger in the copies.
         """
         if not self.others:
             return ns[0]

@@ -42,7 +42,7 @@ class Operator:
 def operators_of(lifting: Lifting) -> tuple[Operator, ...]:
     """Returns an operator for each method of the spec that returns a term, the longest body first.
 
-    A method with a guard or an assignment, or with a body of one or two nodes, has no operator.
+    A method is left out if it has a guard, assigns a variable, or has a very short body.
     """
     made: dict[str, Operator] = {}
     for name, method in _methods(type(lifting.spec)):
@@ -161,7 +161,10 @@ def _matches(
     bound: dict[int, t.Node],
     inner: frozenset[int],
 ) -> bool:
-    """Returns True for a match; then `bound` maps each parameter to its term."""
+    """Returns True if `n` is the pattern with its parameters replaced by terms.
+
+    Then `bound` maps the uid of each parameter to its term.
+    """
     if isinstance(pattern, t.Local) and pattern.uid in params:
         # a variable that a quantifier of the pattern binds must not occur in the term
         if n.sort != pattern.sort or t.locals_of(n) & inner:

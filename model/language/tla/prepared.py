@@ -157,9 +157,10 @@ class Prepared:
         return made
 
     def sorts(self, *flavours: t.Flavour) -> list[str]:
-        """Returns the names of the spec's sorts of these flavours: "sort", "ordered" or "int".
+        """Returns the names of the spec's sorts that have one of the given flavours.
 
-        Built-in sorts, such as `Bool`, are left out.
+        A flavour is "sort" (without an order), "ordered" or "int". Built-in sorts, such as `Bool`,
+        are left out.
         """
         found: dict[str, t.Flavour] = {n: s.flavour for n, s in self.spec.sorts.items()}
         for n in (n for root in self._formulas() for n in t.walk(root)):

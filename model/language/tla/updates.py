@@ -86,8 +86,7 @@ def _blank(writer: Writer, shape: Shape) -> Doc:
 def below(current: Part, shape: Shape, step: str) -> Part:
     """Returns the text of a part of `current`: `log[b]` and the step `.size` give `log[b].size`.
 
-    If `current` is a value that `init` does not assign, so is its part; `shape` is the part's
-    shape.
+    If `current` is a value that `init` does not assign, returns the least value of `shape`.
     """
     if isinstance(current, Blank):
         assert current.writer is not None

@@ -77,10 +77,9 @@ class Replay(Generic[HarnessT]):
     read: Callable[[HarnessT], Reading]
 
     def run(self, actions: Iterable[Action], *, defective: bool) -> HarnessT:
-        """Carries out the actions on a new harness, and returns the harness.
+        """Carries out the actions on a new harness (the driven part of the broker); returns it.
 
-        The harness is the part of the broker that is driven. Raises KeyError for an action without
-        a function in `effects`, unless the broker takes it by itself.
+        Raises KeyError for an action that is neither in `effects` nor in `by_itself`.
         """
         harness = self.start(self.defect if defective else SOUND)
         times: Counter[str] = Counter()

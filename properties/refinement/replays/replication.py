@@ -155,8 +155,9 @@ def read_replicas(harness: ReplicationHarness) -> Reading:
 
 
 def read_leaders_log(harness: ReplicationHarness) -> Reading:
-    """Returns the leader's log (without a leader, the committed log) and the acknowledged records
-    as a state of idempotence-abstract.
+    """Returns a state of idempotence-abstract: the leader's log and the acknowledged records.
+
+    If there is no leader, the committed log is read instead of the leader's.
     """
     cluster, stamps = harness.cluster, Stamps()
     log = cluster.log(cluster.leader()) if cluster.leader() != NO_BROKER else harness.committed

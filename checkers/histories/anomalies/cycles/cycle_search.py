@@ -221,7 +221,10 @@ def _precede(of: Operations, kinds: tuple[str, ...], frontier: Ints, end: int) -
 def _first_predecessors(
     of: Operations, kinds: tuple[str, ...], frontier: Ints, rest: Ints, first: Ints, second: Ints
 ) -> Ints:
-    """Returns positions in `frontier`, or its length if there is no predecessor."""
+    """Returns, for each operation in `rest`, the position of its first predecessor in `frontier`.
+
+    A predecessor has an edge to the operation. Without one, the result is the length of `frontier`.
+    """
     # `frontier` has the operations that the breadth-first search reached last.
     none = len(frontier)
     place = np.full(len(of), none)

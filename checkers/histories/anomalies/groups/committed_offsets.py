@@ -77,10 +77,9 @@ def fetched(isolation: Isolation, batch: Batch) -> pa.Table:
 
 
 def count_aborted(fetches: Batch, batch: Batch) -> pa.Table:
-    """Returns one row: how many offsets of failed transactions a later fetch could return.
+    """Returns one row: how many offsets the failed transactions of this batch tried to commit.
 
-    These are the offsets that a failed transaction of this batch tried to commit, if a fetch of the
-    same group and key completed after the transaction began.
+    An offset counts only if a fetch of its group and key completed after the transaction began.
     """
     of = commits(batch)
     aborted = of.where((of.ints("staged") == 1) & (of.ints("outcome") == FAIL))
@@ -210,8 +209,8 @@ class KnownOffsets:
     def highest(self, queries: Batch, since_ns: Ints | None = None) -> Ints:
         """Returns, for each fetch, the row of the highest offset committed before the fetch began.
 
-        The result is -1 if the fetch returned this offset or a higher one, or if there is none. If
-        `since_ns` is passed, only commits that began after the fetch's time in `since_ns` count.
+        The result is -1 if no such offset is higher than the fetched one. `since_ns` has a time for
+        each fetch: if passed, only commits that began after this time count.
         """
         found = np.full(len(queries), -1, dtype=np.int64)
         registers = np.unique(self.register)

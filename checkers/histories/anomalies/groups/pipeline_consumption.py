@@ -173,9 +173,9 @@ def unreported_steps(batch: Batch) -> pa.Table:
 def commit_progress(groups: Ints, unreported_ns: Ints, batch: Batch) -> pa.Table:
     """Returns the transactional commits that raise the committed offset of a group and key.
 
-    The flag `good` is 1 if the transaction ended before the group's time in `unreported_ns`. Of
-    consecutive commits with the same flag, only the last is returned. Example: the offsets 3, 5 and
-    9 with flag 1, then 12 with flag 0, give 9 and 12.
+    A commit is `good` (1) if it ended before the group's first transaction with unknown polls. Of
+    several good commits in a row, only the last is returned; the same holds for the others. For
+    example, 3, 5 and 9, all good, and then 12, not good, give 9 and 12.
     """
     steps = steps_of(batch)
     group, key, committed = (steps.ints(name) for name in ("group", "key", "committed"))

@@ -60,10 +60,10 @@ def location_rows(committed: Ints, batch: Batch, shown: Ints) -> pa.Table:
 
 
 def unconfirmed_locations(unconfirmed: UnconfirmedValues) -> Batch:
-    """Returns the offsets at which the history proves an unconfirmed value to be in the log.
+    """Returns the key, offset and value of each unconfirmed value that is certainly in the log.
 
-    A value is unconfirmed if it was polled at an offset that no acknowledged send of it has. The
-    rows are ordered by key, offset and value.
+    Each row also has an operation that proves it; the rows are ordered by key, offset and value. A
+    value is unconfirmed if it was polled at an offset where no send of it was acknowledged.
     """
 
     def made(_: Batch) -> Batch:

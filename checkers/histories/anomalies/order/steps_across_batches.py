@@ -37,13 +37,11 @@ from checkers.histories.plan.batch import Batch
 def steps_across_batches(
     positions: LogPositions, assigned: pa.Table, observed: pa.Table
 ) -> pa.Table:
-    """Returns the steps between batches that skip records or go back.
+    """Returns the steps from a batch to a later one that skip records or go back.
 
-    Example: the last record of a key that a process polled in batch 0 has offset 5, and the first
-    in batch 2 has offset 3. This step goes back. Other rows of the table count all steps between
-    batches.
+    A step is a pair of records of a key that a process polled (or sent) one after the other. The
+    table also has rows that count all steps.
     """
-    # A step is a pair of records of a key that a process polled (or sent) one after the other.
     made = [STEPS.empty_table()]
     step_rows = Batch(observed)
     for kind in (POLLS, SENDS):

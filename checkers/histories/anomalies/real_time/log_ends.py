@@ -145,10 +145,10 @@ class LogEnds:
         return decided
 
     def carried_limits(self, limits: Batch) -> pa.Table:
-        """Returns the rows of `limits` with an offset below an earlier batch's log end.
+        """Returns the rows of `limits` whose offset is below a log end seen in an earlier batch.
 
-        A row of `limits` has a batch, a key, and the lowest offset to check. The result has one
-        more column: `reach`, the highest log end of the key in earlier batches.
+        A row has a batch, a key, and the lowest offset to check in this batch. The new column
+        `reach` has the highest log end of the key in earlier batches.
         """
         group, some = self._log_of_each(limits)
         before = self.rank[limits.ints("batch")]
@@ -237,7 +237,11 @@ def find_contradictions(
 
 
 def _witnesses(isolation: Isolation, suspects: Batch, batch: Batch) -> pa.Table:
-    """Returns, for each suspect, the highest log end in this batch that contradicts it."""
+    """Returns, for each check in `suspects`, the highest log end in the batch that contradicts it.
+
+    A check is an offset; a higher log end observed before the check was invoked contradicts it. A
+    check that nothing in the batch contradicts has no row.
+    """
     batch = _of_keys(batch, suspects.ints("key"))
     of = observed_offsets(batch, isolation)
     number_of = {key: number for number, key in enumerate(of.keys.tolist())}

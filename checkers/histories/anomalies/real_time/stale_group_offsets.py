@@ -227,7 +227,10 @@ def _count_before(
 
 
 def _later_fetches(commits: Batch, fetches: Batch) -> int:
-    """Returns the number of fetches that completed after a commit or another fetch."""
+    """Returns the number of fetches with an earlier call of the same group and key.
+
+    A call is a commit or a fetch; it is earlier if it completed before the fetch completed.
+    """
     calls = Batch(pa.concat_tables([commits.table, fetches.table]))
     ended = calls.where(calls.ints("completed_ns") != NEVER_NS)
     is_fetch = ended.ints("fetch") > 0
