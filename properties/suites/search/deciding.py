@@ -151,7 +151,7 @@ def decide(
     shrinks: bool = True,
     progress: Callable[[Tally], None] | None = None,
 ) -> ClaimVerdict:
-    """Searches for a violation of one claim, and returns the verdict.
+    """Searches the runs of a suite, and returns the verdict on one claim.
 
     `side` names the claim, the setting of the runs and the seeded bugs of the broker.
     """
