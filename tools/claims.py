@@ -191,7 +191,7 @@ def by_history(claim: Claim, decider: Decider) -> Iterator[Decided]:
         )
     for row in SEEDED_BUGS:
         if decider.name in row.breaks and HISTORY in row.caught_by:
-            yield _by_bug(claim, decider, row, sweeps)
+            yield _by_bug(claim, decider, row, list(SWEEPS))
 
 
 def _by_bug(claim: Claim, decider: Decider, row: SeededBug, sweeps: list[str]) -> Decided:

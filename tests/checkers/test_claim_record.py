@@ -89,6 +89,10 @@ HISTORIES = [
 ]
 
 
+# no sweep of a correct broker can show it: no replaced producer of theirs writes again
+UNEXERCISED = {"zombie-write"}
+
+
 @pytest.mark.parametrize(("claim", "anomaly"), HISTORIES)
 def test_history_analysis_is_recorded_for_correct_brokers_and_for_each_bug_that_it_catches(
     claim: Claim, anomaly: str
@@ -98,7 +102,7 @@ def test_history_analysis_is_recorded_for_correct_brokers_and_for_each_bug_that_
 
     catches = [row for row in SEEDED_BUGS if "history analysis" in row.caught_by]
     assert where("inside") <= {f"sweep {name}" for name in SWEEPS}
-    assert where("inside"), "no sweep has an observation"
+    assert bool(where("inside")) != (anomaly in UNEXERCISED), "no sweep has an observation"
     assert where("outside") == {f"bug {row.name}" for row in catches if anomaly in row.breaks}
 
 
