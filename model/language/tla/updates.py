@@ -9,7 +9,16 @@ from itertools import groupby
 
 from model.language import terms as t
 from model.language.state_variables import LeafShape, MapShape, RecordShape, Shape
-from model.language.tla.expressions import OPEN, SET, SUM, Part, Writer, comprehension, function
+from model.language.tla.expressions import (
+    NOT,
+    OPEN,
+    SET,
+    SUM,
+    Part,
+    Writer,
+    comprehension,
+    function,
+)
 from model.language.tla.layout import Align, Doc, End, Nest, Row, becomes, flat, group, listed, row
 from model.language.tla.naming import Names
 from model.language.tla.places import is_set, record_of
@@ -101,10 +110,15 @@ class Updates:
     writer: Writer
 
     def value(self, variable: str, writes: Sequence[t.Write], names: Names) -> Doc:
-        """Returns the next value of a variable that the action assigns."""
+        """Returns the next value of a variable, as the right side of an equation."""
         shape = self.writer.spec.shapes[variable]
         before = Blank.of(self.writer, shape) if self.writer.initially else Part(variable)
-        return self.full(shape, before, [self._change(w, names) for w in writes])
+        changes = [self._change(w, names) for w in writes]
+        if not isinstance(shape, LeafShape):
+            return self.full(shape, before, changes)
+        made = self._leaf(before, changes)
+        # `=` binds more tightly than a connective: `x' = a \/ b` would be `(x' = a) \/ b`.
+        return made.doc if made.level in (OPEN, NOT) else made.at(SET)
 
     def _change(self, w: t.Write, names: Names) -> Change:
         return Change(
@@ -130,17 +144,17 @@ class Updates:
             return self._set(shape, current, changes)
         match shape:
             case LeafShape():
-                return self._leaf(current, changes)
+                return self._leaf(current, changes).doc
             case RecordShape():
                 return self._record(shape, current, changes)
             case MapShape():
                 return self._map(shape, current, changes)
 
-    def _leaf(self, current: Part, changes: Sequence[Change]) -> Doc:
+    def _leaf(self, current: Part, changes: Sequence[Change]) -> Part:
         made: Part = current
         for c in changes:
             made = self._chosen(c, self.writer.part(c.value, c.names), made)
-        return made.doc
+        return made
 
     def _chosen(self, c: Change, then: Part, otherwise: Part) -> Part:
         tests = list(c.tests)

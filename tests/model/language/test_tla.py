@@ -284,8 +284,39 @@ def test_the_module_of_every_spec_is_well_formed(name: str) -> None:
         assert sorted(names) == sorted(spec.shapes)
 
 
+class Remembers(Spec):
+    """Assigns formulas to a variable, which the module must write in parentheses."""
+
+    size: int = 2
+    end: Offset
+    seen: Bool
+    both: Bool
+
+    def scope(s) -> Scope:
+        return {Offset: range(s.size + 1)}
+
+    @action
+    def grow(s) -> None:
+        when(s.end < s.size)
+        s.both = s.seen & ~s.both
+        s.seen = s.seen | (s.end == 1)
+        s.end = s.end + 1
+
+    @invariant
+    def nothing_is_seen_at_the_start(s) -> Bool:
+        return implies(s.end == 0, ~s.seen)
+
+
+def test_an_assigned_formula_is_in_parentheses() -> None:
+    """In TLA+, `=` binds more tightly than a connective, so `x' = a or b` needs parentheses."""
+    text = module(Remembers())
+    assert "seen' = (seen \\/ end = 1)" in text
+    assert "both' = (seen /\\ ~both)" in text
+
+
 TINY: list[Spec] = [
     Election(),
+    Remembers(),
     find("replication", "kip-101").make(
         {"replicas": 2, "max_leader_epoch": 1, "log_size": 1, "max_records": 1}
     ),
