@@ -35,10 +35,9 @@ Outcome = Literal["holds", "violated", "undecided", "nothing checked"]
 class Decision:
     """The verdict on one check, and a table with one row for each violation.
 
-    With one row or more, the verdict is `violated`, even if the row is permitted, such as an
-    incomplete last batch after a crash of the broker. The verdict on the whole audit ignores
-    permitted rows. One check is different: its rows are messages of an old format, which are not
-    audited, and its verdict is then `undecided`.
+    A row makes the verdict `violated`, also if it is permitted, such as an incomplete last batch
+    after a crash of the broker. The verdict on the whole audit ignores permitted rows. Messages of
+    an old format are not audited: a row of their check makes its verdict `undecided`.
     """
 
     check: Check

@@ -95,10 +95,9 @@ class Induction:
         )
 
     def assumed(self, claims: Sequence[Claim]) -> tuple[dict[str, Expr], list[str]]:
-        """Translates claims about the state before a step to formulas.
+        """Returns a formula for each claim: the claim is true in the state before a step.
 
-        Returns the formulas by the names of the claims, and the names of the claims that cannot be
-        translated.
+        The second result names the claims that have no formula.
         """
         formulas: dict[str, Expr] = {}
         missing: list[str] = []

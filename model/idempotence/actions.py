@@ -242,8 +242,8 @@ class IdempotenceActions(IdempotenceState):
 
     @action
     def send(s, p: TopicPartition, b: Batch) -> None:
-        """The client numbers and sends the next batch; batches of an older epoch must be answered
-        first.
+        """The client gives the next batch its sequence number and sends it; batches of an older
+        epoch must be answered first.
 
         Kafka: Sender.sendProducerData and TransactionManager. Simplified: the client never waits
         for a full batch. Batches are sent in the order in which the application made them. Without

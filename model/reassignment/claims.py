@@ -1,7 +1,7 @@
 """The claims about elections of a partition whose replicas change.
 
-Claims about records hold while the number of brokers that stopped uncleanly is below
-min.insync.replicas and below the least number of replicas.
+Claims about records hold while few brokers have stopped uncleanly: fewer than min.insync.replicas,
+and fewer than the partition has ever had replicas at its smallest.
 
 Source: KIP-966; Vanlightly's kip-966 specification.
 """
@@ -67,8 +67,8 @@ class ReassignmentClaims(Reassignments):
 
     @action_property
     def acknowledged_within_isr(s, after: ElectionClaims) -> Bool:
-        """A leader raises its high watermark only while its ISR has at least min.insync.replicas
-        members, or all replicas that the leader knows.
+        """A leader raises its high watermark only if its ISR is large enough: it has at least
+        min.insync.replicas members, or all replicas that the leader knows.
         """
         return forall(
             implies(

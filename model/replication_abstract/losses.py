@@ -289,10 +289,10 @@ class ReplicationWithLosses(AbstractReplication):
         """True if the replica may lose records: it is outside the ISR, or the only member of the
         ISR.
 
-        A member of a larger ISR cannot lose records here. In Kafka it can, but then the controller
-        removes it from the ISR before it can lead. Only the last member of an ISR stays in the ISR
-        after it has lost records (before KIP-966). Without this rule, the variant
-        `lost-tail-in-isr` breaks the claim `isr_has_what_is_committed`.
+        In Kafka, a member of a larger ISR can lose records too, but the controller removes it from
+        the ISR before it can lead. The last member stays in the ISR (before KIP-966). If other
+        members could lose records here, the variant `lost-tail-in-isr` shows that the claim
+        `isr_has_what_is_committed` breaks.
         """
         members = s.isr[s.newest]
         return ~members[r] | forall(implies(members[x], x == r) for x in Replica)

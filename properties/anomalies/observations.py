@@ -4,8 +4,8 @@ A send proves its offset if its operation must have taken effect: the operation 
 ended `info` and a poll that ended `ok` returned one of its records. A poll at `read_committed`
 proves the offsets of its values, because a consumer must receive only committed records.
 
-A poll at `read_uncommitted` proves less, because its records may be aborted later. It does not
-prove that an operation took effect. It does not prove an offset if a send of the value failed.
+A poll at `read_uncommitted` proves less, because its records may be aborted later. It proves the
+offset of a value only if no send of the value failed, and never that an operation took effect.
 
 Source: jepsen.tests.kafka version-orders and must-have-committed?.
 Simplified: Jepsen numbers the observed offsets and compares these numbers. Here the offsets
@@ -53,7 +53,7 @@ def read_values(history: History) -> dict[KeyValue, tuple[int, ...]]:
 
 
 def polled_values(history: History) -> list[tuple[str, str, int]]:
-    """Returns key, value and operation number of each poll, however its operation ended."""
+    """Returns key, value and operation number of each polled value, however the operation ended."""
     return [
         (micro.key, micro.value, number)
         for number, operation in enumerate(history)

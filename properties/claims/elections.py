@@ -6,8 +6,8 @@ and own view of the in-sync set. Two records are equal if offset, leader epoch a
 
 Source: D0, D3 of docs/sources.md; KIP-966; hachikuji/kafka-specification; Vanlightly's
 specifications of replication.
-Simplified: while a broker is down, its replica has the log from before the crash. If a power loss
-cost the broker records, its replica lacks them only after the restart.
+Simplified: while a broker is down, its replica has the log from before the crash. Records that a
+power loss destroyed are missing only after the restart.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ class Exchange(NamedTuple):
 
 @dataclass(slots=True)
 class ArmedFault:
-    """A fault that takes effect at a certain matching request, and the count of matches so far."""
+    """A fault that waits for its n-th matching request; `seen` counts the matches so far."""
 
     fault: On
     seen: int = 0

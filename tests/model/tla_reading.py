@@ -88,7 +88,7 @@ class Parser:
         return made
 
     def ahead(self) -> str:
-        """Returns the next token; empty at the end, and where an open list ends."""
+        """Returns the next token; empty if the text, or the list that is being read, has ended."""
         if self.at < len(self.tokens) and self.tokens[self.at].column > self.limits[-1]:
             return self.tokens[self.at].text
         return ""

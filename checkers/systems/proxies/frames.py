@@ -25,7 +25,7 @@ class NotKafka(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """The header of a request. The key is a plain integer, because a broker may have new APIs."""
+    """The header of a request; its API key may be that of an API that is not known here."""
 
     api_key: int
     api_version: int

@@ -153,9 +153,9 @@ class LeaderFaultsMachine(ClusterMachine):
     # ------------------------------------------------------------ an administrator
 
     def move_leader(self) -> None:
-        """Moves all replicas off the leader's broker, and back to the end of the replica lists.
+        """Moves all replicas off the leader's broker; after an election, moves them back.
 
-        Before they move back, another broker is elected.
+        They come back to the end of the replica lists.
         """
         cluster = self._administered()
         leader = self.cluster.leader()
