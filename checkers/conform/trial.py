@@ -82,9 +82,9 @@ class Found:
         return [row.name for row in rows if not self.explained[row.name]]
 
     def by_verdict(self, rows: Iterable[Reason]) -> dict[Verdict, int]:
-        """Returns, for each verdict such as `permitted`, how often its reasons explain differences.
+        """Returns, for each verdict such as `permitted`, how often a reason with it was used.
 
-        A reason counts once for each request whose two answers differ for this reason.
+        A reason explains a difference between two answers. It counts once for each request.
         """
         counts = Counter[Verdict]()
         for row in rows:

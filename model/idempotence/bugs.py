@@ -135,7 +135,7 @@ class KeepsSequences(IdempotentProducer):
     in_force=kafka(None, "2.2"),
 )
 class RenumbersBackwards(IdempotentProducer):
-    """The client gives batches in flight new numbers in another order than it sent them.
+    """The client renumbers its batches in flight, but not in the order in which it sent them.
 
     The leader appends the batches in the order of the new numbers (KAFKA-8483). This bug breaks the
     claim `as_it_was_sent`.

@@ -46,11 +46,10 @@ class TruncatesOnEitherSide(TruncateToHighWatermark):
     in_force=UNRELEASED,
 )
 class CountsOldEpochs(Kip320):
-    """A leader counts a follower that is in an older leader epoch, to advance the high watermark.
+    """To commit a record, the leader also counts followers that are in an older leader epoch.
 
-    An epoch between these two may have another leader. When the follower learns of this leader, it
-    may truncate the record that the first leader has committed. This bug breaks the claim
-    `strong_isr`.
+    An epoch in between may have another leader. When the follower learns of that leader, it may
+    truncate the committed record. This bug breaks the claim `strong_isr`.
     """
 
     def acknowledges(s, follower: Replica, leader: Replica, offset: Offset) -> Bool:

@@ -94,8 +94,8 @@ def batch_error(
 ) -> BatchError:
     """Returns the error of the first failed check of a client's batch, or `VALID`.
 
-    The checks have the same order as in Kafka. `facts` describes the batch's records; it is an
-    error if they cannot be read.
+    The checks have the same order as in Kafka. `facts` describes the batch's records, or is the
+    error code if the records cannot be read.
 
     Kafka: UnifiedLog.analyzeAndValidateRecords, then LogValidator.validateBatch and validateRecord.
     """

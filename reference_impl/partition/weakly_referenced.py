@@ -1,10 +1,7 @@
-"""The base class of replicas, to which weak references are possible.
+"""The base class of replicas; it makes weak references to them possible.
 
-A fetch session compares a replica with the one that it read last, but must not keep the log of the
-old one in memory.
-
-The slot of weak references is in a base class, because `replacing` needs classes whose own slots
-are fields.
+A fetch session remembers the replica that it read last, but must not keep that replica's log in
+memory. So it has only a weak reference.
 """
 
 from __future__ import annotations
@@ -13,4 +10,5 @@ from __future__ import annotations
 class WeaklyReferenced:
     """A value with slots to which weak references are possible."""
 
+    # In a base class, because `replacing` needs classes whose own slots are all fields.
     __slots__ = ("__weakref__",)

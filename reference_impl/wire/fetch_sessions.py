@@ -124,7 +124,10 @@ class FetchPartition:
             self._replica = None if answer is None else weakref.ref(replica)
 
     def answer_of(self, replica: object) -> Fetched | None:
-        """Returns the remembered response if it is of this very replica, else None."""
+        """Returns the remembered response of this replica object; None if there is none.
+
+        A replica that has changed is a new object, so its remembered response no longer counts.
+        """
         known = None if self._replica is None else self._replica()
         return self.unchanged if known is not None and known is replica else None
 
@@ -219,7 +222,8 @@ class FetchSessions:
     ) -> FetchContext | SessionError:
         """Returns the partitions of a fetch, or the error that refuses it.
 
-        `ids` has the topics of the applied metadata; None if the version has topic names.
+        `ids` has the ids of all topics in the applied metadata. It is None if the request names its
+        topics by name.
 
         Kafka: FetchManager.newContext.
         """

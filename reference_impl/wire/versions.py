@@ -21,7 +21,8 @@ from reference_impl.wire.apis import Api
 class Versions:
     """The versions of a request: the first and last advertised one, and the first supported one.
 
-    Only for Produce, advertised versions are unsupported: 0 to 2.
+    The first advertised and the first supported version differ only for Produce: its versions 0 to
+    2 are advertised, but not supported.
     """
 
     first: int

@@ -73,9 +73,10 @@ def kept(file: Path = KEPT) -> dict[str, Tried]:
 
 
 def with_reasons_of(before: Tried | None, row: Tried) -> Tried:
-    """Copies the recorded reason why a mutant survives from its earlier result to the new one.
+    """Returns the new result of a mutant, with the reason that its earlier result recorded.
 
-    Without an earlier result, or if the mutant did not survive, the new one is not changed.
+    The reason says why the mutant survives. If the mutant did not survive, or has no earlier
+    result, the new result is returned unchanged.
     """
     if before is None or row.outcome != "survived":
         return row

@@ -1,8 +1,9 @@
-"""Compares TLC with the explorer on one version or bug: counts, depth, verdicts, lengths.
+"""Compares TLC with the explorer on one variant of a spec: a version or a bug.
 
-TLC stops at a violation, so each violated property has a run of its own. A further run has all
-properties of states and steps that hold; it visits every state. Another run has the liveness
-properties that hold.
+Compared are the verdicts, the numbers of states and transitions, the depth of the search, and the
+lengths of counterexamples. TLC runs once for each violated property, because it stops at a
+violation. It runs once more for all other safety properties, and once for all other liveness
+properties.
 """
 
 from __future__ import annotations

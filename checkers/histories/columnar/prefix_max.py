@@ -1,4 +1,4 @@
-"""A prefix-max index: the highest value that each group had reached at any time.
+"""A prefix-max index: for each group and each time, the group's highest value up to that time.
 
     group 0    time 1: 5    time 2: 3    time 4: 7
     maxima             5            5            7
@@ -115,7 +115,7 @@ class PrefixMaxIndex:
 
 
 def prefix_max_index(group: Codes, reach: Ints, time_ns: Ints) -> PrefixMaxIndex:
-    """Returns an index of the highest value that each group had reached at any time.
+    """Returns an index that gives the highest value of a group up to a time.
 
     The input is rows with a group, a value (`reach`) and a time. Groups must be numbered from 0,
     without gaps.

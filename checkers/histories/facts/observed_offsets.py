@@ -111,9 +111,9 @@ def checked_rows(observed: ObservedOffsets) -> Iterator[tuple[int, Ints]]:
     """Yields each kind of check, such as `STABLE_END`, with the rows to check.
 
     A check compares the offset of a row with the log ends observed before. An end offset read at
-    read_committed is yielded twice: as `COMMITTED_END`, to compare it with log ends, and as
-    `STABLE_END`, to compare it with last stable offsets. The caller must ignore the first in keys
-    that transactions send to, and the second in all other keys.
+    read_committed is yielded twice. For a key that transactions send to, the caller must use only
+    `STABLE_END`, which compares with last stable offsets. For any other key, it must use only
+    `COMMITTED_END`, which compares with log ends.
     """
     ends = observed.kind == AN_END
     committed = np.flatnonzero(ends & observed.committed)

@@ -58,8 +58,8 @@ class UnconfirmedValues:
 
     - `committed` has the operations that ended `info` but took effect: a poll returned an
       unconfirmed value that they sent.
-    - `resent` has the acknowledged sends of all values, confirmed or not, of which another send
-      failed.
+    - `resent` has each acknowledged send of a value that also has a failed send. The value may be
+      confirmed or unconfirmed.
     """
 
     observations: Batch

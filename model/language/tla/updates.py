@@ -93,9 +93,9 @@ def _blank(writer: Writer, shape: Shape) -> Doc:
 
 
 def below(current: Part, shape: Shape, step: str) -> Part:
-    """Returns the text of a part of `current`: `log[b]` and the step `.size` give `log[b].size`.
+    """Returns the text of a part of a value: `log[b]` and `.size` give `log[b].size`.
 
-    If `current` is a value that `init` does not assign, returns the least value of `shape`.
+    If `init` does not assign the value, returns the text of the part's least value.
     """
     if isinstance(current, Blank):
         assert current.writer is not None

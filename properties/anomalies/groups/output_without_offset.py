@@ -57,7 +57,10 @@ class _Shown:
 
 
 def _shown(history: History) -> Iterator[_Shown]:
-    """Yields each offset commit of a transaction with the first read of its records."""
+    """Yields each offset commit in a transaction, with the first read of the transaction's records.
+
+    Left out are transactions that failed, or of which no record was read.
+    """
     readers = first_readers(history)
     for commit in commits(history):
         if commit.in_transaction and commit.outcome != "fail":

@@ -210,9 +210,10 @@ def test_each_timer_at_rest_would_change_nothing(monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_timers_of_unchanged_partitions_would_rest_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If no replica of a partition has changed, the partition's held-back timers need not fire.
+    """If no replica of a partition has changed, the partition's resting timers may rest on.
 
-    The test compares the replicas for all held-back timers, also those that the host skips.
+    A resting timer is due, but would change nothing and does not fire. The host checks only the
+    resting timers of changed partitions; the test checks those of all others.
     """
     looked: Counter[bool] = Counter()
     since_last_call = rest.ReplicaChanges.since_last_call

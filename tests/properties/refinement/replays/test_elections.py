@@ -1,4 +1,7 @@
-"""A counterexample of the election spec breaks the same claim on the controller with the bug."""
+"""The counterexample of a bug in the election spec breaks the same claim on the controller.
+
+The controller must have the same bug; without it, the claim holds.
+"""
 
 from __future__ import annotations
 
