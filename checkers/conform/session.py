@@ -275,10 +275,8 @@ def retried_errors(step: Send) -> frozenset[str]:
 
     With `retries`, these are the errors after which every client retries, such as NOT_COORDINATOR.
     Without `retries`, it is only CONCURRENT_TRANSACTIONS: the markers of the previous transaction
-    are not yet written.
-
-    A Produce or TxnOffsetCommit request in a transaction is also sent again after one more error:
-    the one with which a leader rejects it before these markers are written.
+    are not yet written. Until then, a broker may also reject Produce with NOT_ENOUGH_REPLICAS, and
+    TxnOffsetCommit with COORDINATOR_NOT_AVAILABLE: in a transaction, both are then sent again.
     """
     retried = RETRIED if step.retries else STILL_ENDING
     is_verified = step.body.get("transactional_id") is not None and step.api in VERIFIED_TOO_EARLY

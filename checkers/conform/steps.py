@@ -109,7 +109,10 @@ class Begin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collect:
-    """Waits for the answer to the `Begin` with the same label; a timeout counts as an answer."""
+    """Waits for the answer to the request that the step `Begin` with the same label has sent.
+
+    A timeout counts as an answer.
+    """
 
     label: str
     within_ms: int

@@ -167,7 +167,10 @@ class Fairness:
     def _needed(
         self, instance: Instance, inside: Mask
     ) -> tuple[frozenset[int], frozenset[int]] | None:
-        """Returns states and edges that make a cycle fair; None if every cycle is."""
+        """Returns states and edges: a cycle through any of them is fair to the action.
+
+        Returns None if every cycle is fair to it.
+        """
         source, target = self.graph.source, self.graph.target
         edges = instance.edges
         taken = edges[inside[source[edges]] & inside[target[edges]]]

@@ -149,7 +149,10 @@ def transactions(log: Log) -> Iterator[Found]:
 
 
 class _Runs:
-    """Each producer's batches in log order; runs end at markers and changes of `cuts`."""
+    """Divides each producer's batches into runs: after each marker, and where `cuts` changes.
+
+    `cuts` has a number for each batch of the log.
+    """
 
     def __init__(self, log: Log, cuts: Ints) -> None:
         self.rows = log.by_producer(log.sound)

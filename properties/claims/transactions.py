@@ -262,8 +262,8 @@ def retry_resumes(run: Transacted) -> tuple[Breach, ...]:
 def timeout_aborts(run: Transacted) -> tuple[Breach, ...]:
     """Always: at the end no transaction is open, and every abandoned transaction was aborted.
 
-    A transaction is abandoned if its end was never requested. After each record of it, the next
-    marker of its producer is an abort marker.
+    A transaction is abandoned if its end was never requested. It was aborted if, after each of its
+    records, the next marker of the producer is an abort marker.
     """
     return tuple(Breach("timeout_aborts", why) for why in _left_open(run))
 

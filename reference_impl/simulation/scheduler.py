@@ -34,8 +34,7 @@ class Scheduler(Generic[Event]):
     def schedule(self, at_ms: int, event: Event, *, after: Due | None = None) -> Due:
         """Schedules the event at `at_ms`, or now if that is past; returns its place in the order.
 
-        `after` is the place of another event. If the new event would come before that one, it is
-        put right behind.
+        If `after` is the place of another event, the new event does not come before that event.
         """
         due = Due(max(at_ms, self.now_ms), self.coins.getrandbits(16), self._scheduled)
         if after is not None and due < after:

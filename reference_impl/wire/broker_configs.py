@@ -158,8 +158,8 @@ _STATIC: Final = frozenset(
 def changed_defaults(name: str, broker_id: int, configs: Iterable[Any]) -> AlterDefaults:
     """Returns the request that changes single defaults of all topics.
 
-    `name` is the resource: empty for all brokers, or the id of a broker. Raises Refused for a
-    change that is not supported.
+    `name` is the broker resource: empty for all brokers. Raises Refused for a change that is not
+    supported, such as a change for one broker.
     """
     return _alter(name, broker_id, tuple(_operations(configs)))
 

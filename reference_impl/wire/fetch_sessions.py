@@ -115,9 +115,10 @@ class FetchPartition:
         return known
 
     def keep(self, request: Fetch, answer: Fetched | None, replica: object) -> None:
-        """Remembers the response without records of a replica; None forgets an earlier one.
+        """Remembers a response without records, and the replica that was read.
 
-        Does nothing if the client has meanwhile requested other offsets.
+        None forgets the earlier response. Does nothing if the client has meanwhile requested other
+        offsets.
         """
         if request is self._request:
             self.unchanged = answer

@@ -27,7 +27,7 @@ class Differs(Exception):
     """Raised if a spec uses a constant other than in a sum such as `Replicas + 1`.
 
     Examples are a product of constants, and an `if` on a constant. `names` has the constants that
-    may be the cause; it is empty if larger constants change more than numbers.
+    may be the cause; if it is empty, any constant may be.
     """
 
     def __init__(self, names: Collection[str] = ()) -> None:

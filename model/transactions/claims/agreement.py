@@ -49,7 +49,7 @@ class Agreement(Clients):
     def closed_as(s, p: TopicPartition, o: Offset, outcome: Outcome) -> Bool:
         """True if the record's transaction ended with the outcome `outcome`: commit or abort.
 
-        The first marker of the record's producer after the record decides.
+        The outcome is that of the producer's first marker after the record.
         """
         return exists(
             all_of(

@@ -56,9 +56,9 @@ class GroupOffsetMovedWithoutCommit:
 
 
 def first_different(history: History, fetch: Fetch) -> Commit | Fetch | None:
-    """Returns the earliest commit or fetch that shows another offset before this fetch began.
+    """Returns the earliest commit or fetch of the group and key with another offset, or None.
 
-    It is of the same group and key. Returns None if there is none.
+    It completed before `fetch` began.
     """
     others = [
         fact for fact in facts(history) if known_to(fetch, fact) and fact.offset != fetch.offset

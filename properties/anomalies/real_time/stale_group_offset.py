@@ -138,7 +138,7 @@ def _row(
 
 
 def stale_group_offsets(history: History) -> tuple[StaleGroupOffset, ...]:
-    """Returns one row per fetch whose offset fits no order of the commits and fetches."""
+    """Returns one row per offset fetch that no order of the commits and fetches explains."""
     return tuple(sorted(_stale(history)))
 
 

@@ -88,9 +88,9 @@ ZOMBIE = (*QUICK_ELECTIONS, "leader_shrink_isr 0 1")
 
 
 def test_truncating_to_a_deposed_leaders_log_loses_a_record(play: Begin) -> None:
-    """With KIP-279 b2 follows b1 and truncates to b1's log, so a committed record is lost.
+    """With KIP-279, b2 truncates its log to that of b1, so a committed record is lost.
 
-    b1 was elected and deposed without knowing that it led, and its log lacks the record.
+    b1 was elected and deposed, but has not learned of either. The log of b1 lacks the record.
     """
     lost = play(Kip279(max_leader_epoch=2)).do(
         *(*ZOMBIE, "become_follower 2 0 0", "follower_replicate 2 0", "leader_inc_high_watermark 0")

@@ -164,7 +164,7 @@ def test_version_2_holds_in_every_state_of_a_small_scope(
 def test_earlier_versions_fail_in_the_recorded_steps(spec: Spec, steps: dict[str, int]) -> None:
     """In an earlier protocol version, claims break after the expected number of steps.
 
-    The number of each violated claim is the length of its shortest counterexample.
+    `steps` has the length of the shortest counterexample to each violated claim.
     """
     found = explore(spec)
     assert {name: found.discoveries[name].steps for name in found.violated} == steps

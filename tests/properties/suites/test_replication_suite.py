@@ -73,9 +73,10 @@ def test_a_claim_that_the_smallest_run_does_not_break_is_undecided() -> None:
     ("setting", "log"), [("new epoch", "v0 v1 v2 v1 v2"), ("new epoch, one in flight", "v0 v1 v2")]
 )
 def test_brokers_that_restart_append_two_batches_in_flight_twice(setting: str, log: str) -> None:
-    """Restarted brokers append two retries again if they remember only a producer's newest batch.
+    """Restarted brokers that remember only a producer's newest batch append two batches twice.
 
-    Kafka's brokers do the same. With one batch in flight, no retry is appended again.
+    The producer retries both batches, because the responses are lost. Kafka's brokers do the same.
+    With one batch in flight, no batch is appended twice.
     """
     bugs = bugs_named("snapshot-keeps-newest")
     machine = ReplicationMachine(setting, bugs=bugs, judge=())

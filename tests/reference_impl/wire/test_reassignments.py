@@ -38,7 +38,7 @@ def moved(
 
 
 def moving(broker: Connection, topics: Any = None) -> list[tuple[str, Any, Any, Any]]:
-    """Returns the topics that are moving, with their replicas, added and removed brokers."""
+    """Returns (topic, replicas, adding, removing) of each partition that is being reassigned."""
     answer = broker.call(Api.LIST_PARTITION_REASSIGNMENTS, 0, topics=topics)
     return [
         (topic.name, one.replicas, one.adding_replicas, one.removing_replicas)

@@ -39,9 +39,9 @@ class InfoSenders:
     times: Ints  # odd: one more than that of the last operation that ended ok before
 
     def time(self, ops: Ints) -> Ints:
-        """Returns the logical time of each operation: twice its number if it ended ok.
+        """Returns the logical time of each operation: twice its number if it ended ok, else odd.
 
-        Every other operation must have sent a polled value; its time is odd.
+        An operation that did not end ok may be passed only if it sent a polled value.
         """
         times = 2 * ops
         some = np.flatnonzero(self.ops.has(ops))

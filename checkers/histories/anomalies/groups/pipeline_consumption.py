@@ -174,8 +174,8 @@ def commit_progress(groups: Ints, unreported_ns: Ints, batch: Batch) -> pa.Table
     """Returns the transactional commits that raise the committed offset of a group and key.
 
     A commit is `good` (1) if it ended before the group's first transaction with unknown polls. Of
-    several good commits in a row, only the last is returned; the same holds for the others. For
-    example, 3, 5 and 9, all good, and then 12, not good, give 9 and 12.
+    successive commits with the same `good`, only the last is returned. For example, 3, 5 and 9, all
+    good, and then 12, not good, give 9 and 12.
     """
     steps = steps_of(batch)
     group, key, committed = (steps.ints(name) for name in ("group", "key", "committed"))

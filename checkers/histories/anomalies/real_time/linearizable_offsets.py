@@ -103,7 +103,7 @@ _SENDS: Final = pa.schema(
 
 
 def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) -> pa.Table:
-    """Returns checks of this batch that a log end of an earlier batch may contradict.
+    """Returns checks of these rows that a log end in earlier rows of the history may contradict.
 
     A check says: the offset of an operation must not be below a log end that was observed before
     the operation was invoked.
