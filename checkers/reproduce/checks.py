@@ -179,7 +179,7 @@ def was_read(stage: Stage) -> Seen:
 
 
 def is_noted(error: str | None = None) -> Check:
-    """Checks the error in the answer to the last transactional request.
+    """Passes if the schedule has noted this error for its last transactional request.
 
     If `error` is None, any answer passes.
     """

@@ -362,8 +362,9 @@ class FetchDivergence(Kip320):
     def is_following_epoch(s, follower: Replica, leader: Replica) -> Bool:
         """True if the follower is in the leader's epoch, and its fetch is answered with records.
 
-        The leader counts only this kind of fetch. The leader must not count a diverging fetch: the
-        variant `counts-diverging-fetches` breaks the claim `strong_isr` in 8 steps (KAFKA-13141).
+        Only such a fetch counts for the high watermark and the ISR. If a diverging fetch counts
+        too, the variant `counts-diverging-fetches` breaks the claim `strong_isr` in 8 steps
+        (KAFKA-13141).
         """
         return super().is_following_epoch(follower, leader) & ~s.diverges(follower, leader)
 

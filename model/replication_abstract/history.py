@@ -68,9 +68,9 @@ class SharedHistory(AbstractReplication):
 
     @lemma
     def a_leader_is_its_leadership(s) -> Bool:
-        """A replica that leads has the end offset and the high watermark of its epoch's log.
+        """The end offset and high watermark of a leader equal those recorded for its epoch.
 
-        `Leadership` keeps the log and both offsets for each epoch.
+        The record `Leadership` has them for each epoch.
         """
         return forall(
             implies(

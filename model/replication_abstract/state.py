@@ -55,7 +55,7 @@ class Leadership(Record):
 
 
 class Departure(Record):
-    """The ISR member that had fetched least, of all that left a leader epoch for a newer one.
+    """Of the ISR members that left a leader epoch for a newer one, the one that fetched least.
 
     If none has left, `happened` is false.
     """

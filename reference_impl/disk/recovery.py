@@ -155,9 +155,9 @@ class _Replay:
             found = found[len(below) :]
 
     def take_up_to(self, offset: Offset) -> None:
-        """Loads the producer snapshots up to this offset, inclusive, that are not loaded yet.
+        """Takes the pending producer snapshots up to this offset, inclusive.
 
-        The producer state becomes that of the last one. If there is none, nothing changes.
+        The last of them becomes the producer state. If none is pending, nothing changes.
         """
         while self.pending and self.pending[0][0] <= offset:
             at, kept = self.pending.pop(0)

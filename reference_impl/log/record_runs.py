@@ -270,7 +270,10 @@ def _columns(body: bytes, start: int, end: int) -> tuple[list[int], range, range
 
 
 def _offset_columns(number: int, count: int) -> tuple[bytes, ...]:
-    """Returns the varints from `number` on by column: first bytes, second bytes, ..."""
+    """Returns the varints of `count` offset deltas from `number` on, as columns of bytes.
+
+    The first column has the first byte of each varint. Empty for varints of more than three bytes.
+    """
     if number < 64:
         return (_ONLY[number : number + count],)
     low = number % _DELTAS

@@ -220,8 +220,7 @@ class InSyncReplicas:
     def with_newer_state(self, state: PartitionState) -> InSyncReplicas:
         """Returns the leader's view of the ISR after a newer partition registration.
 
-        The registration ends the pending ISR proposal. If it is not newer, the view stays
-        unchanged.
+        A newer registration ends the pending ISR proposal; any other changes nothing.
         """
         if state.partition_epoch <= self.state.partition_epoch:
             return self

@@ -250,7 +250,10 @@ class TransactionalProducer:
             self._added.add(topic_partition)
 
     def _end(self, result: TxnResult) -> Steps[tuple[ErrorCode, bool]]:
-        """Returns the last error, and True if the request was sent only once."""
+        """Sends EndTxn until it succeeds or a retry is useless.
+
+        Returns the error of the last attempt, and True if it was the only attempt.
+        """
         request = EndTxn(
             transactional_id=self.transactional_id,
             producer_id=self.producer_id,

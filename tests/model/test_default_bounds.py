@@ -1,7 +1,9 @@
-"""Each spec has the same states, transitions and witnesses at its default bounds as ever.
+"""At its default bounds, each spec has the recorded counts of states, transitions and steps.
 
-Some guards matter only beyond the default bounds, or when an action is switched on. For these there
-are a few explorations more.
+The steps are those to each witness.
+
+Some guards matter only beyond the default bounds, or when an action is switched on. A few more
+explorations cover these guards.
 
 A changed guard or update of a spec changes some of these numbers, even if every claim still holds.
 Whoever changes a spec on purpose writes the new numbers here, and says in the commit why they are

@@ -132,7 +132,10 @@ class _Groups:
 
 
 def group_administration(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests to a sequence: they describe, list and delete groups; returns no topics."""
+    """Adds requests that describe, list and delete groups to a sequence.
+
+    The result is empty, because these requests need no topics of their own.
+    """
     it = _Groups(draw)
     draw.repeat(
         14,

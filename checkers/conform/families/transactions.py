@@ -175,10 +175,10 @@ class _Transactions:
         self.draw.add(add_partitions(note, ID, topic, NAME, version=version, **options))
 
     def add_nothing(self) -> None:
-        """Adds an AddPartitionsToTxn without partitions, which begins a transaction, and a commit.
+        """Adds three requests: a verification, an AddPartitionsToTxn without partitions, a commit.
 
-        Before them, it adds a verification request. This request is repeated until the markers of
-        the previous transaction are written.
+        The AddPartitionsToTxn begins a transaction. The verification is repeated until the markers
+        of the previous transaction are written.
         """
         version = self.draw.version(Api.ADD_PARTITIONS_TO_TXN, 0, 3)
         binds = NAME if self.end_version == 5 else None

@@ -104,7 +104,8 @@ class Definitions(Prepared):
     ) -> list[Doc]:
         """Returns LET definitions for the long terms that occur several times.
 
-        Until the next `start`, the writer writes the names in place of these terms.
+        From now on, the TLA+ text of other terms has these names in place of the long terms. The
+        next call of `start` ends this.
         """
         taken = self.writer.taken | set(names.values())
         constants = list(self.lifting.atoms.values())

@@ -147,10 +147,10 @@ class Lifting:
         return {camel(n): getattr(self.spec, n) for n in self.spec.constants}
 
     def lifted(self, *ns: t.Node) -> t.Node:
-        """Returns a term of the spec in which sums such as `Replicas + 1` replace numbers.
+        """Returns a term of the spec, with sums such as `Replicas + 1` in place of some numbers.
 
         `ns` has the term, then the same term from copies of the spec with larger constants. A
-        number is replaced if it is larger in the copies.
+        number becomes a sum if it is larger in the copies.
         """
         if not self.others:
             return ns[0]

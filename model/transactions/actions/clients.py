@@ -222,10 +222,10 @@ class Clients(Markers):
         """The coordinator refuses the client's producer id and epoch, and the client closes.
 
         Kafka: PRODUCER_FENCED and INVALID_PRODUCER_ID_MAPPING. Simplified: the error is always
-        fatal. The coordinator first checks whether it is busy (`is_turned_away`). With the checks
-        in the other order, a client that begins the next transaction at once is fenced by its own
-        decision: the variant `epoch-before-pending` breaks the claim `no_instance_fences_itself` in
-        6 steps.
+        fatal. The coordinator first checks whether it is busy (`is_turned_away`). If it checked the
+        epoch first, it would refuse the new epoch of a client that begins the next transaction at
+        once: the variant `epoch-before-pending` breaks the claim `no_instance_fences_itself` in 6
+        steps.
         """
         when(
             s.owner[k] == i,

@@ -100,7 +100,10 @@ def _first_commit_above(history: History, register: Register, offset: int) -> St
 def _inputs(
     history: History, declared: Declarations
 ) -> dict[tuple[Register, int], tuple[Step, Observation]]:
-    """Maps each input that its group passed to two facts that show this."""
+    """Returns the input records below a committed offset of their group.
+
+    Each has the first transaction that committed such an offset, and an observation of the record.
+    """
     kept = kept_from(history, declared)
     aborted = frozenset[KeyValue]() if declared.jepsen else aborted_values(history)
     shown: dict[tuple[str, int], Observation] = {}

@@ -83,7 +83,7 @@ def _after(fetch: Fetch, commit: Commit) -> bool:
 def outputs_without_offset(history: History) -> tuple[OutputWithoutOffset, ...]:
     """Returns each fetch that missed the offset of a transaction whose record had been read before.
 
-    A fetch that returned offset 3 is left out if a commit of 3 may have followed the transaction.
+    A fetch is correct if its own offset may have been committed after the transaction.
     """
     rows: list[OutputWithoutOffset] = []
     everything, visible = commits(history), tuple(_shown(history))

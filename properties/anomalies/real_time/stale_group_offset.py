@@ -108,9 +108,9 @@ def _relevant(some: Collection[Commit | Fetch]) -> list[Commit | Fetch]:
 
 
 def rows_of(where: Register, some: Collection[Call[RegisterAction]]) -> Iterator[StaleGroupOffset]:
-    """Returns one row for each fetch of a group and key that fits no order of the calls.
+    """Returns one row per fetch that fits into no order of the group's commits and fetches.
 
-    A fetch that is reported is no evidence against another one.
+    All calls have the same group and key. A reported fetch is no evidence against other fetches.
     """
     misfits = list(stuck(some, UNKNOWN, register))
     fitting = set(some) - {found.call for found in misfits}

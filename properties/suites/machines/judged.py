@@ -30,7 +30,7 @@ PROGRESS: Final = "progress"  # the cluster recovers in bounded virtual time aft
 
 
 class Shown(Exception):
-    """Raised by a run that breaks a claim, or reaches a goal or an anomaly, that is searched for.
+    """Raised when a run shows what the search looks for: a broken claim, a goal or an anomaly.
 
     `name` is the claim, goal or anomaly; `how` describes the evidence.
     """

@@ -62,7 +62,10 @@ ALLOWED: Final[Mapping[Stage, frozenset[Api]]] = {
 
 
 class Refused(Exception):
-    """The error if a bare token fails; the connection must be closed without a response."""
+    """Raised if a token without a request header fails.
+
+    The connection must then be closed without a response.
+    """
 
 
 @dataclass(slots=True, kw_only=True)

@@ -174,9 +174,10 @@ def test_the_bit_of_log_append_time_counts_only_without_a_timestamp() -> None:
 
 
 def test_the_appended_header_has_the_largest_timestamp_of_the_records() -> None:
-    """With the LogAppendTime bit, all records have the largest timestamp of the header.
+    """The broker computes the header's largest timestamp from the records; it is at least -1.
 
-    The result is at least -1. Kafka: LogValidator.assignOffsetsNonCompressed.
+    If the client set the LogAppendTime bit, the broker keeps the client's header timestamp. Kafka:
+    LogValidator.assignOffsetsNonCompressed.
     """
     later = mutated(MAX_TIMESTAMP, (NOW_MS + 5).to_bytes(8, "big"))
     assert header(appended(later)).max_timestamp_ms == header(BATCH).max_timestamp_ms

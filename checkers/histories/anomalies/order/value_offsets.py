@@ -59,11 +59,11 @@ class ValueOffsets:
 
     @classmethod
     def last(cls, unconfirmed: UnconfirmedValues, outranked: Batch) -> Self:
-        """Returns, for each value, the highest offset at which it is the record by Jepsen's rules.
+        """Returns, for each value, the highest offset at which Jepsen's rules choose this value.
 
-        Of several values at one offset, Jepsen takes one as the record; `outranked` has the others.
-        Example: a was observed at 3 and 7, but at 7, Jepsen takes b. Then a has the offset 3. A
-        value that Jepsen never takes has UNKNOWN_OFFSET.
+        If several values were observed at one offset, the rules choose one; `outranked` has the
+        others. Example: a was observed at 3 and 7, but at 7, b is chosen, so a gets the offset 3. A
+        value that is never chosen gets UNKNOWN_OFFSET.
         """
         lower, resent = _pairs_and_offsets(outranked), _pairs_and_offsets(unconfirmed.resent)
         # Outranked values, and values sent again after a failed send, are treated like unconfirmed

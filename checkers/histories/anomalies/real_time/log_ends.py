@@ -68,9 +68,10 @@ class LogEnds:
 
     @classmethod
     def of(cls, spans: Batch, steps: Batch, held_back: Ints) -> Self:
-        """Builds the index from the summaries of all batches of the history's rows.
+        """Builds both indexes of log ends from the summaries of all batches.
 
-        `held_back` has the keys to which transactions send.
+        `held_back` has the keys to which transactions send: open transactions hold back their last
+        stable offset.
         """
         began_ns, ended_ns = spans.ints("began_ns"), spans.ints("ended_ns")
         order = np.lexsort([ended_ns, began_ns])
@@ -164,8 +165,8 @@ class LogEnds:
     def contradicting_partitions(self, checks: Batch) -> frozenset[int]:
         """Returns the numbers of the batches whose observed log ends may contradict a check.
 
-        A check is an offset that must not be below a log end that was observed before its operation
-        was invoked. A batch has the rows of one partition of the history.
+        A check is the offset of an operation. It must not be below a log end that was observed
+        before this operation was invoked. A batch has the rows of one partition of the history.
         """
         group, some = self._log_of_each(checks)
         least, latest = np.full((2, len(self.logs)), [[NEVER_NS], [UNKNOWN_OFFSET]])
@@ -178,9 +179,9 @@ class LogEnds:
     def with_earlier_observations(self, contradicted: Batch) -> Batch:
         """Returns the contradicted checks, each with the highest log end that contradicts it.
 
-        A check is an offset that must not be below a log end observed before. In `contradicted`,
-        the log end is from the check's own batch. An equal or higher one from an earlier batch
-        replaces it. Batches must not overlap in time.
+        A check is an offset that must not be below a log end observed before. At first, the log end
+        is from the check's own batch; here earlier batches are searched too. Batches must not
+        overlap in time.
         """
         group, some = self._log_of_each(contradicted)
         at = self.by_batch.before(group[some], self.rank[contradicted.ints("batch")[some]])

@@ -73,7 +73,7 @@ def authenticate(connection: Any, token: bytes, version: int = 2) -> Any:
 
 
 def is_admitted(connection: Any) -> bool:
-    """Returns whether the broker answers a request of this connection; else it is closed."""
+    """Returns True if the broker answers a request, False if it closes the connection."""
     connection.send(Api.METADATA, 9, topics=[])
     return connection.receive_frame() is not None
 
