@@ -22,8 +22,8 @@ Protocols = Sequence[tuple[str, bytes]]
 def member_of(letter: str, member: Any = None, *, otherwise: str = "") -> Any:
     """Returns a placeholder for the id of a group member, such as the member `a`.
 
-    When the request is sent, the id from the answer to the member's join replaces it, or
-    `otherwise` if there is none. If `member` is passed, the function returns `member` instead.
+    The request is sent with the id from the answer to the member's join; without such an answer,
+    with `otherwise`. If `member` is passed, the function returns `member` instead.
     """
     return bound(f"{letter}.member", otherwise=otherwise) if member is None else member
 

@@ -56,7 +56,7 @@ class Goal:
 class Induction:
     """Builds the Z3 formulas that prove each claim of a spec by induction.
 
-    The sorts of the spec are either unbounded or finite, as `step` translates them.
+    `step` translates the spec to Z3, with unbounded or with finite sorts.
     """
 
     def __init__(self, spec: Spec, step: Step, using: Using | None = None) -> None:

@@ -26,10 +26,10 @@ SESSION_MS: Final = 4_000  # a broker that a busy machine stalls for two seconds
 
 
 class Ability(StrEnum):
-    """An action that a system may support.
+    """An action that a system may support, such as the kill of a broker.
 
-    `System.do` performs an action on a broker. For other actions, `administration` sends an
-    administrator's request.
+    `System.do` performs an action on one broker. The module `administration` sends the requests for
+    elections, reassignments, configurations and the deletion of records.
     """
 
     KILL = "kill"  # SIGKILL: no clean shutdown; what the process wrote survives

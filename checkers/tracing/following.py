@@ -102,8 +102,10 @@ class Following:
         return None
 
     def _look_ahead(self) -> bool:
-        """Takes late events, then the refused event; returns whether the spec allowed this."""
-        # A late event is one whose log line came after its effect.
+        """Tries to take late events before the next event; returns True if the spec allows it.
+
+        An event is late if its log line came after its effect.
+        """
         event, tried = self.events[self.start], 0
         here = self.mapping.position
         waiting = deque[tuple[Any, tuple[int, ...]]]([(here, ())])

@@ -144,10 +144,9 @@ DIRECTED: Final = {
 
 
 def recorded(suite: str, claim: str, setting: str) -> tuple[Program, ...]:
-    """Returns the recorded lists of calls for a claim in a setting; empty if there are none.
+    """Returns the recorded lists of calls that break a claim in a setting; empty if there are none.
 
-    Each list breaks the claim. If the claim states that something can happen, the list makes it
-    happen.
+    For a claim that something can happen, returns the lists of calls that make it happen.
     """
     rows = (row for row in _rows(suite) if row.claim == claim and row.where == setting)
     # None of these programs needs a seeded bug.

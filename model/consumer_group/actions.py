@@ -151,11 +151,10 @@ class ConsumerGroupActions(ConsumerGroupState):
         return (s.member[m].revoking != nothing) & s.consumer[m].owns
 
     def must_revoke(s, m: Member) -> Bool:
-        """True if the member owns the partition, and the target assignment no longer gives it the
-        partition.
+        """True if the member owns the partition, but not in the target assignment.
 
-        The coordinator then asks the member to revoke. Without this rule, the variant
-        `frees-at-once` breaks the claim `one_reader` in 10 steps.
+        The coordinator then asks the member to revoke the partition. The variant `frees-at-once`
+        does not ask, and breaks the claim `one_reader` in 10 steps.
         """
         return all_of(s.member[m].assigned != nothing, s.target != m, s.consumer[m].owns)
 

@@ -244,12 +244,11 @@ class TrustsLastLeader(Election):
 class MinIsrOfPartition0(Election):
     """The controller takes min.insync.replicas as 1, because partition 0 has only one replica.
 
-    This spec models another partition of the same topic, which has more replicas. The controller
-    empties its ELR although its ISR has only one member. The brokers use the right
-    min.insync.replicas, so a leader that is alone in the ISR commits nothing. A replica that the
-    controller removed from the ELR therefore has every committed record, but cannot be elected.
-    Kafka: ReplicationControlManager.getTopicEffectiveMinIsr. This bug breaks the claim
-    `leader_completeness`.
+    The spec is about another partition of this topic, which has more replicas. If one member is
+    left in its ISR, the controller empties the ELR. The brokers use the right value, so one member
+    alone commits nothing, and the replicas of the ELR still have every committed record. But they
+    can no longer be elected. Kafka: ReplicationControlManager.getTopicEffectiveMinIsr. This bug
+    breaks the claim `leader_completeness`.
     """
 
     def ends_eligibility(s, isr: Set[Replica]) -> Bool:

@@ -120,12 +120,11 @@ class Kip279(Kip101):
     in_force=unreleased("the design was rejected while KIP-320 was verified"),
 )
 class Kip320FirstTry(Kip279):
-    """KIP-320 as first proposed: a fetch has the epoch of the last record, but no current epoch.
+    """KIP-320 as first proposed: a fetch does not say in which leader epoch the follower is.
 
-    The follower truncates when a fetch finds that the logs differ. The current epoch is the leader
-    epoch that the follower is in. Without it, a leader may count a follower of an older epoch when
-    it advances the high watermark. Another leader may make this follower truncate the committed
-    record. This version breaks the claim `strong_isr`. The design was replaced before it shipped.
+    It has only the epoch of the follower's last record. So a leader may commit a record although
+    one of the followers that it counts is in an older epoch. Another leader may then make this
+    follower truncate the record. This version breaks the claim `strong_isr`; it never shipped.
     """
 
     def follows_with(s, follower: Replica, leader: Replica, offset: Offset) -> Bool:

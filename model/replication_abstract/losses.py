@@ -141,8 +141,9 @@ class ReplicationWithLosses(AbstractReplication):
 
         Kafka: PartitionChangeBuilder.canElectLastKnownLeader, with
         eligible.leader.replicas.version=1. Simplified: the replica is not tested to be alive.
-        Without the guard that the epoch is larger, the claim `isr_has_what_is_committed` breaks in
-        10 steps. Every claim also holds without the other two guards.
+        Without the guard that the new epoch is larger than the newest one, the claim
+        `isr_has_what_is_committed` breaks in 10 steps. Every claim also holds if the ISR need not
+        be empty, or if any replica may be elected.
         """
         s.needs_fault()
         when(

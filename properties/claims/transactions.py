@@ -99,8 +99,8 @@ def atomic_commit(run: Transacted) -> tuple[Breach, ...]:
     """Always: readers receive all records of a transaction or none.
 
     At the end, they receive all records of a committed transaction, and none of a transaction that
-    failed or whose end was never requested. If a record of a transaction is missing, no fetch
-    returns its group offset.
+    failed or whose end was never requested. If readers lack a record of a transaction, no
+    fetch returns the group offset that the transaction committed.
     """
     return tuple(Breach("atomic_commit", why) for why in _torn(run))
 

@@ -52,10 +52,10 @@ class TransactionNumbers:
         return number
 
     def carrying(self, state: State, stamped: Stamped, carries: CarriedEpoch) -> list[int]:
-        """Returns the numbers of the transactions with the producer and epoch of `stamped`.
+        """Returns the numbers of the transactions to which a batch, marker or request belongs.
 
-        `carries` says which epoch of a transaction must be equal: that of its records or that of
-        its markers. An unknown producer id gives [].
+        The producer id and the epoch must be equal. `carries` says which epoch of a transaction is
+        compared: that of its records or that of its markers. An unknown producer id gives [].
         """
         if stamped.producer_id not in self.transactional_ids:
             return []

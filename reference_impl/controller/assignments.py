@@ -65,9 +65,9 @@ def completed(wanted: Assignment) -> Assignment:
 
 
 def reverted(state: PartitionState) -> tuple[Assignment, bool]:
-    """Returns the assignment after a cancelled reassignment, and if an unclean election is needed.
+    """Returns the assignment after a cancelled reassignment, and True for an unclean election.
 
-    It is needed if only added replicas are in the ISR.
+    An unclean election is needed if only added replicas are in the ISR.
     """
     replicas = _without(state.replicas, state.adding)
     isr = _without(state.isr, state.adding)

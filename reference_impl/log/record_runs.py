@@ -62,7 +62,8 @@ def facts_by_runs(
     """Returns the facts about a batch's records, or None if they must be read one by one.
 
     The result is None if a record is malformed, a timestamp is outside of int64, or the batch is
-    empty. It is also None if more than `most_singles` records are outside of runs.
+    empty. It is also None if more than `most_singles` records belong to no run: a series of records
+    whose bytes have the same layout.
     """
     read = _Read()
     pause = longer_pause = 0
@@ -247,8 +248,10 @@ def _run(body: bytes, read: _Read, left: int) -> _Read:
 
 
 def _columns(body: bytes, start: int, end: int) -> tuple[list[int], range, range]:
-    """Returns where a valid record has lengths and counts, its timestamp and its offset."""
-    # positions of bytes, counted from the begin of the record
+    """Returns the bytes of the lengths and counts, of the timestamp delta, and of the offset delta.
+
+    Each byte is given by its position in the record, which must be valid.
+    """
     fixed: list[int] = []
 
     def add(begin: int, end: int) -> None:

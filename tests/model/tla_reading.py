@@ -32,7 +32,10 @@ class Token:
 
 @dataclass(frozen=True)
 class Expression:
-    """An expression: its value, and the environments in which an action with it ends."""
+    """A parsed expression: `value` evaluates it, and `nexts` takes it as an action.
+
+    `nexts` yields the environment at the end of each branch of the action.
+    """
 
     value: Value
     branches: Callable[[Env], Iterator[Env]] | None = None

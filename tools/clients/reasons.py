@@ -1,7 +1,6 @@
-"""The reason for each failed cell of docs/clients.md, if the served broker is not the reason.
+"""The reason for each failed cell of docs/clients.md; it is never the served broker.
 
-A test compares these entries with the recorded results: each failed cell has an entry here, and
-each entry belongs to a failed cell.
+A test checks that each failed cell has a reason here, and each reason a failed cell.
 """
 
 from __future__ import annotations

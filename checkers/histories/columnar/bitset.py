@@ -50,10 +50,10 @@ def bit_of(number: Ints) -> Bits:
 
 
 def bits_between(word: Ints, low: Ints, high: Ints) -> Bits:
-    """Returns, for each word, the bits of its numbers from `low` to `high - 1`.
+    """Returns 64-bit words of bitsets: in each word, the numbers from `low` to `high - 1` are set.
 
-    `word` has word numbers: word n stands for the numbers from 64n to 64n+63. Example: word 1, low
-    64 and high 66 give `0b11`.
+    `word` has the positions of the words: word n stands for the numbers from 64n to 64n+63. For
+    example, word 1, low 64 and high 66 give `0b11`.
     """
     begin = word << WORD_BITS
     from_low = _ALL << np.clip(low - begin, 0, LAST_BIT).astype(np.uint64)

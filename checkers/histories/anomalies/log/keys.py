@@ -62,7 +62,7 @@ class RecordKeys:
 
 
 def record_keys(isolation: Isolation) -> Stage[RecordKeys]:
-    """Returns a stage that collects the keys that were sent to or polled."""
+    """Returns a query stage that collects every key of a send or a poll."""
     kernel = Kernel("keys of records", _READS, _KEYS, partial(_keys, isolation))
     return Stage(Source.OPERATIONS, kernel, RecordKeys.of)
 
