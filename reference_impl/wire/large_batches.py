@@ -21,10 +21,10 @@ MANY_BYTES: Final = 1024 * 1024  # after decompression
 
 
 async def scanned_apart(broker: ServedBroker, data: bytes) -> RecordFacts | ErrorCode | None:
-    """Reads the records of a large batch; returns facts about them, or the error if invalid.
+    """Reads a large or compressed batch; returns facts about its records, or why they are invalid.
 
-    The largest batches are read in a thread. Returns None for a small batch and for an invalid
-    request: the leader checks these itself.
+    The largest batches are read in a thread. Returns None for a small uncompressed batch and for an
+    invalid request: the leader checks these itself.
     """
     batch = only_batch(data)
     if isinstance(batch, ErrorCode) or not batch.header.has_known_compression:
