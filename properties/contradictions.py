@@ -70,7 +70,7 @@ class Judged:
 
 
 def judged(deliveries: Iterable[Delivery], violated: Iterable[str]) -> Judged | None:
-    """Returns the strongest delivery semantics that the deliveries and the anomalies found allow.
+    """Returns the strongest delivery semantics that no delivery and no anomaly contradicts.
 
     Returns None if no application received a record.
     """

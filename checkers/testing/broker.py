@@ -93,9 +93,9 @@ class Broker:
     """A cluster of the reference broker in a process of its own; brokers are numbered from 1.
 
     At the start, the cluster creates the topics and adds the faults. `topics` maps names to numbers
-    of partitions. `faults` has JSON objects of the control port, as dictionaries. `users` maps
-    names to passwords. The other settings of security are those of the command `urteil broker`, and
-    `options` has further options of this command.
+    of partitions. `faults` has the fault rules to send to the control port. `users` maps user
+    names to passwords. `tls_cert`, for example, is the option `--tls-cert` of the command
+    `urteil broker`; `options` has any other options of this command, as texts.
     """
 
     brokers: int = 3

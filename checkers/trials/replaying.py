@@ -43,9 +43,9 @@ class KeptTrial:
         return frozenset(power for power in needed if power is not None)
 
     def shown_by(self, ran: Ran) -> str | None:
-        """Returns, as text, how the run `ran` broke this trial's claim, or reached a goal of it.
+        """Returns a text: how the run broke this trial's claim, or reached a goal of the claim.
 
-        Returns None if `ran` did neither.
+        Returns None if the run did neither.
         """
         found = (how for name, how in ran.shown.items() if name.partition(": ")[0] == self.claim)
         return next(found, None)

@@ -74,7 +74,7 @@ class Recorder:
 
     @contextmanager
     def recording(self, action: Action, code: CodeType) -> Generator[None]:
-        """While the context is open, adds the spec's guards and assignments to the action."""
+        """Inside the context, each guard and assignment that runs is recorded in `action`."""
         self.action = action
         _traced.append(action)
         tracing.append(code)

@@ -191,10 +191,11 @@ class AbstractTransactionsActions(AbstractTransactionsState):
         """A partition receives a marker that it has already written, and changes nothing
         (KAFKA-19999).
 
-        The partition has no pending record of the producer. Kafka: WriteTxnMarkers, repeated by a
-        new coordinator. Simplified: a repeated marker leaves no trace in the state. Without the
-        guard that the partition has already written the marker, this marker counts as written: the
-        claim `no_hanging_transaction` breaks in 6 steps.
+        This happens only while the partition has no pending record of the producer. Kafka:
+        WriteTxnMarkers, repeated by a new coordinator. Simplified: a repeated marker leaves no
+        trace in the state. Without the guard that the partition has already written the marker, a
+        marker that was never written counts as written: the claim `no_hanging_transaction` breaks
+        in 6 steps.
         """
         producer = s.producer[x]
         when(

@@ -246,9 +246,9 @@ def _before(one: Operation, other: Operation) -> bool:
 
 
 def retry_resumes(run: Transacted) -> tuple[Breach, ...]:
-    """Always: a producer writes nothing after another with its transactional id has replaced it.
+    """Always: a replaced producer writes nothing more, and readers read no value twice.
 
-    At the end, readers read no value twice.
+    A producer is replaced when another producer initializes with the same transactional id.
     """
     late = (
         f"process {run.history[row.op].process} wrote as {row.transactional_id}, "

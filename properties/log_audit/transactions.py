@@ -25,7 +25,7 @@ RETRIED: Final = "marker written again"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class NotClosed(Location):
-    """A batch that follows an open transaction of its producer, but is no part of it."""
+    """A batch that its producer wrote outside a transaction that was still open."""
 
     producer_id: int
     producer_epoch: int
@@ -76,10 +76,10 @@ def _successive(log: ReplicaLog) -> Iterator[tuple[Batch, Batch]]:
 
 
 def unclosed(logs: Logs) -> tuple[NotClosed, ...]:
-    """Returns one row per batch that follows an open transaction of its producer, but is no part of
-    it.
+    """Returns one row per batch that its producer wrote outside a transaction that was still open.
 
-    The batch is not transactional, or has a newer producer epoch.
+    The batch follows a batch of the transaction, without a marker in between. It is not
+    transactional, or has a newer producer epoch.
     """
     return tuple(
         sorted(
@@ -149,8 +149,8 @@ def _closings(logs: Logs) -> Iterator[tuple[ReplicaLog, Batch]]:
 def split_transactions(logs: Logs) -> tuple[SplitTransaction, ...]:
     """Returns one row per transaction that was committed on one partition and aborted on another.
 
-    The row has one commit marker and one abort marker, even if more partitions have one. Each is
-    that of the first partition in alphabetical order.
+    The row has one commit marker and one abort marker. If several partitions have a commit marker,
+    it is that of the first partition in alphabetical order; likewise for the abort marker.
     """
     first: dict[tuple[int, int, str], tuple[tuple[str, int, str], ReplicaLog, Batch]] = {}
     for log, marker in _closings(logs):

@@ -60,12 +60,12 @@ def scan(batch: bytes, head: Header, most_bytes: int = DECOMPRESSED_BYTES) -> Re
 def scan_quickly(
     batch: bytes, head: Header, most_bytes: int, most_singles: int
 ) -> RecordFacts | None:
-    """Returns the facts about a batch's records, as `scan` does, or None if that takes long.
+    """Returns the facts about a batch's records, as `scan` does; gives up if the batch is large.
 
-    Neighbouring records of the same layout are read together. The result is also None if the
-    records are malformed.
+    Returns None if it gives up, or if the records are malformed.
     """
-    # Too long: more than `most_bytes`, or more than `most_singles` records read one by one.
+    # Large: more than `most_bytes`, or more than `most_singles` records to be read one by one.
+    # Neighbouring records of the same layout are read together.
     try:
         return _facts_by_runs(_records_of(batch, head, most_bytes), head, most_singles)
     except CorruptBatch:

@@ -61,7 +61,7 @@ class AppendOrigin(NamedTuple):
     ) -> Reply:
         """Returns the effect that sends the response to the append.
 
-        An error after the append keeps the offset in the response.
+        If an error occurs after the append, the response has the error and the offset.
 
         Kafka: DelayedProduce.
         """

@@ -113,9 +113,8 @@ class ReplicaChanges:
 def is_at_rest(leader: Leader, up: Iterable[BrokerId]) -> bool:
     """Returns True if the leader stays as it is until the next request or new metadata.
 
-    So no timer would change its state. No request except fetches may wait at the leader. Each
-    follower in the ISR must have all records, and its fetch must wait. A follower outside the ISR
-    must be down.
+    Then only fetches wait at the leader. Each follower in the ISR has all records, and its fetch
+    waits. Each follower outside the ISR is down.
     """
     if leader.waiting_produces or leader.waiting_deletions or leader.unverified:
         return False

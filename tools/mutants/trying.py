@@ -160,7 +160,10 @@ class _OutOfTime(BaseException):
 
 
 class _Watch:
-    """A plugin of pytest that decides the outcome, and ends the session once decided."""
+    """A plugin of pytest that finds out whether the tests kill the mutant.
+
+    The session ends at the first test that kills it, or after several crashes and timeouts.
+    """
 
     def __init__(
         self, tests: Sequence[Selection], cpu_s: Mapping[str, float], spare_s: float

@@ -201,7 +201,7 @@ def fetches(draw: Draw) -> tuple[Topic, ...]:
 
 
 def offsets(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests for offsets by time and leader epoch to a sequence, with appends in between.
+    """Adds appends to a sequence, and requests that look up offsets by time or by leader epoch.
 
     Returns the topics that the requests need.
     """

@@ -156,9 +156,9 @@ class OffsetCounts:
 
 @dataclass(frozen=True, slots=True)
 class OccupiedOffsets:
-    """The offsets at which the history proves a record: all of them, and the clean ones.
+    """The offsets at which the history proves that there is a record.
 
-    Every reader at read_committed must get the record at a clean offset.
+    An offset is also in `clean` if every reader at read_committed must get its record.
     """
 
     clean: OffsetCounts  # shown by sends, or by polls at read_committed

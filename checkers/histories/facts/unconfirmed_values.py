@@ -206,10 +206,10 @@ def sends_without_offset(isolation: Isolation) -> Stage[pa.Table]:
 
 
 def find_unconfirmed_sends(isolation: Isolation, sends: Batch) -> Plan[UnconfirmedValues]:
-    """Returns the values of the sends without an acknowledged offset, and their polls.
+    """Returns the values in `sends`, with the offsets at which polls observed these values.
 
-    `sends` has these sends: they ended `info`, or ok without an offset. If it is empty, so is the
-    result.
+    `sends` has the sends without an acknowledged offset: they ended `info`, or ok without an
+    offset. Without such sends, the result is empty.
     """
     if not len(sends):
         return NO_UNCONFIRMED_VALUES

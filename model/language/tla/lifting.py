@@ -36,10 +36,11 @@ class Differs(Exception):
 
 
 def times(growth: int, names: Sequence[str]) -> dict[str, int]:
-    """Returns how often each constant occurs in a sum, calculated from the sum's growth.
+    """Returns how often each constant occurs in a sum.
 
-    The first constant was raised by 1, the next by 4, then 16. So for `a` and `b`, the growth 9
-    (1 + 2 * 4) gives `{"a": 1, "b": 2}`. Raises Differs if the growth is negative or too large.
+    The first constant was increased by 1, the second by 4, the third by 16; `growth` is the
+    increase of the sum. The growth 9 = 1 + 2 * 4 of a sum of `a` and `b` gives `{"a": 1, "b": 2}`.
+    Raises Differs if the growth is negative or too large.
     """
     found: dict[str, int] = {}
     left = growth

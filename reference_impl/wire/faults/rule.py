@@ -254,8 +254,9 @@ class When:
         return _like(self.topic, topic) and self.partition in (None, partition)
 
     def selects_number(self, number: int, acted: int, coins: random.Random) -> bool:
-        """Returns True if the rule, which has acted `acted` times so far, acts on the matching
-        request `number` (from 1).
+        """Returns True if the rule acts on this request, the `number`-th that matches it.
+
+        `acted` is how often the rule has acted on earlier requests.
         """
         if self.nth is not None:
             return number == self.nth

@@ -237,7 +237,10 @@ def test_a_wrong_or_missing_transition_is_noticed(wrong: Step | None) -> None:
 
 
 def found_in(spec: str, machine: StateMachine, projection: Projection) -> set[Step]:
-    """Returns the transitions of the projection at every constant of the machine."""
+    """Returns the transitions that explorations of the spec find, as seen through the projection.
+
+    The spec is explored once for each choice of constants that the machine names.
+    """
     return {step for constants in machine.at for step in _steps(spec, constants, projection)}
 
 

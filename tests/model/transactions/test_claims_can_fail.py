@@ -1,4 +1,4 @@
-"""A mutant breaks each claim about transactions that no recorded bug breaks."""
+"""Mutants of the spec `transactions` break the claims that no recorded bug breaks."""
 
 from __future__ import annotations
 

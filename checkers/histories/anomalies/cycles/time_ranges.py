@@ -62,10 +62,10 @@ class TimeRanges:
 
     @classmethod
     def of(cls, back: Batch, info_senders: InfoSenders) -> TimeRanges:
-        """Returns the ranges of logical time that the dependencies in `back` lead back over.
+        """Returns the time between the two operations of each dependency, as ranges.
 
-        A dependency leads back if its second operation ended before its first. The range is the
-        time between the two ends. Overlapping ranges are joined: 0..4 and 2..6 become 0..6.
+        The dependencies in `back` go back in time: the second operation ended before the first.
+        Overlapping ranges are joined: 0..4 and 2..6 become 0..6.
         """
         begin, end = info_senders.time(back.ints("second")), info_senders.time(back.ints("first"))
         order = np.argsort(begin)

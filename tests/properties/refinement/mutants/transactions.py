@@ -1,8 +1,8 @@
 """Mutations of transactions in a run: of decisions, of committed records, of responses.
 
 Trace validation compares two things: the transactions of a coordinator, and the high watermarks of
-the topic partitions. An altered event may change neither of them. Such a mutant may be a possible
-run too: what the real event changed then changes at the broker's next event (see `runs`).
+the topic partitions. An altered event may leave both as they were; the broker's next event then
+makes the change. Such a mutant may be a possible run too (see `runs`).
 """
 
 from __future__ import annotations
