@@ -49,7 +49,7 @@ ANY: Final = _Any()
 
 
 def always(difference: Difference) -> bool:
-    """Returns True for every difference, for a reason that has no further condition."""
+    """Returns True: a reason without a condition of its own explains every difference."""
     del difference
     return True
 

@@ -134,7 +134,11 @@ class _Judge:
         return self._found(missed, begun, missed)
 
     def _found(self, within: Mask, begun: Mask, through: Mask) -> _Lasso | None:
-        """Returns a fair lasso: visits `begun`, then stays `within`; its loop visits `through`."""
+        """Returns a fair lasso, or None if there is none.
+
+        The lasso visits a state in `begun`, and then only states in `within`. Its loop visits a
+        state in `through`.
+        """
         sets = list(self.fairness.sets(within, through))
         anywhere = np.zeros_like(within)
         for nodes in sets:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Described(Protocol):
-    """The texts of the catalogue about an anomaly of histories or a check of log directories."""
+    """The texts that describe an anomaly of histories, or a check of log directories."""
 
     @property
     def id(self) -> str: ...

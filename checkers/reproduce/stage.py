@@ -120,7 +120,7 @@ class Stage:
 
     @property
     def index(self) -> int:
-        """The number of the partition that the schedule is about: the topic's last one."""
+        """The index of the partition that the schedule is about: the topic's last partition."""
         return self.topic.partitions - 1
 
     @property

@@ -1,8 +1,8 @@
-"""Finds which elements of an ordered sort can make a formula true, from the comparisons in it.
+"""Finds the elements of an ordered sort that can make a formula true, from its comparisons.
 
 `narrowed` reads a formula about a bound variable `o`, and returns one *branch* for each disjunct.
-If an element is in no branch, the formula is false for it, and evaluating it would raise no error.
-So the element may be skipped. If an element is in a branch, the formula must be evaluated.
+An element in no branch may be skipped: with this element, the formula is false and raises no error.
+For an element in a branch, the formula must be evaluated.
 
 A branch has bounds for the element, such as `start <= o`. It may also compare a map at the element:
 with `own < row[o]`, the branch has the elements at which the value of `row` is above `own`.

@@ -248,8 +248,8 @@ class Stepper:
     def function(self, n: t.Node, free: Free) -> Eval:  # noqa: C901 - one case for each word
         """Compiles the term to a Python function of a state and of the values of variables.
 
-        `free` identifies the parameters whose values may be outside their sorts. If a key or an
-        assigned value reads one of them, it is checked at run time.
+        `free` identifies the parameters whose values may be outside their sorts. A key or an
+        assigned value that reads such a parameter is checked at run time.
         """
         match n:
             case t.Const():

@@ -292,8 +292,9 @@ class Reassignments(ReassignedPartition):
             s.known_replicas[r][x] = false
 
     def may_commit(s, leader: Replica) -> Bool:
-        """True if the leader's ISR has at least min.insync.replicas members, or all replicas that
-        the leader knows.
+        """True if the leader's ISR is large enough to commit.
+
+        It needs min.insync.replicas members, or fewer if the leader knows fewer replicas.
 
         Kafka: Partition.effectiveMinIsr.
         """

@@ -66,7 +66,7 @@ class Kafka41(Kafka43):
     def may_complete(
         s, isr: Set[Replica], replicas: Set[Replica], adding: Set[Replica], removing: Set[Replica]
     ) -> Bool:
-        """True if the ISR has every replica that remains.
+        """True if the ISR has every replica that is not to be removed.
 
         Kafka: PartitionReassignmentReplicas.maybeCompleteReassignment, before 4.3.
         """

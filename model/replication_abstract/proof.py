@@ -196,8 +196,9 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def high_watermarks_are_within_logs(s) -> Bool:
-        """A replica's high watermark is within its log, and each record below was committed by the
-        replica's leader epoch or an earlier one.
+        """A replica's high watermark is not above the end of its log.
+
+        Each record below the high watermark was committed in the replica's leader epoch or earlier.
         """
         return all_of(
             forall(

@@ -159,7 +159,7 @@ class RetentionActions(RetentionState):
         s.requested = later_of(s.requested, to)
 
     def is_deleted(s, r: Replica) -> Bool:
-        """True if all replicas, live or not, have deleted the requested records.
+        """True if every replica, live or not, has deleted all records that DeleteRecords names.
 
         So no later leader returns these records. Kafka waits only for the live replicas. It is not
         enough that the leader has deleted the records: the variant `answers-alone` breaks the claim

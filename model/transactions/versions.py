@@ -170,9 +170,9 @@ class Version1(Transactions):
         return s.has_added(k, p)
 
     def may_ask_for_nothing(s, k: Transaction, outcome: Outcome) -> Bool:
-        """True if the transaction has a record or an added partition.
+        """True if the transaction is not empty: it has a record or an added partition.
 
-        In this version, the client neither commits nor aborts an empty transaction.
+        In this version, the client may not ask to commit or abort an empty transaction.
         """
         return exists(s.sent[k][p] | s.has_added(k, p) for p in TopicPartition)
 

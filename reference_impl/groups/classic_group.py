@@ -163,8 +163,9 @@ class ClassicGroup:
         )
 
     def completed(self, now_ms: int) -> ClassicGroup:
-        """Returns the group's next generation with the rejoined and the static members, or an empty
-        group.
+        """Returns the group's next generation, with the rejoined and the static members.
+
+        If there are no such members, the group is empty.
 
         Kafka: ClassicGroup.maybeElectNewJoinedLeader.
         """

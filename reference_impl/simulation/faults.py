@@ -108,7 +108,7 @@ class Lose:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Delays a request or its response by `for_ms`, when the fault `On` selects it.
+    """Delays a request or its response by `for_ms`, when the fault `On` selects the request.
 
     Later messages may overtake the delayed one.
     """

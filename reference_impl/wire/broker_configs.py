@@ -8,8 +8,8 @@ min.insync.replicas always exists and cannot be removed or set for a single brok
 
 Source: KIP-226, KIP-966; Kafka documentation, "Broker Configs"; ConfigAdminManager,
 ConfigurationControlManager of Apache Kafka.
-Simplified: settings of a single broker are refused; a request is refused that names an unknown
-setting, which Kafka accepts; no synonyms.
+Simplified: settings of a single broker are refused; a request with an unknown setting is refused,
+although Kafka accepts it; no synonyms.
 """
 
 from __future__ import annotations

@@ -77,7 +77,10 @@ class _Security:
 
 
 def security(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests for SASL and for the credentials of two users; it needs no topics."""
+    """Adds requests for SASL and for the credentials of two users.
+
+    Returns no topics, because the requests need none.
+    """
     drawn = _Security(draw)
     drawn.alter()
     drawn.describe()

@@ -186,9 +186,9 @@ class KeyedWords:
 
 
 def find_near(ascending: Ints, numbers: Ints, guess: Ints) -> tuple[Ints, Mask]:
-    """Returns the position of each number in `ascending`, and a mask of those found there.
+    """Looks up numbers in the array `ascending`; returns positions, and a mask of those found.
 
-    A missing number has its insertion point.
+    The position of a missing number is its insertion point.
     """
     at = guess.clip(0, len(ascending) - 1)
     found = ascending.take(at) == numbers

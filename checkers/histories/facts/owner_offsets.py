@@ -145,11 +145,11 @@ class OwnerOffsets:
         return found
 
     def within(self, owner: Ints, key: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints, Bits]:
-        """Returns the offsets that owners got inside intervals, as 64-bit words.
+        """Returns three arrays with the offsets that owners got inside intervals.
 
-        Interval i has the offsets from `low[i]` to `high[i] - 1` of one owner and key. The three
-        arrays have one entry for each word that an interval touches: the number of the interval,
-        the row of the word, and its bits inside the interval.
+        Interval i has the offsets from `low[i]` to `high[i] - 1` of one owner and key. For each
+        stored 64-bit word that an interval touches, the arrays have the number of the interval, the
+        row of the word, and those bits of the word that are inside the interval.
         """
         first = self._insertion_point(owner, key, word_of(low))
         last = self._insertion_point(owner, key, word_of(high + 63))

@@ -204,9 +204,9 @@ _BY_SUFFIX: Final[dict[str, Callable[[Path], Iterator[pa.Table]]]] = {
 
 
 def conforming(table: pa.Table, path: Path) -> pa.Table:
-    """Returns the table with exactly `COLUMNS`.
+    """Returns the table with exactly the columns in `COLUMNS`.
 
-    Raises UnreadableHistory, whose message names the column and the operation.
+    Raises UnreadableHistory if the table has a wrong column or value; the message names its place.
     """
     _check_columns(table.schema.names, path)
     table = with_new_columns(table)

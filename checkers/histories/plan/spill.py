@@ -45,7 +45,10 @@ class OnDisk:
 
 
 def read_in_turn(parts: Iterable[Partition], columns: Sequence[str]) -> Iterator[pa.Table]:
-    """Yields one table with the given columns for each partition, in memory or on disk."""
+    """Yields, for each partition, a table with the given columns.
+
+    A partition may be in memory or on disk.
+    """
     path, file = "", pa.py_buffer(b"")
     for part in parts:
         if not isinstance(part, OnDisk):

@@ -100,7 +100,7 @@ class Lifting:
         return cls(spec, others, free)
 
     def roots(self) -> None:
-        """Raises Differs if a constant in `free` is used other than in a sum.
+        """Raises Differs if the spec uses a constant in `free` outside of sums.
 
         `Replicas + 1` is such a sum; the product `Replicas * Replicas` is not.
         """

@@ -1,4 +1,4 @@
-"""State variables as the module writes them: their paths, and the sets of their values."""
+"""How a TLA+ module writes state variables: their paths, and the sets of their values."""
 
 from __future__ import annotations
 

@@ -161,8 +161,8 @@ class Partitions(State):
     def is_in_flight(s, p: TopicPartition, k: Transaction) -> Bool:
         """True if the client sent the record and the log does not have it yet.
 
-        If the constant `records_late` is false, a record never arrives after the client has asked
-        to end the transaction. Then the result is false.
+        If the constant `records_late` is false, no record arrives after the client has asked to
+        end the transaction: from then on, no record is in flight.
         """
         sent = s.sent[k][p] & ~s.has_record(p, k)
         return sent if s.records_late else sent & s.is_waiting(k)

@@ -31,7 +31,7 @@ from properties.anomalies.transactions.visible import sent_by
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class OffsetWithoutOutput:
-    """A transaction with a missing record, and a fetch that returned its group offset."""
+    """A missing record of a transaction, and a fetch that returned the transaction's offset."""
 
     key: str
     value: str

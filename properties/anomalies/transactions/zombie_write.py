@@ -5,10 +5,10 @@ earlier instance. A write of an earlier instance must fail if its end was reques
 
     older instance made | newer instance made | end requested        -->  a zombie's write
 
-The end of a transaction is requested by a commit or abort; the end of a plain send, when it is
-invoked. An operation took effect if it ended `ok` with a send or an offset commit, or if a reader
-at read_committed received one of its records. A process whose last `init_producer` is missing or
-did not end `ok` is not checked.
+A commit or abort requests the end of a transaction. The end of a plain send counts as requested
+when the send is invoked. An operation took effect if it ended `ok` with a send or an offset commit,
+or if a reader at read_committed received one of its records. A process whose last `init_producer`
+is missing or did not end `ok` is not checked.
 
 Source: KIP-98, zombie fencing; KIP-360.
 Simplified: a record that only polls at read_uncommitted returned did not take effect.

@@ -112,7 +112,7 @@ class DeliveryMachine(ClusterMachine):
     @precondition(lambda self: not self.cluster.is_over(self._current))
     @rule(count=st.integers(1, 3), steps=st.integers(1, 4))
     def send_and_kill(self, count: int, steps: int) -> None:
-        """Sends values, and kills the application after this many steps of its work."""
+        """Sends values, and kills the application after `steps` steps of its work."""
         self._send(count)
         self._work(steps)
         self.cluster.kill(self._current)

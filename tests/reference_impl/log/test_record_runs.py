@@ -112,7 +112,10 @@ def test_any_bytes_have_the_outcome_of_the_definition(
 
 @pytest.mark.parametrize("step_ms", [0, 1, 100, -1, -100, 5_000])
 def test_a_long_run_has_the_facts_of_the_definition(step_ms: int) -> None:
-    """Offset deltas of one, two and three bytes; timestamp deltas of one to four."""
+    """A run of 9,000 records has the same facts as its records, read one by one.
+
+    The offset deltas have one to three bytes, the timestamp deltas one to four.
+    """
     many = [Record(value=b"v", timestamp_ms=NOW_MS + step_ms * at) for at in range(9_000)]
 
     assert_agreement(*batch_of(many))

@@ -95,7 +95,10 @@ def test_a_copy_is_frozen_hashed_and_pickled_as_its_original() -> None:
 
 
 def test_a_class_without_a_twin_is_copied_by_dataclasses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on an implementation of Python whose objects cannot change their class."""
+    """For a class without a twin, `replace` calls `dataclasses.replace`.
+
+    A class has no twin where Python does not let an object change its class.
+    """
     monkeypatch.setattr(replacing, "_copiers", {Base: None})
     assert replace(Base(1, (2,)), a=3) == Base(3, (2,))
 

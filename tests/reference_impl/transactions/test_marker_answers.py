@@ -59,10 +59,11 @@ def test_the_commit_completes_with_the_last_marker() -> None:
 
 
 def test_a_late_response_to_an_earlier_attempt_is_ignored() -> None:
-    """Only the response to the last attempt counts.
+    """Only the response to the last attempt counts; a late response changes nothing.
 
-    An error that arrives late must not forget a marker that is on its way, and a late success is
-    repeated by the last attempt anyway. Kafka: TransactionMarkerChannelManager.
+    After a late error, the marker of the last attempt may still be written.
+
+    Kafka: TransactionMarkerChannelManager.
     """
     coordinator, places = sent_again(committing(A), TIMEOUT_MS + 1, correlation=20)
     assert places == [A]

@@ -78,7 +78,7 @@ def accepted(api: Api, version: int, frame: bytes) -> int | None:
 
 
 def decoded(api: Api, version: int, frame: bytes) -> int | None:
-    """Returns the position at which kio ends; None if kio raises an exception."""
+    """Returns the position after the last byte that kio reads; None if kio raises."""
     kind = request_kind(api, version)
     try:
         _, at = entity_reader(kind.__header_schema__)(frame, 0)

@@ -178,7 +178,10 @@ def _with_fetches(firsts: Batch, fetches: Batch) -> Batch:
 
 
 def _after_an_offset(fetches: Batch, firsts: Batch) -> int:
-    """Returns the number of fetches that began after an offset was committed or fetched."""
+    """Counts the fetches that began when an offset of their group and key was already known.
+
+    An offset is known when a commit or a fetch of it has ended.
+    """
     everything = _with_fetches(firsts, fetches)
     known = everything.where(everything.ints("offset") != NONE)
     count = 0

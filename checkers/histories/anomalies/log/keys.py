@@ -1,4 +1,4 @@
-"""The keys of a history, and the number of failed values that their readers could get.
+"""The keys of a history, and how many values of failed sends a reader could have received.
 
     p1 txn k=a  -> fail
     p2 txn j=b  -> fail
@@ -53,9 +53,9 @@ class RecordKeys:
         return cls(np.unique(keys[committed]), np.array(sorted(several), dtype=np.int64))
 
     def values_of_committed(self, failed: pa.Table) -> int:
-        """Returns how many values of failed sends are in keys that were read at read_committed.
+        """Returns how many values of failed sends went to keys that were read at read_committed.
 
-        `failed` has the number of these values for each key.
+        The table `failed` has, for each key, the number of its values of failed sends.
         """
         of = Batch(failed)
         return int(of.ints("values")[member(of.ints("key"), self.committed)].sum())

@@ -30,10 +30,10 @@ from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 
 @dataclass(frozen=True, slots=True)
 class ValueOffsets:
-    """An offset for each of some values, to fill in where a poll or send of the value has none.
+    """The offsets of some values, for polls and sends that were recorded without an offset.
 
-    If `of_all` is true (under Jepsen's rules), it also replaces the offsets that polls and sends of
-    the value returned.
+    A value has at most one offset here. If `of_all` is true (under Jepsen's rules), this offset
+    also replaces the recorded ones.
     """
 
     pairs: NumberSet  # key and value in one number
