@@ -1,6 +1,6 @@
 """Measures `urteil trace`, which checks that a spec permits each event in the logs of brokers.
 
-To check the events is called to *follow* them. The timing compares two tasks for a log of 10,000
+To *follow* an event means to check it. The timing compares two tasks for a log of 10,000
 records: to read and follow the events, and only to read them. There are three other results: the
 number of events followed in a CPU second, for logs of several lengths; the cost of an action in the
 interpreter (the oracle) at the same lengths; and the number of mutated traces that are rejected.

@@ -73,7 +73,10 @@ class Changes:
             yield self._stale(row, keys)
 
     def _overtaken(self) -> Ints:
-        """Returns, for each row, a later invocation time that makes it an inversion, or 0."""
+        """Returns, for each row, a later invocation time that turns its send into an inversion.
+
+        The time is 0 if the row is no send, or if no such time exists.
+        """
         sends = np.flatnonzero(self.observed & (self.kind == SEND))
         sends = sends[np.lexsort((self.offset[sends], self.key[sends]))][::-1]
         began_ns = int(self.completed.min())

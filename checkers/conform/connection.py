@@ -1,4 +1,4 @@
-"""A connection to a broker that sends any request of any version and waits for its answer."""
+"""Sends requests of any type and version to a broker, one at a time, and waits for each answer."""
 
 from __future__ import annotations
 

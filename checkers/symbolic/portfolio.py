@@ -1,10 +1,12 @@
-"""The portfolio: attempts at one condition in a fixed order, until one of them decides it.
+"""The portfolio: attempts to prove or refute a condition, in a fixed order, until one succeeds.
+
+A condition says that an action keeps a claim true.
 
 E-matching instantiates quantifiers at existing terms. It proves a condition fast if the claims
 suffice, but never refutes one. A search at a finite scope refutes a condition fast, but never
 proves one. Ground instances give E-matching more terms. Model-based instantiation is slow, and
-complete if the sorts allow it. If the spec names the claims that suffice for a condition, its
-*slice*, each strategy first assumes only these claims.
+complete if the sorts allow it. The spec may name a *slice*: claims that suffice to prove the
+condition. Then each strategy first assumes only these claims.
 
 The time for a hard condition has a heavy tail: the same query takes 0.1 seconds or more than a
 minute, depending on how Z3 branches. So several short searches that branch differently are better

@@ -74,7 +74,7 @@ class Again:
 class Judged:
     """The verdict on a claim in one setting, and the trials that led to it.
 
-    The setting is inside the claim's condition, where the claim must hold, or outside.
+    `side` says whether the setting satisfies the claim's condition; if so, the claim must hold.
     """
 
     side: Side

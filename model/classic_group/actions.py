@@ -141,9 +141,10 @@ class ClassicGroupActions(ClassicGroupState):
     def keeps(s, m: Member) -> Bool:
         """True if the sticky assignor lets the member keep the partition.
 
-        The member must report that it had the partition. No other member may report that it had the
-        partition in a later generation. Without the comparison of generations (KIP-341), the
-        variant `believes-old-claims` breaks the claim `one_owner` in 13 steps (KAFKA-7026).
+        Each member reports whether it had the partition, and in which generation. The member keeps
+        it if no other member reports a later generation. Without the comparison of generations
+        (KIP-341), the variant `believes-old-claims` breaks the claim `one_owner` in 13 steps
+        (KAFKA-7026).
         """
         return s.says_it_had(m) & forall(
             implies(s.says_it_had(x), s.consumer[x].claimed_in <= s.consumer[m].claimed_in)

@@ -81,7 +81,7 @@ def each(sort: Any, within: Any) -> Iterator[Any]:
 def wrap(sort: type[T], node: t.Node) -> T:
     """Returns a Python object for the term; operators such as `==` between such objects make terms.
 
-    The object keeps the line of the action that is being traced.
+    Its `line` is the line of the action that made the object, or 0 if no action made it.
     """
     made = object.__new__(sort)
     made.__dict__.update(node=node, line=line_in_action())

@@ -167,7 +167,7 @@ class ReplicationWithLosses(AbstractReplication):
     # ---- replicas after an election
 
     def depart(s, r: Replica, newer: LeaderEpoch) -> None:
-        """Does nothing: only the proof uses `departure`, and nothing is proved here."""
+        """Does nothing: `departure` serves only proofs, and this spec has none."""
 
     def is_replaced(s, e: LeaderEpoch) -> Bool:
         """True if a leader of a newer epoch has begun, and may have lacked committed records."""
@@ -244,9 +244,10 @@ class ReplicationWithLosses(AbstractReplication):
     def advance_high_watermark(s, r: Replica, mark: Offset) -> None:
         """A leader commits the records that every member of its maximal ISR has fetched.
 
-        Kafka: Partition.maybeIncrementLeaderHW. Simplified: as in `replication-abstract`. A leader
-        that was replaced by one that may lack records commits by `commit_too_late`: without the
-        guard that keeps the two apart, the claim `isr_has_what_is_committed` breaks in 6 steps.
+        Kafka: Partition.maybeIncrementLeaderHW. Simplified: as in `replication-abstract`. If a
+        newer leader may have begun without some committed records, the action `commit_too_late` is
+        taken instead. Without the guard that excludes this case, the claim
+        `isr_has_what_is_committed` breaks in 6 steps.
         """
         when(~s.is_replaced(s.replica[r].leader_epoch))
         super().advance_high_watermark(r, mark)

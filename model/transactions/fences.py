@@ -131,8 +131,8 @@ class FenceLooksLikeAnEnd(StrictFence):
     A fence aborts the transaction of the old instance and raises the epoch, as every end of a
     transaction does. The old instance then asks to abort the transaction. The coordinator takes the
     request for a retry, and answers with the new epoch. The old instance may begin its next
-    transaction before the new one gets an epoch. Then the new instance must fence again, and may
-    wait for ever. This bug breaks the claim `the_fenced_get_no_epoch`.
+    transaction before the new instance gets an epoch. Then the new instance must fence again, and
+    may wait for ever. This bug breaks the claim `the_fenced_get_no_epoch`.
     """
 
     def is_barred(s, k: Transaction) -> Bool:

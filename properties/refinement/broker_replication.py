@@ -94,9 +94,9 @@ class BrokerReplication:
 
     @classmethod
     def of(cls, topic_partition: TopicPartition, events: Sequence[Traced]) -> BrokerReplication:
-        """Returns a mapping of the topic partition's events to the spec, before the first event.
+        """Returns a mapping of the topic partition's events to the spec; none is mapped yet.
 
-        The spec's state is then that of a new partition. Each consumer is a replica that is not in
+        The state of the spec is that of a new partition. Each consumer is a replica that is not in
         sync.
         """
         states = [s for e in events for s in [_decision(e.after, topic_partition)] if s is not None]

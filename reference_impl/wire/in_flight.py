@@ -82,7 +82,7 @@ class InFlight(Generic[C]):
             self._connections[connection] = None
 
     def hold(self, connection: C, count: int) -> C | None:
-        """Sets how many bytes a connection holds; `count` must be 0 for 64 KiB or less.
+        """Sets how many bytes a connection holds; the caller reports 64 KiB or less as 0.
 
         If all connections together hold too many bytes, returns the one with the oldest large
         request or response; the caller must close it. Otherwise returns None.

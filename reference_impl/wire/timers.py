@@ -1,4 +1,4 @@
-"""The timers of a cluster's nodes, and its clock, on the clock of the event loop.
+"""The clock of a cluster and the timers of its nodes, driven by the event loop.
 
     set -> due -> would it change nothing? -- no --> fires
                              | yes

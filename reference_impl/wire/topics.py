@@ -1,7 +1,7 @@
 """Wire handlers of CreateTopics, DeleteTopics and CreatePartitions.
 
-If a request names a topic twice, nothing happens to this topic. It has one response,
-INVALID_REQUEST.
+If a request names a topic twice, nothing happens to this topic. The response has one entry for the
+topic, with the error INVALID_REQUEST.
 
 Source: KIP-4, KIP-195 (CreatePartitions), KIP-464 (defaults), KIP-516 and KIP-525 (topic ids and
 settings in responses); ControllerApis, ReplicationControlManager of Apache Kafka.

@@ -135,7 +135,7 @@ def test_a_run_of_some_variants_keeps_the_rows_of_others(tmp_path: Path) -> None
 
 
 def test_the_recorded_rows_agree() -> None:
-    """Each row is of a variant that exists, and TLC differs in none."""
+    """Every recorded variant exists, and TLC agrees with the explorer on each of them."""
     rows = kept(RESULTS)
     assert in_order(rows) == list(rows.values())
     assert [name for name, row in rows.items() if row.differences] == []

@@ -65,7 +65,7 @@ def tried(room: str, mutant: Mutant, verdict: Verdict) -> Tried:
 
 
 def kept(file: Path = KEPT) -> dict[str, Tried]:
-    """Returns the rows by the mutant's id; none if there is no record yet."""
+    """Returns the recorded mutants by id; empty if there is no record yet."""
     if not file.exists():
         return {}
     rows = json.loads(file.read_text(encoding="utf-8"))["mutants"]

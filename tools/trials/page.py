@@ -107,9 +107,10 @@ def _is_alone(claim: Claim) -> bool:
 
 
 def _broken(suite: str, claim: str, rows: Sequence[Decided]) -> tuple[str, str, str, str]:
-    """Returns the setting in which a trial broke the claim, what it showed, repetitions, options.
+    """Returns four texts about a trial that broke the claim.
 
-    If no trial broke the claim, the second text is the reason, and the others are empty.
+    They are the setting, what the trial showed, the repetitions, and the options. If no trial broke
+    the claim, the second text says why, and the other three are empty.
     """
     found = (
         row

@@ -1,7 +1,7 @@
 """Reassignments: replicas move between brokers; wrong requests, cancellations and lists.
 
-Every reassignment of a sequence has time to complete before the next one, because how long a new
-replica needs is the choice of each cluster.
+After each reassignment the sequence pauses, so that the reassignment can complete: some clusters
+need longer than others to add a replica.
 """
 
 from __future__ import annotations

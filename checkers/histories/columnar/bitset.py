@@ -140,7 +140,10 @@ class Bitset:
 
 @dataclass(frozen=True, slots=True)
 class KeyedWords:
-    """An index of several bitsets, one for each key; it finds the row of a word."""
+    """An index of several bitsets, one for each key.
+
+    The words of all bitsets are rows of one column; the index finds the row of a key's word.
+    """
 
     keys: Ints  # ascending
     ranks: Ints | None  # of each key in the order of addresses; None: keys are in that order

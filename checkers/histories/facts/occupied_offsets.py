@@ -99,9 +99,9 @@ class OffsetCounts:
 
     @classmethod
     def of(cls, words: pa.Table) -> OffsetCounts:
-        """Returns the union of the offsets that several batches found.
+        """Returns, for each key, the union of the offsets that several batches found.
 
-        In a row of `words`, bit i of the word n stands for the offset 64n + i of the key.
+        A row of `words` has 64 bits for one key: bit i of word n stands for the offset 64n + i.
         """
         batch = Batch(words)
         key, word = batch.ints("key"), batch.ints("word")
@@ -166,10 +166,10 @@ class OccupiedOffsets:
 
     @classmethod
     def of(cls, words: pa.Table) -> OccupiedOffsets:
-        """Returns the union of the offsets that several batches found.
+        """Returns, for each key, the union of the offsets that several batches found.
 
-        In a row of `words`, bit i of the word n stands for the offset 64n + i of the key. If the
-        row is `clean`, every reader at read_committed must get the records at its offsets.
+        A row of `words` has 64 bits for one key: bit i of word n stands for the offset 64n + i. If
+        the row is `clean`, every reader at read_committed must get the records at its offsets.
         """
         everything = OffsetCounts.of(words)
         clean = words.filter(words["clean"])

@@ -22,7 +22,10 @@ class Partition(Protocol):
     def read(self, columns: Sequence[str]) -> pa.Table: ...
 
     def may_contain(self, ops: Ints) -> bool:
-        """Returns False only if no operation of the partition is in `ops`, which is ascending."""
+        """Returns False if it is certain that the partition has none of the operations `ops`.
+
+        `ops` is ascending.
+        """
         ...
 
     def containing(self, ops: Sequence[Ints]) -> Partition:

@@ -177,7 +177,10 @@ class Writer(Naming):
         return made
 
     def _equal_fields(self, of: Sequence[t.Node]) -> int:
-        """Returns how many conjuncts at the start compare two records field by field."""
+        """Returns how many conjuncts, from the first one on, compare two whole records.
+
+        Each such conjunct compares one field. Returns 0 if they do not compare every field.
+        """
         match of[0]:
             case t.Eq(left=t.Get() as left, right=t.Get() as right):
                 first, other = self._record_at(left), self._record_at(right)

@@ -1,4 +1,4 @@
-"""Prepares a spec for its TLA+ module: puts constants' names into terms, and chooses all names."""
+"""Prepares a spec for TLA+: uses names of constants instead of values; chooses all other names."""
 
 from __future__ import annotations
 

@@ -153,8 +153,7 @@ def sends_within(history: History, declared: Declarations = NOTHING_DECLARED) ->
 def polls_between(history: History, declared: Declarations = NOTHING_DECLARED) -> Iterator[Step]:
     """Yields one step for every two successive operations of a process that polled the same key.
 
-    The step goes from the last record of the key in the first operation to the first one in the
-    second.
+    For example, polls of the offsets 3, 4 and then 7, 8 give the step from 4 to 7.
     """
     return _located(history, declared, _between(history, Poll))
 

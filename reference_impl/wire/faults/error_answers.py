@@ -118,7 +118,7 @@ def _is_outside(api: Api, error: str) -> bool:
 
 
 def _marked_outside(entity: Any, error: KioErrorCode) -> Any:
-    """Returns the response with the error in its outermost structure with an error field."""
+    """Puts the error into the response, at the outermost level that has an error field."""
     reported = [each.name for each in fields(entity) if _is_reported(each, type(entity))]
     if hasattr(entity, ERROR[0]):
         return replace(entity, error_code=error, **dict.fromkeys(reported, ()))

@@ -200,8 +200,8 @@ def test_more_batches_in_flight_than_the_window_break_a_claim() -> None:
     ],
 )
 def test_a_batch_out_of_order_for_ever_is_never_answered(spec: Spec, verdict: str) -> None:
-    """Every batch is eventually answered: it is acknowledged or given up.
+    """With either of two bugs, a batch stays out of order for ever, and is never answered.
 
-    With either of two bugs, a batch can stay out of order for ever and is never answered.
+    Without these bugs, every batch is eventually acknowledged or given up.
     """
     assert decide(spec)["batches_are_answered"].verdict == verdict

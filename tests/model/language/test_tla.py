@@ -199,7 +199,7 @@ def without_header(text: str) -> str:
 
 
 class Least(Spec):
-    """A spec that uses min(size, most), for which TLA+ gets the number 2 instead of a name."""
+    """A spec with min(size, most); its TLA+ module has the value 2 there, not the constants."""
 
     size: int = 2
     most: int = 3

@@ -17,7 +17,7 @@ from model.replication.versions import FetchDivergence
 
 
 class RemembersWhatIsCommitted(TruncateToHighWatermark):
-    """Adds to any version of replication the largest high watermark that a leader ever had."""
+    """Adds a variable to a version of the spec: the largest high watermark of any leader so far."""
 
     true_high_watermark: Offset
 

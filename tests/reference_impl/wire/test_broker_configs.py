@@ -1,4 +1,4 @@
-"""Settings of brokers: their values, changes of the defaults of topics, and refusals as Kafka's."""
+"""Settings of brokers: their values, new defaults for topics, and the changes that are refused."""
 
 from __future__ import annotations
 

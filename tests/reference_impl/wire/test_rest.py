@@ -172,9 +172,9 @@ def test_a_cluster_at_rest_survives_the_death_of_a_broker_and_rests_again() -> N
 
 
 def test_each_timer_at_rest_would_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A timer that is due but not fired, because it rests, would change nothing.
+    """A resting timer (due, but not fired) would change nothing if it fired.
 
-    The test fires each such timer on a copy of its node, with a clock ten minutes ahead. The log
+    The test fires each resting timer on a copy of its node, with a clock ten minutes ahead. The log
     and the state of the replica must stay the same.
     """
     held: Counter[TimerKind] = Counter()
