@@ -122,8 +122,9 @@ def detected(row: Detection) -> str:
 
 
 def of_mutants(scenario: str) -> Mapping[str, object]:
-    """Returns how many mutated runs of the scenario were made and rejected, and how many are
-    equivalent to a valid run.
+    """Returns three counts of the scenario's mutated runs: made, rejected, and left out.
+
+    A mutated run is left out if it is equivalent to a valid run.
     """
     made: Counter[str] = Counter()
     rejected: Counter[str] = Counter()

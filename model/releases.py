@@ -1,7 +1,6 @@
 """Releases of Apache Kafka, and the ranges of releases in which a rule, a bug or a promise holds.
 
-Versions of the protocol, bugs, claims and the rules of docs/kafka-rules.md all have such a range:
-they say of which Kafka they speak.
+Versions of the protocol, bugs, claims and the rules of docs/kafka-rules.md all have such a range.
 """
 
 from __future__ import annotations

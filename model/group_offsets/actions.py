@@ -270,9 +270,10 @@ class GroupOffsetsActions(GroupOffsetsState):
     def commit(s, m: Member) -> None:
         """The consumer commits outside a transaction (OffsetCommit), and the offset counts at once.
 
-        Kafka: OffsetMetadataManager.commitOffset. Simplified: a commit during a rebalance is
-        accepted, as Kafka does before the assignment. Without the guard that the consumer has no
-        output in an open transaction, the claim `no_input_is_skipped` breaks in 6 steps.
+        Kafka: OffsetMetadataManager.commitOffset. Simplified: a commit is accepted during the whole
+        rebalance; Kafka refuses it while the members wait for their assignment. Without the guard
+        that the consumer has no output in an open transaction, the claim `no_input_is_skipped`
+        breaks in 6 steps.
         """
         c = s.consumer[m]
         when(c.reads, s.has_nothing_open(m), s.accepts(m))

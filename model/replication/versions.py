@@ -342,7 +342,7 @@ class FetchDivergence(Kip320):
         )
 
     def truncation_offset(s, follower: Replica, leader: Replica) -> Offset:
-        """Returns the offset to which a follower truncates whose log diverges from the leader's.
+        """Returns the offset to which a follower truncates when its log diverges from the leader's.
 
         The diverging epoch is the largest epoch in the leader's log that is at most the epoch of
         the follower's last record. The offset is the end of this epoch in the leader's log or in

@@ -117,8 +117,8 @@ class ReplicationWithLosses(AbstractReplication):
 
         Kafka: PartitionChangeBuilder.electLeader, with unclean.leader.election.enable=true or when
         an operator asks for an unclean election. Simplified: the election may happen while a member
-        of the ISR is alive. Without the guard that the epoch is larger, the claim
-        `isr_has_what_is_committed` breaks in 7 steps.
+        of the ISR is alive. Without the guard that the new epoch is larger than the last one, the
+        claim `isr_has_what_is_committed` breaks in 7 steps.
         """
         s.needs_fault()
         when(s.newest < newer, ~s.isr[s.newest][leader])

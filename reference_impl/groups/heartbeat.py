@@ -114,7 +114,9 @@ def heartbeat_error(group: ConsumerGroup, request: ConsumerGroupHeartbeat, bugs:
 
 
 def malformed_error(request: ConsumerGroupHeartbeat) -> ErrorCode:
-    """Returns the error that rejects a malformed heartbeat, whatever its group is, or NONE.
+    """Returns the error that rejects a malformed heartbeat; NONE if the heartbeat is well-formed.
+
+    The state of the group does not matter.
 
     Kafka: GroupCoordinatorService.throwIfConsumerGroupHeartbeatRequestIsInvalid.
     """

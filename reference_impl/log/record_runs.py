@@ -201,7 +201,7 @@ def _after_headers(body: bytes, at: int, end: int, visit: Callable[[int, int], o
 
 
 def _run(body: bytes, read: _Read, left: int) -> _Read:
-    """Reads the records with the layout of the last one; `left` more follow."""
+    """Reads on while records have the layout of the last one read; at most `left` records."""
     size, number = read.last_size, read.records - 1
     start = read.at - size
     fixed, times, deltas = _columns(body, start, read.at)

@@ -23,7 +23,7 @@ class DescribeProducers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerDescription:
-    """The state of one producer in a topic partition; the value -1 means that there is none."""
+    """The state of one producer in a topic partition; a field without a value is -1."""
 
     producer_id: ProducerId
     producer_epoch: ProducerEpoch

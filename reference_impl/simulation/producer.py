@@ -175,7 +175,10 @@ class Producer:
         return producer, tuple(effects)
 
     def _next_to_send(self, now_ns: int) -> int | None:
-        """Returns an index in `begun` (its length means a new batch), or None."""
+        """Returns the index in `begun` of the batch to send now; None if none may be sent.
+
+        The index after the last one stands for a new batch.
+        """
         lacks_id = self.config.idempotent and self.producer_id == NO_PRODUCER_ID
         if self.over is not None or lacks_id or self.leadership.leader == NO_BROKER:
             return None

@@ -22,5 +22,5 @@ class Handled:
 
     @property
     def is_applied(self) -> bool:
-        """True if the request has no batches, or if at least one batch was not rejected."""
+        """True if the request has no batches, or if at least one of its batches was accepted."""
         return not self.appended or any(one.is_applied for one in self.appended)

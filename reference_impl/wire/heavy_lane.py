@@ -1,8 +1,8 @@
 """Requests with many elements are handled in a thread of their own, so that others go on.
 
     few elements    handled in the event loop of the brokers
-    many elements   decoded, handled and encoded in this thread; only the calls of the broker, which
-                    the handler makes, run in the event loop of the brokers
+    many elements   decoded, handled and encoded in this thread; only the handler's calls to the
+                    broker run in the event loop of the brokers
 
 Python needs up to a second for a request of 10,000 elements. In the event loop of the brokers, no
 other request would be handled during this time.

@@ -42,7 +42,7 @@ def entities(message: Any) -> Iterator[Any]:
 
 
 def first_of(entity: Any, names: tuple[str, ...]) -> Any:
-    """Returns the value of the first of the fields `names` that an object has; None without any."""
+    """Returns the value of the first field in `names` that the object has; None if it has none."""
     return next((getattr(entity, name) for name in names if hasattr(entity, name)), None)
 
 

@@ -46,7 +46,7 @@ _OF_LEADER = frozenset({TimerKind.WAITS, TimerKind.REPLICA_LAG})
 
 
 def reason_to_rest(nodes: Nodes, node_id: NodeId, timer: Timer) -> Reason | None:
-    """Returns None if a due timer must fire, or the replicas that make it unnecessary.
+    """Returns the replicas that make a due timer unnecessary; None if the timer must fire.
 
     While these replicas stay the same, the timer would change nothing.
     """

@@ -49,7 +49,7 @@ class Versions:
 
 
 def tried(room: str, mutant: Mutant, verdict: Verdict) -> Tried:
-    """Returns the row of the record for a mutant and its verdict."""
+    """Returns a mutant and its verdict as one row of the record."""
     return Tried(
         id=mutant.id,
         room=room,

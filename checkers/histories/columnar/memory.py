@@ -6,7 +6,8 @@ million rows this costs a tenth of all CPU time. `keep_freed` keeps freed memory
 peak memory does not change.
 
 Results are small and live to the end. Between large arrays they would leave gaps too small for a
-large array: a gigabyte at a hundred million rows. `copied_aside` copies results to a separate pool.
+large array. At a hundred million rows, these gaps are a gigabyte. So `copied_aside` copies results
+to a separate pool.
 
 Source: Linux, mallopt(3).
 """

@@ -45,7 +45,7 @@ class PrefixMaxIndex:
         return self.reach(np.arange(len(self.rows)))
 
     def reach(self, at: Ints) -> Ints:
-        """Returns the highest value of its group so far, for the row at each position in `at`.
+        """Returns, for the row at each position in `at`, the highest value of its group so far.
 
         Positions number the rows in the order of group and time. Example: the values 5, 3, 7 of one
         group give 5, 5, 7. If `restricted_to` has left out all these rows, the result is NOWHERE.

@@ -92,7 +92,10 @@ class Batch:
         return concatenated_ranges(first, end - first)
 
     def where(self, rows: Mask | Ints, columns: Sequence[str] = ()) -> Batch:
-        """Returns a batch with only some rows, and with only the named columns if any are named."""
+        """Returns a batch with only the given rows: a mask, or row numbers.
+
+        `columns` names the columns to keep; if it is empty, all columns are kept.
+        """
         at = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
         table = self.table.select(columns) if columns else self.table
         some = table.take(pa.array(at)) if len(at) else table.schema.empty_table()

@@ -53,7 +53,7 @@ class GroupOffsetWentBackwards:
 
 
 def _unexplained(history: History, fetch: Fetch) -> Iterator[Commit | Fetch]:
-    """Yields the higher offsets before this fetch that no commit has undone."""
+    """Yields earlier commits and fetches of a higher offset, if no commit may have lowered it."""
     back = [
         commit
         for commit in commits(history)

@@ -1,10 +1,10 @@
 """A transaction's committed offset took effect, but a record of its output is missing.
 
 A fetch of a group offset proves that a transaction committed, if only this transaction can have set
-the fetched offset. An offset from before the history is excluded: a different one must have been
-observed before. Once the transaction committed, its output is in the log, and each reader that
-reads beyond an output record must receive it. A missing record means that the group consumed input
-without its output.
+the fetched offset. A different offset must have been observed before the fetch. Otherwise the
+fetched offset may be older than the history. Once the transaction committed, its output is in the
+log, and each reader that reads beyond an output record must receive it. A missing record means that
+the group consumed input without its output.
 
 Source: ydb#52731, where a batch is dropped while offsets are committed.
 """

@@ -79,9 +79,9 @@ class RulesInForce:
     def acting_on(self, request: Request, *, applied: bool) -> list[ActiveRule]:
         """Returns the rules that act on a request: before it is handled or, if `applied`, after it.
 
-        Faults of the cluster, such as crash, come first. Of the faults of the request itself, such
-        as drop, only the oldest rule's acts. A rule that acts for the first time brings the rule in
-        its field `then` into force.
+        Rules with a fault of the cluster, such as crash, come first. Of several rules with a fault
+        of the request itself, such as drop, only the oldest acts. A rule that acts for the first
+        time brings the rule in its field `then` into force.
         """
         of_phase = [one for one in self if one.rule.when and one.rule.when.applied == applied]
         selecting = [one for one in of_phase if one.sees(request)]

@@ -15,7 +15,7 @@ from reference_impl.wire.security.settings import BadSecurity, check_user
 
 
 def read_users(options: Iterable[str] = (), file: Path | None = None) -> dict[str, str]:
-    """Returns the passwords of all users by name, empty without any.
+    """Returns each user's password by the user's name; empty if there are no users.
 
     Raises BadSecurity with the option or the line that is wrong.
     """

@@ -285,7 +285,7 @@ def test_the_module_of_every_spec_is_well_formed(name: str) -> None:
 
 
 class Remembers(Spec):
-    """Assigns formulas to a variable, which the module must write in parentheses."""
+    """Assigns formulas to a variable; the module must write these formulas in parentheses."""
 
     size: int = 2
     end: Offset

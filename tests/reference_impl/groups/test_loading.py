@@ -1,4 +1,4 @@
-"""A group coordinator that has not loaded its log yet answers no request but with an error.
+"""A group coordinator answers every request with an error until it has loaded its log.
 
 A coordinator is elected with a log whose end may not be replicated. Until the high watermark
 reaches this end, a record may still be lost, so the coordinator cannot know its groups.

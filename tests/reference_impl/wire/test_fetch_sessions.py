@@ -389,7 +389,7 @@ def body(session_id: int, epoch: int, *partitions: int, follower: bool = False) 
 def begun(
     sessions: FetchSessions, now_ms: int, partitions: int = 1, *, follower: bool = False
 ) -> int:
-    """Sends a full fetch of so many partitions; returns the id of the new session, or 0."""
+    """Requests a session for some partitions; returns its id, or 0 if it gets no session."""
     request = body(0, FULL, *range(partitions), follower=follower)
     context = sessions.begin(12, request, None, now_ms)
     assert isinstance(context, FetchContext)

@@ -139,9 +139,9 @@ def count_dependencies(dependencies: DependencyContext, batch: Batch) -> pa.Tabl
 def leading_back(dependencies: DependencyContext, batch: Batch) -> pa.Table:
     """Returns the dependencies that lead back in time: the second operation does not end later.
 
-    For example, a poll that ended at 3 returned a record whose send ended at 8. An operation that
-    did not end ok counts as ending just after the last operation that had ended ok before it began.
-    There is one row for each pair of operations and each kind (wr or ww).
+    For example, a poll that ended at 3 returned a record whose send ended at 8. If an operation did
+    not end ok, the time at which it began counts as its end. There is one row for each pair of
+    operations and each kind (wr or ww).
     """
     made, info_senders = dependents_of(dependencies, batch), dependencies.info_senders
     some = np.flatnonzero(made.counts)
@@ -187,7 +187,8 @@ def unconfirmed_wr(
     """Returns the dependencies of readers on the senders of unconfirmed values, and a mask.
 
     A value is unconfirmed if it was polled at an offset where no send of it was acknowledged. The
-    mask is True if the reader ended ok, or one of its sent values was polled.
+    mask has a bit for each dependency: True if the reader ended ok, or a value that it sent was
+    polled.
     """
     senders, polls = (
         dependencies.senders,

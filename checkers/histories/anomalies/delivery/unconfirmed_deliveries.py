@@ -53,13 +53,11 @@ def count_unconfirmed(
     several: Batch,
     polls: Batch,
 ) -> None:
-    """Adds two rare sorts of records to each application's counts: got, repeated and skipped.
+    """Adds unconfirmed records, and records that share an offset, to each application's counts.
 
-    The two sorts are records that were polled at an offset where no send of them was acknowledged,
-    and records that share their offset with another one.
+    The counts are the records received, received again, and skipped. A record is unconfirmed if it
+    was polled at an offset where none of its sends was acknowledged.
     """
-    # A record is unconfirmed if it was polled at an offset where none of its sends was
-    # acknowledged.
     given: defaultdict[int, set[Record]] = defaultdict(set)
     times: defaultdict[tuple[int, Record], list[DeliveredAt]] = defaultdict(list)
     names = ("owner", "key", "value", "op", "position", "offset", "outcome")

@@ -5,7 +5,7 @@ first stage collects all fetches. In the second stage, each batch returns only t
 matter for a fetch:
 
 - the commits of a fetched offset;
-- for each register, the commit that ended first, and the first commit of another offset;
+- for each register, the commit that ended first, and the next one with a different offset;
 - for each fetch, the highest offset that was committed before the fetch began, if this offset is
   above the fetched one.
 

@@ -4,11 +4,11 @@
     c1 poll     -> ok k=a@3 k=b@4      a was observed only at 3: the send has this offset
     c2 poll     -> ok k=b@9            b was observed at 4 and 9: each poll keeps its own offset
 
-Without `jepsen` declared, a poll or a send keeps the offset that it returned. If it returned none,
-it gets the offset of its value, provided that the value was observed at exactly one offset
+Without the option `--jepsen`, a poll or send keeps the offset that it returned. If it returned
+none, it gets the offset of its value, provided that the value was observed at exactly one offset
 (`properties.anomalies.order.own_offsets`).
 
-With `jepsen` declared, all polls and sends of a value have the same offset. If several values were
+With this option, all polls and sends of a value have the same offset. If several values were
 observed at one offset, Jepsen chooses one of them as the record there. The offset of a value is the
 last one at which it was chosen (`properties.anomalies.order.ranking`).
 """
