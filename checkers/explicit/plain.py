@@ -33,7 +33,7 @@ Link = tuple[int, Packed] | None  # the transition that first reached a state, a
 
 
 def search(task: Task) -> Exploration:
-    """Explores the states of a spec in plain Python, with every option; returns the result."""
+    """Explores the states of a spec in plain Python, and returns the result."""
     return Search(task).run()
 
 

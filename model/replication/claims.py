@@ -59,8 +59,8 @@ class ReplicationClaims(ReplicatedPartition):
 
     @invariant
     def strong_isr(s) -> Bool:
-        """Each member of the true ISR has every record below each presumed leader's high
-        watermark.
+        """Each member of the controller's ISR has every record below the high watermark of any
+        replica that believes it leads.
         """
         return forall(
             implies(s.presumes_leadership(leader), s.has_replicated(leader, member))

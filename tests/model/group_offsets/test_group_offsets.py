@@ -93,8 +93,8 @@ OUTRANKED = (
 def test_commits_rank_by_their_records_not_by_their_markers(play: Begin) -> None:
     """Of several commits of a group offset, the one whose record is last in the log counts.
 
-    An operator resets the offset after a transaction's commit and before the transaction's marker.
-    The reset counts; with the bug `RanksByMarker` the transaction's commit counts.
+    A transaction commits an offset; an operator resets the offset; then the transaction's marker is
+    written. The reset counts. With the bug `RanksByMarker`, the offset of the transaction counts.
     """
     assert play(GroupOffsets()).do(*OUTRANKED)["cache.committed.offset"] == 0
     wrong = play(RanksByMarker()).do(*OUTRANKED)
