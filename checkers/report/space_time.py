@@ -6,11 +6,12 @@
     b1   ───────────────●──────────◎──▶
                     replicate
 
-The lanes are the elements of one sort: the one that most actions have as a parameter. A step is a
-dot on the lane of its first parameter of this sort, with the name of its action. Lines lead to
-smaller dots on the lanes of its other parameters of this sort. A step without such a parameter is
-on an extra lane at the top. A hollow dot marks another lane whose state the step changes. A ring
-marks the last step of a violation. An arc shows where a liveness counterexample loops back.
+A *sort* is a type of the spec, such as its replicas. The lanes are the elements of one sort: the
+one that occurs most often as a parameter of actions. Only parameters of this sort count here. A
+step is a dot on the lane of its first parameter, with the name of its action. Lines lead to smaller
+dots on the lanes of its other parameters. A step without a parameter is on an extra lane at the
+top. A hollow dot marks another lane whose state the step changes. A ring marks the last step of a
+violation. An arc shows where a liveness counterexample loops back.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The faults of a trial on a real cluster, with the interface of the simulated cluster.
 
-So the state machines of the suites drive both kinds of clusters alike. The system under test kills
-and starts brokers, and its proxies cut the links between them. `clients` has the clients of the
-trial, and `watched` its topics.
+Both kinds of clusters have the same interface, so the state machines of the suites can use either.
+The system under test kills and starts brokers, and its proxies cut the links between the brokers.
+The module `clients` has the clients of the trial, and the module `watched` has its topics.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The lemmas that the logs of leader epochs and of replicas are prefixes of one history.
 
-The log of a leader epoch is the log of its leader, and only grows. So if any log has a record of an
-epoch, it equals the log of that epoch up to the record. Two logs that agree at an offset therefore
-agree at every lower offset. The lemmas whose names end in `_prefix` state this.
+The log of a leader epoch is the log of its leader in this epoch; it only grows. If another log
+has a record of the epoch, the two logs are equal up to this record. So any two logs that agree at
+an offset agree at every lower offset. The lemmas whose names end in `_prefix` state this.
 
 The last lemmas are about fetches: a replica keeps the records that it has fetched in an epoch, as
 long as it stays in the epoch.

@@ -1,11 +1,15 @@
 """A fence for a new instance, and the bug that gives the fenced instance the new epoch.
 
-If a new instance finds an open transaction, the coordinator aborts this transaction (a *fence*) and
-raises the producer epoch by one. The new instance asks again for its producer id until the abort is
-complete. Until then, the old instance may send EndTxn with the previous epoch. A retry of an
-earlier EndTxn has the previous epoch too, so the coordinator cannot tell them apart by the epoch.
-In the version `strict-fence`, the coordinator refuses the request. In the bug
-`fence-looks-like-an-end`, it answers with the new epoch.
+An *instance* is one client of the transactional id. A new instance may ask for a producer id while
+the old instance has an open transaction. Then the coordinator aborts this transaction (a *fence*)
+and raises the producer epoch by one. The new instance repeats its request until the abort is
+complete.
+
+Until then, the old instance may send EndTxn for the aborted transaction. This request has the
+previous epoch. A retry of a successful EndTxn has the previous epoch too. So the coordinator cannot
+distinguish the two requests by the epoch. In the version `strict-fence`, it refuses every EndTxn of
+a fenced transaction. In the bug `fence-looks-like-an-end`, it takes the request for a retry, and
+answers with the new epoch.
 
 Source: KIP-890; KAFKA-19367; TransactionMetadata.prepareAbortOrCommit and
 TransactionCoordinator.endTransaction of Apache Kafka 4.3.

@@ -1,7 +1,7 @@
 """Declarations of the user about a history: facts that the history itself does not record.
 
-Under some declarations, an anomaly is permitted: it is reported, but counts as no violation. The
-isolation level, by contrast, completes the history: polls without a recorded level get it.
+Some declarations permit an anomaly: it is reported, but counts as no violation. Another declaration
+is the isolation level of polls for which the history records no level.
 
 Source: jepsen.tests.kafka, the test's flags :sub-via and :ww-deps.
 """

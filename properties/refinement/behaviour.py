@@ -1,8 +1,9 @@
 """A behaviour of a spec, built action by action for trace validation.
 
-A `Behaviour` keeps the spec's current state. Trace validation chooses each action and all its
-arguments; `model.language.stepping` evaluates the guards and makes the next state. The actions also
-set variables that no run shows, such as which leader committed a record first.
+A `Behaviour` keeps the spec's current state. Trace validation follows a run of brokers. It
+chooses each action with all its arguments. Then `model.language.stepping` evaluates the guards and
+makes the next state. An action may also set variables that a run does not show, such as which
+leader committed a record first.
 
 A *sort* is a type of the spec with numbered elements, such as its offsets. Each sort has as many
 elements as the run needs. Most sorts are keys of the spec's variables, and each element takes space

@@ -2,11 +2,12 @@
 
 The abstract spec has no messages, so it would accept a node that acts on a fact too early. Five
 rules prevent this:
-- A response arrives after its request. It states only what is true when it arrives: that a
-  transaction is committed or aborted, that a topic partition was added, or that a record or a
-  marker is in the committed part of a log.
+
+- A response arrives after its request. It states only facts that are already true: the result of a
+  transaction, a topic partition added to it, or a record or marker committed to a log.
 - A WriteTxnMarker request carries a decision that a coordinator has made.
-- A client has requested every commit. An abort that no client requested is a fence.
+- A transaction commits only if a client requested this. An abort that no client requested is a
+  fence.
 - A producer epoch reaches only one instance, after a coordinator has assigned it.
 - A coordinator changes its cache only in a step that also moves the high watermark of its log.
 

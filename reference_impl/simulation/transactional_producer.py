@@ -6,13 +6,14 @@
            |                        only abort is possible     v
            +--------------------------------------------- over: create another producer
 
-In V1 the producer adds each topic partition at its coordinator before it sends, and the producer
-epoch changes only when it aborts after an error. In V2 (KIP-890) the leaders add the partitions,
-and the response to each EndTxn contains the next epoch.
+A producer has transaction version V1 or V2. In V1, it adds each topic partition at the transaction
+coordinator before it sends records. The producer epoch changes only after an abort that an error
+forced. In V2 (KIP-890), the leaders add the partitions. The response to each EndTxn has the next
+epoch.
 
-A transaction is one operation `txn` of the history. The outcome is `ok` after an acknowledged
-commit, `fail` if no commit was requested or the first commit request was rejected, otherwise
-`info`. Each new producer is a new process, recorded by an operation `init_producer`.
+A transaction is one operation `txn` of the history. Its outcome is `ok` if it committed, `fail` if
+it certainly did not commit, and `info` if this is unknown. Each new producer is a new process,
+recorded by an operation `init_producer`.
 
 Source: KIP-98, KIP-360, KIP-588, KIP-890; docs/kafka-rules.md D1 to D4, D8, D10; the Java client's
 TransactionManager.

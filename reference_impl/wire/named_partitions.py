@@ -1,12 +1,13 @@
 """The topics and partitions that a request names, read from the message itself.
 
-Requests name partitions in different ways, but each has a list inside of each topic:
+A request has a list of topics, and each topic has a list of partitions. The names of the fields
+differ between requests:
 
     topics [{name: "orders", partitions: [{partition_index: 0}]}]       most requests
     topics [{name: "orders", partition_indexes: [0]}]                   WriteTxnMarkers
     topics [{topic_id: 4ac2..., partitions: [{partition: 0}]}]          Fetch from version 13 on
 
-Others, such as Metadata and CreateTopics, name topics alone.
+Some requests, such as Metadata and CreateTopics, name topics without partitions.
 
 Source: Kafka documentation, "Protocol Guide"; KIP-516 for topic ids.
 """

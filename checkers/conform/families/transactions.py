@@ -1,9 +1,13 @@
 """Sequences of requests on transactions: producers, zombies, markers, and reads of the log.
 
-A sequence has the requests of one transactional id. Version 1 of the protocol adds partitions by
-AddPartitionsToTxn; it uses Produce up to 11 and EndTxn up to 4. Version 2 (KIP-890) uses Produce
-12, TxnOffsetCommit 5 and EndTxn 5; the answer to EndTxn 5 has the next producer epoch. Some steps
-mix the two versions on purpose.
+A sequence has the requests of one transactional id. The transaction protocol has two versions:
+
+    version 1              AddPartitionsToTxn, Produce up to version 11, TxnOffsetCommit and EndTxn
+                           up to version 4
+    version 2 (KIP-890)    Produce version 12, TxnOffsetCommit and EndTxn version 5
+
+In version 2, the leaders add the partitions, and the answer to EndTxn has the next producer epoch.
+Some steps mix the two versions on purpose.
 """
 
 from __future__ import annotations

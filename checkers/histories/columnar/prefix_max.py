@@ -3,10 +3,10 @@
     group 0    time 1: 5    time 2: 3    time 4: 7
     maxima             5            5            7
 
-The input is rows with a group, a value and a time. They are sorted by group and time; the place of
-a row in this order is its position. One pass then computes, for each row, the highest value of its
-group up to this row. In the pass, a group and a value are one number, with the group in the high
-bits. So a maximum never carries over to the next group.
+Each row of the input has a group, a value and a time. The rows are sorted by group and time. One
+pass then computes, for each row, the highest value of its group up to this row. The pass combines
+group and value into one number, with the group in the high bits. So a maximum never carries over to
+the next group.
 """
 
 from __future__ import annotations

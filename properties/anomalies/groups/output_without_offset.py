@@ -1,12 +1,13 @@
 """A transaction's output was read, but a later fetch did not return the transaction's offset.
 
-Output and offset of a transaction become visible together. A fetch at read_committed waits while a
-transaction is undecided (KIP-447). So a fetch that began after a reader had received output must
-return the transaction's offset or a later one. After a lower offset, the group consumes the input
-again and produces its output twice.
+A transaction may write output and also commit an offset of its group. Both become visible together.
+A fetch of the group's offset at read_committed waits while a transaction is undecided (KIP-447). So
+a fetch that began after a reader received the output must return the transaction's offset or a
+later one. If it returns a lower offset, the group consumes the input again and produces the output
+twice.
 
-There is no fault if a commit of the lower offset may have replaced the transaction's offset. This
-is possible if that commit completed after the transaction began.
+The fetch is not reported if another commit may have set the lower offset after the transaction.
+This is possible if the other commit completed after the transaction began.
 """
 
 from __future__ import annotations

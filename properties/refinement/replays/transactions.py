@@ -8,9 +8,9 @@
     transactions forgets-failed-fence   failed-fence-counts     metadata_is_the_log
     transactions unclean-election       none                    no_hanging_transaction
 
-The last one needs no bug, only a cluster that allows unclean elections. The harness is
-`transaction_harness`. If a message arrives late in the counterexample, the simulated network delays
-it. The replay then waits, at the action that receives the message, until it arrives.
+The counterexample in the last row needs no bug, only a cluster that allows unclean elections. If a
+message arrives late in a counterexample, the simulated network delays this message. The replay
+waits for it at the action that receives it.
 
 Source: KIP-890, KIP-1228; KAFKA-9666, KAFKA-14884, KAFKA-17754.
 Simplified: `verification` is replayed with transaction version 2, not 1 as in the counterexample.

@@ -1,8 +1,8 @@
 """The consumer applications of Kafka's documents, each a few lines of code with a database.
 
-An application is a generator; nothing interrupts it between two `yield`s. At each call of
-`at.step()` the suite may kill or pause the application. A paused application does not notice that
-its group removes it, and continues as a zombie.
+An application is a generator, and `at` is its process (an `Instance`). Nothing interrupts the code
+between two `yield`s. The suite may kill or pause the application at each call of `at.step()`. A
+paused application does not notice that its group removes it. It later continues as a zombie.
 
 Source: D0 (position and processing, the two-phase commit), D1 (the consumer's side), D2 (the
 pipeline, side effects, the idempotent consumer, a database next to Kafka); KIP-447.

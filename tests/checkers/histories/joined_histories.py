@@ -6,8 +6,8 @@ no definition relates operations of two histories. Offsets do not change.
 Three results of the joined history differ from the results of the separate histories:
 
     operation numbers    are new; operations that never completed come last
-    unseen writes        for each, the operations after it are counted in all histories
-    observations         are counted in all histories
+    unseen writes        each has the number of later operations, of all histories together
+    observations         their number is the sum over all histories
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Connections to a SASL_PLAINTEXT listener as data, and the outcome of each step.
 
-A transcript is a sequence of steps. Each ends with a Metadata request, whose outcome shows whether
-the client is authenticated. tests/data/sasl has the outcomes of Apache Kafka 4.3.0.
+A transcript is a sequence of steps. After the last step, the client sends a Metadata request. Its
+outcome shows whether the client is authenticated. tests/data/sasl has the outcomes of Apache Kafka
+4.3.0.
 """
 
 from __future__ import annotations
