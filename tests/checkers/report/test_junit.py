@@ -39,7 +39,7 @@ def anomaly(name: str, verdict: Verdict, **named: Any) -> AnomalyDecided:
 
 def test_an_analysis_is_a_suite_of_its_anomalies(analysed: Analysed, tmp_path: Path) -> None:
     analysed(
-        "p1 send k=a -> ok @1\np1 send k=b -> ok @0",
+        "p1 send k=a -> ok @1\np1 send k=b -> ok @0\nc1 poll -> ok k=a@1",
         *("--anomaly", "offset-order-inversion", "--anomaly", "duplicate"),
         *("--junit", str(tmp_path / "junit.xml")),
     )
