@@ -1,8 +1,9 @@
 """The track record: the steps and states needed to catch each bug and each old version.
 
-`track_record.json` has one line per variant that must violate its claim. `python -m
-tools.track_record` writes the file, and a test repeats the runs of every line. Counts are of
-distinct states, so they are the same on every machine.
+Each bug and each old version is a variant of a spec, and must violate a claim. `track_record.json`
+has one line for each of these variants. `python -m tools.track_record` writes the file, and a test
+repeats the runs of every line. Counts are of distinct states, so they are the same on every
+machine.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """Decompression of record batches, by each of Kafka's five compression types.
 
-Source: Kafka documentation, "Record Batch"; CompressionType. The type Snappy stands for two
-formats: raw (librdkafka), and in the frames of xerial's library (Java clients).
+The type Snappy has two formats: raw data, which librdkafka writes, and the frames of xerial's
+library, which Java clients write.
+
+Source: Kafka documentation, "Record Batch"; CompressionType.
 """
 
 from __future__ import annotations

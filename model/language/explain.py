@@ -1,7 +1,7 @@
 """Explains why a formula is false: names the false conjunct, the elements and the premises.
 
 Most claims have the form `forall(premise => (this & that))`. The explanation of a violation names
-the elements that violate the claim, the premise, which is true, and the conjunct that is false.
+three things: the elements that violate the claim, the true premise, and the false conjunct.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Takes steps as `interpreter` defines them, in a time that does not grow with the size of a sort.
 
-The state is a tree of rows (`rows.py`): the values of `a[k]` for all `k` are one row. The terms
-of an action are compiled to Python functions once. Only two things in an action range over a whole
-sort, and both are made cheaper:
+In a state, the values of `a[k]` for all `k` are one row (`rows.py`). The terms of an action are
+compiled to Python functions only once. Two things in an action range over a whole sort, and both
+are made cheaper:
 
     a quantifier, or a `for`    visits only elements that a comparison allows (*narrowing*):
                                 with `(start <= o) & (o < end)`, the offsets from `start` to `end`;
@@ -10,9 +10,11 @@ sort, and both are made cheaper:
     a row that is assigned      after `a[k] = b[k]` for all k, `a` and `b` share one row
 
 The interpreter reports an error when it reaches an undefined term, such as a key outside its sort.
-Narrowing must not hide this error. So in `p & (o < end)`, the comparison `o < end` is used only if
-`p` can never raise the error, or if `p` is such a comparison itself. The interpreter is the oracle:
-a test takes random steps of every spec with both.
+Narrowing must not hide this error. For example, `o < end` in `p & (o < end)` lets the search skip
+elements, and then `p` is not evaluated for them. So this comparison is used in two cases only: `p`
+can never raise the error, or `p` also compares `o` with a bound.
+
+The interpreter is the oracle: a test takes random steps of every spec with both.
 """
 
 from __future__ import annotations

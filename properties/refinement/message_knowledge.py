@@ -1,18 +1,18 @@
-"""The knowledge of a broker about a topic partition: only facts that messages brought to it.
+"""What a broker knows about a topic partition: only facts that messages brought to the broker.
 
 In the abstract specs a node reads the state of other nodes directly. So these specs alone would
 accept a leader that relies on a fetch before the fetch arrives. Six rules prevent this:
-- A partition state of a broker is one that the controller has decided.
-- The end offset that a leader knows of a follower is the offset of a fetch that has arrived.
-- A leader moves its high watermark at most to the lowest fetch offset of its maximal ISR: the ISR
-  and the replicas that the leader has proposed as members.
+- A broker has only partition states that the controller has decided.
+- A leader knows the end offset of a follower only from a fetch that has arrived.
+- A leader moves its high watermark at most to the lowest fetch offset in its *maximal ISR*. This
+  set has the members of the ISR, and the replicas that the leader has proposed as members.
 - Every record that a leader appends was in a request, with the same content.
 - A response arrives only after its request has arrived.
 - A log has no hole.
 
 Source: the happened-before relation of Lamport; docs/kafka-rules.md A1, A4, A5.
-Simplified: no message carries the records that a coordinator appends on its own broker, so these
-are not checked.
+Simplified: the records that a coordinator appends on its own broker are not checked, because no
+message carries them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """At its default bounds, each spec has the recorded counts of states, transitions and steps.
 
-The steps are those to each witness.
+A witness is a condition that is true in some reachable state. The steps are the fewest that lead to
+such a state.
 
 Some guards matter only beyond the default bounds, or when an action is switched on. A few more
 explorations cover these guards.

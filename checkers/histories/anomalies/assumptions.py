@@ -1,9 +1,9 @@
 """The query plans that check the assumptions about a history; every anomaly checker relies on them.
 
-All rows of an operation are in one partition, so most assumptions are checked in each partition
-alone. One check needs several partitions: operations of one process that overlap in time may be in
-different partitions. The driver finds the processes that have overlapping time spans in two
-partitions. It then collects the operations of these processes.
+A history is divided into partitions. All rows of an operation are in one partition, so most
+assumptions are checked in each partition alone. One check needs several partitions: operations of
+one process that overlap in time may be in different partitions. A process has a time span in each
+partition. If two of its spans overlap, the driver collects the operations of this process.
 
 Source: `properties.anomalies.assumptions`.
 """

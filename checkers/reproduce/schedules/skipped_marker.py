@@ -1,10 +1,12 @@
 """KAFKA-20734: a transaction that ends while a partition has no leader stays open there.
 
-Since 4.3.0, the broker's metadata returns the same for a partition without a leader as for a
-deleted one. So the coordinator sends no marker, and completes the transaction. When the leader
-returns, the transaction is still open in its log. The producer's next transaction continues it, and
-the marker of the next transaction ends both. If it commits, readers at read_committed receive the
-aborted records too.
+To end a transaction, the coordinator sends a marker to the leader of each partition. It looks up
+the leader in the metadata. Since 4.3.0, a partition without a leader looks like a deleted one
+there. So the coordinator sends no marker to this partition, and completes the transaction.
+
+When the partition has a leader again, the transaction is still open in its log. The producer's next
+transaction appends to it, and one marker ends both. If the first transaction was aborted and the
+next one commits, readers at read_committed receive the aborted records.
 
 Source: KAFKA-20734; KRaftMetadataCache.getPartitionLeaderEndpoint;
 TransactionMarkerChannelManager.addTxnMarkersToBrokerQueue.

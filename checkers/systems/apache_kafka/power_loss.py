@@ -1,20 +1,22 @@
 """The disk of a broker after a power loss: its logs end where they were last flushed.
 
-The page cache survives a kill of the broker, but not a power loss of the machine: then records that
-were written and never flushed may be gone. This module removes all of them from the log directory
-of a dead broker:
+The page cache survives a kill of the broker, but not a power loss of the machine. After a power
+loss, records that were written and never flushed may be gone. This module removes all of them from
+the log directory of a dead broker. Here, the batch at offset 5 is the first one not flushed:
 
-    t-0/00000000000000000000.log        truncated before the first batch that was not flushed
-    t-0/00000000000000000007.log        deleted: it begins after that batch
-    t-0/*.index, *.timeindex, *.txnindex    of these segments: deleted, the broker rebuilds them
-    t-0/*.snapshot                      deleted, if it is the snapshot of a later offset
-    t-0/leader-epoch-checkpoint         without the epochs that begin at a later offset
+    t-0/00000000000000000000.log        truncated before this batch
+    t-0/00000000000000000007.log        deleted, because it begins after this batch
+    t-0/*.index, *.timeindex, *.txnindex    deleted for both segments; the broker rebuilds them
+    t-0/*.snapshot                      deleted if its offset is above 5
+    t-0/leader-epoch-checkpoint         without the epochs that begin at offset 5 or higher
 
-A partition counts as flushed up to the higher of two offsets: its recovery point in Kafka's
-checkpoint, and the highest offset of its log lines "Flushing log up to offset". A truncation lowers
-the second offset. Both offsets may be too high: the line precedes the flush, and a truncation may
-leave an old checkpoint. So a record that was not flushed may be kept, but no flushed record is
-removed.
+A partition counts as flushed up to the higher of two offsets:
+
+- its recovery point in Kafka's checkpoint. It may be too high after a truncation;
+- the highest offset in its log lines "Flushing log up to offset", lowered by later truncations. It
+  may be too high, because Kafka writes the line before it flushes.
+
+So a record that was not flushed may be kept, but no flushed record is removed.
 
 Source: UnifiedLog.flush and LogLoader.recoverLog of Kafka 4.3.
 Simplified: a power loss removes every record that was not flushed, and tears no batch. It changes

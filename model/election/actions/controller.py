@@ -1,12 +1,16 @@
 """The actions of the controller: it maintains the ISR and the ELR, and elects leaders.
 
-ELR stands for eligible leader replicas: a replica joins the ELR when it leaves an ISR that becomes
-smaller than min.insync.replicas. Nothing is committed while the ISR is too small, so the replica
-still has every committed record.
+ELR stands for eligible leader replicas. A replica that leaves the ISR joins the ELR if the ISR then
+has fewer members than min.insync.replicas. While the ISR is that small, nothing is committed. So
+the replica still has every committed record.
 
-Every change of the partition elects a leader by the same rules, in this order: the current leader,
-if it is still valid; the first live member of the ISR, in the order of the replica list; if the ISR
-is empty, the first live member of the ELR; then the last known leader, by the rule of the version.
+The spec has one partition. Every action that changes it elects a leader, by the first of these
+rules that finds one:
+
+1. the current leader, if it is still valid;
+2. the first live member of the ISR, in the order of the replica list;
+3. if the ISR is empty, the first live member of the ELR;
+4. the last known leader, by the rule of the version.
 
 Source: Kafka's PartitionChangeBuilder and ReplicationControlManager; KIP-631, KIP-497, KIP-966.
 Simplified: a controlled shutdown is one step. The controller's log is never behind, and the

@@ -2,28 +2,28 @@
 
     G0         ww                     writes of two operations interleave, in both orders
     G1c        ww, wr                 information flows in a cycle
-    G-single   ww, wr, one rw         an operation saw a record that follows one it had missed
+    G-single   ww, wr, one rw         an operation missed a record, and saw one that follows it
     G2         ww, wr, rw             several operations each missed what another one wrote
     -process   and process            the same cycle, also using the order within each process
     -realtime  and process, realtime  the same cycle, also using the order in real time
 
 The module `dependencies` defines ww, wr, rw, process and realtime. Only G0 and G1c have -process
-and -realtime forms: with rw, a reader that only lags would cause such a cycle.
+and -realtime forms. G-single and G2 have none: a reader that only lags would cause such a cycle.
 
-The search reports at most one shortest cycle per form and strongly connected component. In one
-component, it leaves out:
+For each form, the search reports at most one shortest cycle in each strongly connected component.
+If a component has a stronger form, the weaker one is left out there:
 
-- a form with more kinds of dependency if there is one with fewer: no G1c beside a G0, and no
-  G1c-process beside a G1c or a G0-process;
-- a G2 if there is a G-single, or a cycle of ww and wr alone.
+- A form is stronger if it needs fewer kinds of dependency. A G0 hides a G1c, and a G1c or a
+  G0-process hides a G1c-process.
+- A G-single hides a G2. A cycle of ww and wr alone hides a G2 too.
 
-Jepsen's checker has no process dependencies, and calls a -process form -realtime. It also reports
-that a component has some cycle, under the names `PL-..-cycle-exists` (here `IMPRECISE`).
+Jepsen's checker has no process dependencies, and calls a -process form -realtime. It also gives a
+second name to each G0 and G1c form, such as `PL-1-cycle-exists` to G0 (see `IMPRECISE`).
 
 Source: Adya, "Weak Consistency"; Elle's cycle search.
-Simplified: Elle's other forms (predicates, G-nonadjacent) have no meaning or no use for logs. In a
-component with more operations than the limit `SEARCHED`, only a G-single between two operations is
-searched for, and no G2. The reason: with rw, lagging readers connect almost all operations.
+Simplified: Elle's other forms (predicates, G-nonadjacent) have no meaning or no use for logs. With
+rw, lagging readers connect almost all operations. So in a component with more than `SEARCHED`
+operations, no G2 is searched for, and only a G-single between two operations.
 """
 
 from __future__ import annotations

@@ -1,10 +1,15 @@
 """A transaction's committed offset took effect, but a record of its output is missing.
 
-A fetch of a group offset proves that a transaction committed, if only this transaction can have set
-the fetched offset. A different offset must have been observed before the fetch. Otherwise the
-fetched offset may be older than the history. Once the transaction committed, its output is in the
-log, and each reader that reads beyond an output record must receive it. A missing record means that
-the group consumed input without its output.
+A transaction commits a group's offset and its output together. A fetch of the group's offset proves
+that the transaction committed if two conditions are true:
+
+- No other operation can have set the fetched offset.
+- A different offset was observed before the fetch. Otherwise the fetched offset may be older than
+  the history.
+
+When the transaction has committed, its output is in the log. So a reader that reads beyond an
+output record must receive the record. If no reader received it, the group consumed input without
+its output.
 
 Source: ydb#52731, where a batch is dropped while offsets are committed.
 """

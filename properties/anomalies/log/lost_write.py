@@ -1,14 +1,14 @@
 """A write that must have taken effect was never read, although a later record was read.
 
-The *bound* of a key is the highest offset of a value that a poll returned. Only polls that ended
-`ok` count. A value is lost if three things are true:
+Only polls that ended `ok` count. The *bound* of a key is the highest offset of a value that a poll
+returned. A value is lost if three things are true:
 
 - Its send must have taken effect.
-- Its offset is not above the bound.
-- No poll that ended `ok` returned the value.
+- Its offset is not above the bound of its key.
+- No poll returned the value.
 
-A value that was observed at several offsets counts at its lowest offset for the bound, and at its
-highest when it may itself be lost. So fewer values are reported. Values without an observed offset,
+A value may be observed at several offsets. Its lowest offset counts for the bound. Its highest
+offset is compared with the bound. So fewer values are reported. Values without an observed offset,
 and values that may legally be gone (`retention`), are not checked.
 
 Source: jepsen.tests.kafka lost-write-cases.

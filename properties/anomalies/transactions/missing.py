@@ -6,13 +6,13 @@ higher offset. The offset of a missing record is known exactly, or only an upper
     at       the offset was observed: the record was acknowledged there, or an operation polled it
     up to    the offset was not observed; later operations give an upper bound
 
-The upper bound: the record was in the log when its transaction committed. So its offset is below
-the acknowledged offset of every later send. It is also below every high watermark that a client
-read later. The last stable offset is no upper bound, since it waits for the marker. Records that
-the log may have dropped (`retention`) are not missing.
+The record was in the log when its transaction committed. So two things are above its offset: the
+acknowledged offset of every later send, and every high watermark that a client read later. The last
+stable offset gives no upper bound, since it waits for the marker. Records that the log may have
+dropped (`retention`) are not missing.
 
 Simplified: a reader counts even if it began to read above the missing record, as for `lost-write`.
-So if no reader of a history reads from the beginning, this check reports losses that are none.
+So if all readers began above a record, it is reported as missing, although it may not be lost.
 """
 
 from __future__ import annotations

@@ -3,12 +3,12 @@
     spec and variant            bug of the broker      claim
     election elects-the-dead    dead-leader-returns    leader_is_alive_and_in_isr
 
-The harness is the controller alone, with the heartbeats and registrations of two brokers. The claim
-depends only on the controller's part of the spec's state.
+The harness is the part of the broker that the replay drives. Here it is only the controller, which
+gets the heartbeats and registrations of two brokers. That is enough, because the claim depends only
+on the spec's variables of the controller.
 
-Simplified: the action `kill` does nothing here. The harness goes on with the broker's heartbeats,
-and stops them in the action `detect_crash`. In the action `register`, the broker registers with a
-new incarnation.
+Simplified: the action `kill` does nothing. The heartbeats of the killed broker end only in the
+action `detect_crash`. In the action `register`, the broker registers with a new incarnation.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The settings in which the suite `elections` decides each claim, and the expected verdicts.
 
-A setting configures a run. In the settings of `inside`, a claim must hold. In those of `outside`,
-or on a broker with the seeded bugs named there, some run must break it.
+A setting configures a run. In a setting of `inside`, no run may break the claim. In a setting of
+`outside`, some run must break it; if bugs are named, the broker has these bugs.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """The cluster that a machine drives: simulated, or in real time with the same methods.
 
-A machine starts clients, lets time pass, injects faults, and reads what the clients observed. All
-times are virtual. On a cluster in real time, one virtual second lasts longer than one second.
+A machine has rules. A rule starts clients, lets time pass or injects a fault, for example. At the
+end of a run, the machine reads what the clients observed. All times are virtual. On a cluster in
+real time, one virtual second lasts longer than one second.
 
 Clusters differ in their abilities (`Power`): not every cluster can cut the power of a host, for
-example. A rule is never called on a cluster that lacks the rule's ability. A claim stays undecided
-if a run can break it only with an ability that the cluster lacks.
+example. If a rule needs an ability that the cluster lacks, the rule is never called. If a claim can
+be broken only with such an ability, the claim stays undecided.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The state diagrams have exactly the transitions that an exploration of their spec finds.
 
-Each projection below maps a state of a spec to the states of its parts, such as of each replica.
+A diagram shows the states of one kind of part, such as a replica. Each projection below takes a
+state of a spec, and yields the diagram's state of every such part.
 """
 
 from __future__ import annotations

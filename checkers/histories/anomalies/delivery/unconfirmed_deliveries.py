@@ -1,10 +1,11 @@
-"""Deliveries of records whose offset is unconfirmed, or is shared with another value.
+"""Deliveries of records that are unconfirmed, or that share their offset with another value.
 
     p1 send k=a -> info
-    c1 poll     -> ok k=a@0       a is unconfirmed: its send was never acknowledged
+    c1 poll     -> ok k=a@0       a is unconfirmed: no send of a was acknowledged at offset 0
     c1 poll     -> ok k=a@0       delivered to process c1 a second time
 
-There are few such records, so their polls are collected and compared one by one.
+A record is unconfirmed if it was polled at an offset at which no send of it was acknowledged. Few
+records are unconfirmed or share an offset, so their polls are collected and compared one by one.
 
 Source: `properties.delivery`.
 """

@@ -1,12 +1,14 @@
 """Functions that find what each pipeline transaction in a batch of history rows consumed.
 
+A pipeline transaction polls inputs, sends outputs and commits the offsets of its inputs. For
+example, this one reads from the key i and writes to the key o:
+
     p2 txn{id=x,group=g} o=a +i@1 -> ok @0 i=m@0
        o=a, @0     it sent the value a to o; the record has offset 0
        i=m@0       it polled the value m at offset 0 of i
        +i@1        it committed offset 1 of i for group g: m is consumed
 
-A pipeline transaction polls inputs, sends outputs and commits the offsets of its inputs. It is
-called a step here.
+A *step* is the part of such a transaction that concerns one input key.
 
 Source: `properties.anomalies.groups.pipelines`.
 """

@@ -2,7 +2,10 @@
 
     p1 txn k=a  -> fail
     p2 txn j=b  -> fail
-    c1 poll     -> ok k=c@3     k was read at read_committed, j was not: only a could be read
+    c1 poll     -> ok k=c@3     c1 reads at read_committed
+
+Here one value counts: a, because its key k was read at read_committed. No reader at read_committed
+could have received b, because none read the key j.
 
 Source: `properties.anomalies.observations`.
 """

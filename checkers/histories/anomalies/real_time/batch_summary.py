@@ -4,22 +4,23 @@
     p1 send k=a     -> ok @3      op 1   check: 3 is below 5, which was observed before op 1 was
                                          invoked, so op 0 contradicts the check
 
-A batch has operations in the order of their completion. An observation is a log end that a client
-observed. A check is the offset of a send, or an end offset: it must not be below a log end that was
-observed before its operation was invoked. Most checks are decided inside their batch.
+A batch has operations in the order of their completion. An *observation* is a log end that a client
+observed. A *check* is an offset that an operation returned: the offset of a send, or an end offset.
+An observation contradicts a check if two things are true: the observation is higher, and it was
+made before the operation of the check was invoked. Most checks are decided inside their batch.
 
 The tables of a summary:
 
     spans           the first and the last completion in the batch, and the number of checks
-    steps           the observed log ends. The last 1,024 observations have one row each. The older
-                    ones have one row for each key: the highest log end, with the time of the first
-                    completion in the batch
-    limits          for each key, the lowest offset of all checks that are not in the next two
-                    tables; a log end of an earlier batch may contradict it
-    early           the checks of operations invoked before the first completion in the batch: only
-                    a part of the earlier batches was observed before them
+    steps           the observations. The last 1,024 have one row each. The older ones have one row
+                    for each key: the highest log end, with the time of the first completion in the
+                    batch
+    early           the checks of operations that were invoked before the first completion in the
+                    batch: only some observations of earlier batches were made before them
     contradicted    the checks that an observation of this batch contradicts, each with the highest
                     such observation
+    limits          for each key, the lowest offset of all checks that are neither in `early` nor in
+                    `contradicted`; an observation of an earlier batch may contradict it
     without_offset  the sends without an acknowledged offset, each with the highest log end that
                     this batch observed before the send was invoked
 """

@@ -3,12 +3,12 @@
     c1 poll     -> ok k=a@0       op 0     the log of k ends at 1 or higher
     p1 send k=a -> ok @0          op 1     invoked after op 0 completed; 0 is below this end
 
-The send of such a record returns an offset below a log end that was observed before. The plan
-`linearizable_offsets` finds these sends, and this plan examines the polls of their records. A
-correct history has none.
+The send of such a record returns an offset below a log end that was observed before the send. The
+plan `linearizable_offsets` finds these sends. A correct history has no such send. This plan
+examines the polls of their records.
 
-This plan also examines the unconfirmed values: those that were polled at an offset that no
-acknowledged send of them has. They are few, so the Spark driver has all their sends and polls.
+A value is unconfirmed if it was polled at an offset at which no send of it was acknowledged. This
+plan examines these values too. They are few, so the Spark driver has all their sends and polls.
 
 Source: `properties.anomalies.real_time.future_read`.
 """

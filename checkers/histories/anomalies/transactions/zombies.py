@@ -4,10 +4,14 @@
     p2 init_producer{id=x} -> ok          replaces the producer of p1
     p1 txn{id=x} k=a       -> ok @0       a zombie write
 
-A producer is replaced when a newer producer of its transactional id is initialized. After that, its
-plain sends are zombie writes, and so is a transaction that it asks to commit or abort, even if the
-transaction began before. A write counts only if its operation ended ok, or if one of its records
-was read.
+A producer is replaced when a newer producer of its transactional id is initialized. Two kinds of
+write are zombie writes of the old producer:
+
+- a send outside a transaction, if the send is invoked after the replacement;
+- a transaction, if its commit or abort is requested after the replacement. The transaction itself
+  may have begun earlier.
+
+Such a write counts only if its operation ended ok, or if one of its records was read.
 
 The first stage finds the producers that wrote anything after they were replaced. The second stage
 collects the zombie writes of their transactional ids.

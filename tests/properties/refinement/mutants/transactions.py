@@ -1,8 +1,9 @@
 """Mutations of transactions in a run: of decisions, of committed records, of responses.
 
 Trace validation compares two things: the transactions of a coordinator, and the high watermarks of
-the topic partitions. An altered event may leave both as they were; the broker's next event then
-makes the change. Such a mutant may be a possible run too (see `runs`).
+the topic partitions. A mutation alters the state after one event. The altered state may show none
+of the event's changes to these two. Then the changes come with the broker's next event, and the
+mutant may be a possible run (see `runs`).
 """
 
 from __future__ import annotations
