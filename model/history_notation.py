@@ -13,13 +13,15 @@
     p2  send k=e        -> info              it may have happened; `fail`: it did not happen
     p2  send k=f        -> never             it never completed
 
-A line stands for ten nanoseconds: its operation is invoked in the first one and completed in the
-fifth. Operations that overlap take two lines, `p1 send k=a ...` and later `p1 ... -> ok @0`.
-Processes are numbered in the order of their first lines. Keys and values contain no blank, `=` or
-`@`; `#` begins a comment. Attributes follow the operation's name in braces: the transactional id,
-the group, the isolation level, and `end`, the time in ns when the end of a transaction was
-requested: `txn{id=x,group=g,isolation=read_uncommitted,end=12}`. Outside a transaction a group's
-offset moves with `c1 commit_offset{group=g} +k@1 -> ok`.
+A line stands for ten nanoseconds: its operation is invoked in the first nanosecond and completed in
+the fifth. An operation that overlaps with others takes two lines: `p1 send k=a ...` and later
+`p1 ... -> ok @0`. Processes are numbered in the order of their first lines. Keys and values contain
+no blank, `=` or `@`; `#` begins a comment.
+
+Attributes follow the name of the operation, in braces:
+`txn{id=x,group=g,isolation=read_uncommitted,end=12}`. They are the transactional id, the group, the
+isolation level, and the time in ns when the end of the transaction was requested. A group can also
+commit an offset without a transaction: `c1 commit_offset{group=g} +k@1 -> ok`.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """Injects anomalies into a synthetic history, and computes exactly which violations they cause.
 
-There are two ways. *Scenes* are small example histories, one for each anomaly of the catalogue,
-each with its own key and processes. A scene starts at a random time and is stretched in time, so
-that its operations are among thousands of others. The expected violations are found by an analysis
-of the scenes alone. *Changes* modify correct operations on the keys of the synthetic history
-(`changes`).
+There are two ways to inject anomalies:
+
+- *Scenes* are small example histories, one for each anomaly of the catalogue. A scene has its own
+  key and processes. It starts at a random time, and is stretched in time: thousands of other
+  operations lie between its own. An analysis of the scenes alone gives the expected violations.
+- *Changes* modify correct operations on the keys of the synthetic history (`changes`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The options of `analyze` that describe how the clients and topics of a history were configured.
 
-They override three settings in a recorded folder: the isolation level of its readers, how its
-consumers got their partitions, and whether every log was read to its end.
+A recorded folder states three of these facts itself: the isolation level of the readers, how the
+consumers got their partitions, and whether every log was read to its end. The options override
+them.
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
 """Sends each sequence of requests to two systems, and compares the two answers to each request.
 
-One of the two may be a recording of earlier answers. The answer to a read may not yet show an
-earlier change. So a read is sent again, to both systems, as long as the two answers differ without
-a known reason, but at most 8 times. Only the last answers count.
+Instead of a running system, there may be a recording of its earlier answers.
 
-After some differences, the two systems are in different states, and the remaining answers are not
-compared. A running cluster still gets the remaining requests, so that its recording is complete.
+The answer to a read may not yet show an earlier change. So if the two answers to a read differ
+without a known reason, it is sent to both systems again, at most 8 times. Only the last answers
+count.
+
+After some differences, the two systems are in different states. Then the remaining answers are not
+compared. A running cluster still gets the remaining requests, because its answers are recorded.
 """
 
 from __future__ import annotations

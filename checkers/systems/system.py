@@ -2,9 +2,9 @@
 
 The abilities of a system are the actions that it supports. The clusters differ:
 
-    apache-kafka:4.3.0      every action: each node is a process of this machine
-    served                  kill, start and power loss: the reference broker runs inside Urteil
-    HOST:PORT               none: somebody else runs the cluster, and only clients reach it
+    apache-kafka:4.3.0      every action, because each node is a process of this machine
+    served                  kill, start and power loss: the reference broker, run inside Urteil
+    HOST:PORT               no action, because somebody else runs the cluster
 
 Tests plan only actions that the system supports. If a claim needs an action that the system does
 not support, the verdict on the claim is `undecided`.

@@ -11,8 +11,8 @@ The broker runs in a process of its own, so any client library can be tested wit
 process ends when the `with` block ends. It also ends when the test's process ends, even if the test
 is killed. The faults are described in docs/how-to/faults-in-your-tests.md.
 
-This module imports only the standard library. So it also works in a project that has its own
-package with the name of a package of Urteil, such as `model`.
+This module imports only the standard library. So it also works in a project that has a package of
+the same name as a package of Urteil, such as `model`.
 """
 
 from __future__ import annotations

@@ -1,12 +1,16 @@
 """Follows the events of a trace through a spec, and looks ahead for events whose lines came late.
 
-Kafka writes most lines after their effect, and another thread may see the effect before the line is
-written. So if an event is refused, events whose lines come later may have to be taken before it.
+A thread of Kafka writes most lines after their effect. Before that, another thread may see the
+effect and write its own line. So if the spec refuses an event, *late* events may have to be taken
+before it: events that happened earlier, but whose lines come later. An event may be late if three
+things are true:
 
-A late event has three properties: Kafka logs its kind after the effect; its line comes at most
-`ahead_ms` after that of the refused event; and it is the next event of its thread, because a thread
-writes its lines in order. A bounded search finds and takes the shortest sequence of late events
-that makes the refused event possible. The result has the longest time by which a line came late.
+- Kafka writes lines of this kind after their effect.
+- The line comes at most `ahead_ms` after the line of the refused event.
+- It is the next event of its thread, because a thread writes its lines in order.
+
+A bounded search takes the shortest sequence of late events that makes the refused event possible.
+The result contains the longest delay of a late line.
 
 A trace is accepted if every event was taken. Otherwise the result has the first event that the spec
 forbids, the reason, the state before it, and the events around it.

@@ -1,8 +1,9 @@
 """The controller's registration of a partition: its state at each partition epoch.
 
-A line about a change has the old and the new values, so a missing line is noticed. Every controller
-of a quorum logs every change, with its new partition epoch. The first line with a partition epoch
-counts as the change. The lines of other controllers with the same epoch must agree with it.
+A controller logs a line for each change of a partition: the old values, the new values and the new
+partition epoch. If the old values differ from the registration, a line is missing. Every controller
+of the quorum logs the change. The first of these lines counts as the change, and the others must
+agree with it.
 
 Source: PartitionRegistration.diff; ReplicationControlManager.replay; KIP-966.
 Simplified: two kinds of changes are not modelled: reassignments, and ELRs that the controller

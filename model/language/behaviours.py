@@ -1,13 +1,18 @@
 """Defines when a liveness property is true of a lasso, and when a lasso is fair.
 
 A *lasso* is an infinite behaviour with finitely many states. It runs through the states in order,
-returns from the last state to one of them, and repeats the states from there for ever: the *cycle*.
-If a finite graph has a fair behaviour that violates a claim, it also has a fair lasso that does.
+and returns from the last state to one of them. The states from there to the last are the *cycle*:
+the lasso repeats them for ever. If a finite graph has a fair behaviour that violates a claim, it
+also has a fair lasso that violates the claim.
 
 A *step* of an action changes the state, as in TLA+. A transition to the same state is stuttering,
-which every behaviour may do. A lasso is *fair* to an action with its parameters if its cycle takes
-the action. It is also fair if the action is disabled in some state of the cycle (weak fairness), or
-in every state of the cycle (strong fairness).
+which every behaviour may do.
+
+An action is called with values of its parameters. A lasso is *fair* to such a call in two cases:
+
+- The cycle takes the action with these values.
+- The action with these values is disabled: in some state of the cycle for weak fairness, in every
+  state of the cycle for strong fairness.
 """
 
 from __future__ import annotations

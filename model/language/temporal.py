@@ -1,10 +1,12 @@
 """Temporal formulas for liveness properties, as in TLA+.
 
 `leads_to(p, q)` is p ~> q, `eventually(q)` is <>q, `always_eventually(q)` is []<>q,
-`eventually_always(q)` is <>[]q. Without fairness a behaviour may stop anywhere, so no such formula
-could hold. An action declares its fairness, which holds for each choice of its parameters. An
-action with `@action(fair="weak")` is eventually taken if it stays enabled. With `fair="strong"` it
-is eventually taken if it is enabled infinitely often. Faults are not fair.
+`eventually_always(q)` is <>[]q.
+
+Without fairness a behaviour may stop anywhere, so no such formula could hold. An action declares
+whether it is fair. This applies to the action with any values of its parameters. An action with
+`@action(fair="weak")` is eventually taken if it stays enabled. With `fair="strong"` it is
+eventually taken if it is enabled infinitely often. Faults are not fair.
 
 Source: Lamport, Specifying Systems, chapter 8.
 """

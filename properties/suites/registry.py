@@ -46,7 +46,7 @@ these files, and an entry in `SUITES` below.
 Each suite must satisfy these laws, and tests check them:
 
 - The setting, the bugs and the calls determine a run. The machine has no clock and no randomness,
-  and no state outlives it.
+  and shares no state with other machines.
 - Rule arguments are integers. `SIMPLER` lists the values of each argument, the simplest first.
 - The machine can be imported by name from its module, because a failing run is printed as a
   program.

@@ -1,9 +1,9 @@
 """SyncGroup of classic groups: the group leader assigns, and each member receives its assignment.
 
-    SyncGroup of a member         waits; in a stable group it gets its assignment again
-    SyncGroup of the leader       the assignment is appended to the log, once per generation
+    SyncGroup of any member       waits for the assignment; in a stable group, gets it at once
+    SyncGroup of the leader       also appends the assignment to the log, once per generation
     the assignment is in the log  all waiting members get their assignments
-    its append has failed         all waiting members get the error; the group rebalances again
+    the append has failed         all waiting members get the error, and the group rebalances again
 
 Source: KIP-62, KIP-345; docs/kafka-rules.md E1.
 """

@@ -3,6 +3,7 @@
     [ cleaned before ][ dirty: closed, and stable ]  last stable offset  [ ... the last segment ]
     '------------ keys are compared here ----------'
 
+A segment is closed if it is not the last one, and stable if it ends below the last stable offset.
 Below the last stable offset nothing is truncated and every transaction has ended, so a later record
 of a key replaces an earlier one for good. Records of aborted transactions are removed. A record
 without a value is a tombstone: it deletes its key and stays for delete.retention.ms after the first
@@ -12,8 +13,8 @@ its dirty part is large enough; each replica compacts its own log.
 Source: KIP-58, KIP-534, KAFKA-13194; docs/kafka-rules.md D9.
 Simplified: a segment is compacted as a whole or not at all; compacted segments are not merged;
 transaction markers stay for good; `min.compaction.lag.ms` is 0. A batch without records is removed,
-whereas Kafka keeps the newest empty batch of each producer: here the snapshots contain the producer
-state.
+because the snapshots contain the producer state. Kafka keeps the newest empty batch of each
+producer.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     request -> one batch of version 2 -> size, checksum, header -> each record -> in sequence?
 
-The check of the request comes before the verification of a transaction. The other checks come just
-before the append.
+The first check is that the request has exactly one batch, of version 2. It comes before the
+verification of a transaction. The other checks come just before the append.
 
 Source: ProduceRequest.validateRecords, UnifiedLog.analyzeAndValidateRecords, LogValidator.
 Simplified: message.timestamp.after.max.ms has its default, and the timestamp type is always

@@ -1,7 +1,7 @@
 """Which names a topic may have.
 
-Kafka names metrics after topics, and writes a period there as an underscore. So two topics must not
-have names that are equal once each period is an underscore.
+Kafka names metrics after topics, and replaces each period by an underscore. After this replacement,
+the names of two topics must still differ.
 
 Source: Topic, ReplicationControlManager.validateNewTopicNames.
 """

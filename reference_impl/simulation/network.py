@@ -1,8 +1,9 @@
 """The simulated network: one link for each direction between two nodes.
 
-Messages on a link arrive in order, as on TCP, but may be delayed, lost, duplicated, or blocked by a
-split. Sometimes a message overtakes earlier ones, as between successive connections of a client. A
-lost request and a lost response are separate faults, which a client cannot distinguish.
+By default, messages on a link arrive in order, as on TCP. Faults delay, lose or duplicate messages;
+a split loses all messages of a link. A message may also overtake earlier ones, as if a client had
+sent it on a newer connection. A lost request and a lost response are separate faults, which a
+client cannot distinguish.
 
 Simplified: a lost message does not affect later messages, whereas TCP would close the connection.
 Links to and from the controller neither duplicate nor reorder messages, because the protocol of the

@@ -1,4 +1,6 @@
-"""Installs the clients: each language's own tool fetches pinned packages into the cache, once.
+"""Installs the clients: each language's own tool fetches pinned packages.
+
+Clients that were built before are taken from Urteil's cache, unless their sources have changed.
 
 Python      the development requirements of this project
 Node        npm, with node/package.json

@@ -1,13 +1,13 @@
-"""Makes log directories of a healthy cluster, copied at two moments, small enough for tests.
+"""Makes small log directories for tests: copies of those of a healthy cluster, at two moments.
 
-`killed` is the state after all brokers died at once by SIGKILL: index files are still preallocated
-and checkpoints lag. `stopped` is the same cluster later, after recovery, more work and a clean
-shutdown.
+The first copy, `killed`, is made after SIGKILL of all brokers: index files are still preallocated,
+and checkpoints lag behind the logs. The second, `stopped`, is made later: after the recovery of the
+brokers, more work and a clean shutdown.
 
-Before the brokers die, the program writes two topics of one partition and three replicas, in small
-segments:
+Before the brokers are killed, the program writes two topics of one partition and three replicas, in
+small segments:
 
-    orders    an idempotent producer per compression; the leader is killed halfway
+    orders    one idempotent producer for each compression; halfway, the leader is killed
     payments  transactions of two producers in turn: committed, aborted, fenced by a newer
               instance of the same transactional id, committed with the offsets of a group,
               and one that stays open

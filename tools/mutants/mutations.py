@@ -1,14 +1,17 @@
 """Lists the mutants of a Python source: each differs from it at exactly one point.
 
+In the table, two neighbours such as `<  <=` replace each other. `->` means that the text after it
+replaces the text before it.
+
     comparison   <  <=    >  >=    ==  !=    is  is not    in  not in
     connective   and  or           &  |             +  -
     negation     `not x`, `~x` -> `x`;  `if x`, `a if x else b` -> `not x`
     quantifier   all_of  any_of    forall  exists    any  all    min  max
-    conjunct     when(a, b) -> when(a), also of all_of and any_of
+    conjunct     when(a, b) -> when(a); the same for all_of and any_of
     statement    an assignment to a field or an item, a call, `continue` -> pass
     number       n -> n + 1
     truth        True  False       true  false
-    side         "left"  "right": where equal values are inserted
+    side         "left"  "right": the argument of searchsorted
     member       an enum member -> the next one that the file names
 
 Docstrings, annotations, decorators, assertions, imports, error texts and type aliases are left out.

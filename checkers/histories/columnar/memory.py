@@ -1,13 +1,13 @@
 """Settings of the memory allocator: freed memory is reused and does not fragment.
 
 The analysis allocates and frees arrays of some megabytes all the time. By default, the allocators
-return each freed array to the operating system, which must clear the pages of each new one. At ten
+return freed memory to the operating system, which must clear the pages of every new array. At ten
 million rows this costs a tenth of all CPU time. `keep_freed` keeps freed memory in the process; the
 peak memory does not change.
 
-Results are small and live to the end. Between large arrays they would leave gaps too small for a
-large array. At a hundred million rows, these gaps are a gigabyte. So `copied_aside` copies results
-to a separate pool.
+The results of the analysis are small, and stay in memory to the end. If they lay between the large
+arrays, no large array would fit into the gaps between them. At a hundred million rows, the gaps
+would be a gigabyte. So `copied_aside` copies the results to a separate memory pool.
 
 Source: Linux, mallopt(3).
 """

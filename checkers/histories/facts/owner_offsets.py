@@ -1,10 +1,11 @@
 """The offsets that each consumer or group got, and the offsets that it got twice.
 
-An owner is a consumer or a consumer group, as a number. The offsets in each batch are packed into
-64-bit words: bit i of word n stands for the offset 64n + i. `OwnerOffsets.of` is the union of all
-batches. An offset is repeated if an owner got it twice, in one batch or in two. Each word of an
-owner and key has a number `repeated_in`: the first batch in which an offset of this word was
-repeated.
+An owner is a consumer or a consumer group, as a number. A key is a log, such as a topic partition.
+The history is read in batches. For each batch, owner and key, the offsets are packed into 64-bit
+words: bit i of word n stands for the offset 64n + i. `OwnerOffsets.of` is the union of all batches.
+
+An offset is repeated if an owner got it twice, in one batch or in two. Each word of the union has a
+number `repeated_in`: the first batch that repeated an offset of this word.
 
     batch 0    owner 1 polls k@3 k@4          word 0 of (1, k): bits 0b11000
     batch 1    owner 1 polls k@4              word 0 of (1, k): bits 0b10000

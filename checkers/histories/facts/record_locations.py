@@ -1,12 +1,14 @@
 """The records of a history by offset, and the sends by value: two shuffled tables.
 
-    RECORD_LOCATIONS  a row for each record that was polled, or sent at a known offset. A partition
-                      has whole blocks of 65,536 offsets of a key, sorted by key, offset, value and
-                      operation
-    SENDS             a row for each send; all sends of a value are in one partition, adjacent
+    RECORD_LOCATIONS  a row for each record that was polled, or sent at a known offset
+    SENDS             a row for each send
 
-A location is a key, an offset and a value. Most values have one location. All rows of such a
-value are in one partition of RECORD_LOCATIONS. For the other values, see `unconfirmed_values`.
+A shuffle splits each table into partitions. All sends of a value are adjacent rows in one partition
+of SENDS. The offsets of a key are divided into blocks of 65,536. All rows of a block are in one
+partition of RECORD_LOCATIONS, sorted by key, offset, value and operation.
+
+A location is a key, an offset and a value. Most values have one location, so all their rows are in
+one partition of RECORD_LOCATIONS. For the other values, see `unconfirmed_values`.
 
 Source: jepsen.tests.kafka version-orders.
 """

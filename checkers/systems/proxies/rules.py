@@ -1,10 +1,10 @@
 """Rules: what a proxy does to the bytes between two nodes, as data.
 
     Cut(sender=1, receiver=2)
-        holds every byte from node 1 to node 2, like a network that loses packets and sends them
-        again; nothing is lost, and when the cut is lifted, everything arrives in order
+        holds every byte from node 1 to node 2 until the cut is lifted; then all bytes arrive in
+        order, as after a network failure during which TCP repeats its packets
     DropResponse(of=Match(receiver=1, api=Api.PRODUCE, count=1))
-        the first produce request to node 1 is applied, its response is lost
+        the first produce request to node 1 is applied, but its response is lost
     DropRequest(of=...)
         the request never arrives
     Hold(of=..., part="request", for_ms=500)
@@ -23,15 +23,17 @@ first:
 
 A rule acts on whole requests. So a rule for one partition also affects the other partitions in the
 same request. In newer API versions, a request has the id of a topic and not its name: then it
-matches only a rule with this `topic_id`. If a rule needs the contents of a request and they cannot
-be known, the rule does not act, and `ActiveRule.undecided` counts the request.
+matches only a rule with this `topic_id`. A rule may need the partitions or
+producers of a request. If they cannot be known, the rule does not act, and `ActiveRule.undecided`
+counts the request.
 
 `sender` is the node that sends the request, and `receiver` is the node that answers it, even if the
 rule acts on the response. A `Cut` is different: it holds all bytes that `sender` sends to
 `receiver`, which are its requests to `receiver` and its responses to requests of `receiver`.
 
-A TCP stream cannot lose bytes in its middle. So after a dropped request or response, the connection
-is closed, or (with `close=False`) nothing more passes in that direction of the connection.
+A TCP stream cannot lose bytes in its middle. So the connection is closed after a dropped request or
+response. With `close=False` it stays open, but carries no more bytes in the direction of the
+dropped message.
 """
 
 from __future__ import annotations

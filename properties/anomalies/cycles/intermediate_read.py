@@ -1,11 +1,14 @@
 """G1b: a reader received part of a transaction, then a later record, but never the last part.
 
-A poll returns a range of records, which may end inside a transaction. This alone is no fault: the
-next poll continues from there, unless the reader stops for good or loses the key.
+A poll may return only the first records of a transaction. This alone is no fault: the next poll
+continues from there, unless the reader stops for good or loses the key (the topic partition).
 
-A read is intermediate if three things are true. The reader polled a value of the transaction. Then
-it skipped (`order.skip`) past the last value that the transaction sent to the same key. Its process
-never polled this last value.
+A read is intermediate if three things are true:
+
+- A process polled a value that the transaction sent to some key.
+- The next value of this key that the process polled comes after the last value that the transaction
+  sent to the key. This is a skip (`order.skip`).
+- The process never polled this last value.
 
 Source: Adya's G1b; jepsen.tests.kafka discusses G1b for a log but does not decide it.
 Simplified: only the last value counts; other missed values are reported as skips.

@@ -1,21 +1,23 @@
-"""Counterexamples of buggy consumer groups, replayed on the broker's group with that bug.
+"""Counterexamples of buggy consumer groups, replayed on the broker's group with the same bug.
 
     spec and variant                          bug of the broker         claim
     consumer-group erases-what-comes-back     partition-epoch-erased    no_double_assignment
     ... leaves-empty-group-open               empty-group-unsettled     an_empty_group_is_settled
     ... refuses-return                        rejoin-refused            converges
 
-The harness is one group of a group coordinator, and the consumers that send heartbeats to it. The
-whole state of the spec is read from the group and its consumers. The liveness property `converges`
-is evaluated some rounds after the last action. In a round each member sends a heartbeat, receives
-the response, revokes, and rejoins if the coordinator refuses it.
+The harness is one consumer group of the broker, and two consumers that send heartbeats. The whole
+state of the spec is read from the group and the consumers.
 
-The model has one partition, and chooses which member gets it. In the harness, the uniform assignor
-of the broker chooses. The harness steers this choice with a topic of two partitions:
+The liveness property `converges` is evaluated ten rounds after the last action. In a round, every
+member sends a heartbeat. If the coordinator refuses the heartbeat, the member rejoins. Otherwise
+the member receives the response, and revokes the partitions that are no longer assigned to it.
+
+The model has one partition, and chooses the member that gets it. On the broker, the uniform
+assignor chooses. The harness steers the assignor with a topic of two partitions. The second
+partition stands for the partition of the model.
 - The first member always subscribes to the topic.
-- If the second member subscribes too, the assignor gives each member one partition, and the second
-  partition goes to the second member. Otherwise both go to the first member.
-- The second partition stands for the partition of the model.
+- If the second member subscribes too, it gets the second partition.
+- If the second member does not subscribe, the first member gets both partitions.
 
 Simplified: a member joins and gets its assignment by one heartbeat, while the model takes three
 steps; epochs increase more often than in the model. If the counterexample fences a member, the

@@ -1,18 +1,18 @@
-"""Counterexamples of buggy replication, replayed on a simulated cluster with that bug.
+"""Counterexamples of buggy replication, replayed on a simulated cluster with the same bug.
 
     spec and variant                       bug of the broker            claim
     replication truncate-to-hw             truncate-to-high-watermark   isr_has_what_is_committed
     idempotence-abstract any-sequence      no-dedup                     in_order_without_duplicates
     idempotence-abstract unclean-election  none                         acknowledged_is_durable
 
-The last one needs no bug, only a cluster that allows unclean elections.
+The last counterexample needs no bug, only a cluster that allows unclean elections.
 
-The harness is a cluster of three brokers with one producer. An action changes the cluster, or waits
-until the cluster has made a change itself. The logs of the brokers and the ISR of the controller
-are read as the spec's state.
+The harness is a cluster of three brokers with one producer. For each action of the counterexample,
+the harness changes the cluster, or waits until the cluster has made the change itself. The state of
+the spec is read from the logs of the brokers and from the controller's ISR.
 
-Simplified: a model moves leadership at any time; in the cluster, leadership moves because the
-leader dies, or because all brokers that are in sync die.
+Simplified: the model moves leadership at any time. In the cluster, leadership moves when the leader
+dies, or when all brokers in the ISR die.
 """
 
 from __future__ import annotations

@@ -7,15 +7,15 @@
     ... cleans-past-hw                 compacts-uncommitted         latest_values_are_kept
 
 The harness is one topic partition on two brokers, a leader and a follower, and the fetches between
-them. When the broker deletes uncommitted records, its high watermark moves up with its log start,
-so the deleted records look committed. Therefore the harness uses the high watermark from before the
-deletion.
+them. When a broker with the bug deletes uncommitted records, its high watermark moves up with its
+log start. Then the deleted records look committed. So the harness reads the high watermark from
+before the deletion.
 
-Simplified: the broker deletes all records that it may delete in one step; the model deletes one at
-a time. Before it compacts a log, the harness appends one more record, since a broker does not
-compact the active segment. For `cleans-past-hw`, one record must stay uncommitted. In the
-counterexample, the follower leaves the ISR. On the broker, the leader would then commit the record
-alone; so in the harness, the follower stays in the ISR and does not fetch the record.
+Simplified: the broker deletes in one step all records that it may delete; the model deletes one at
+a time. A broker does not compact the active segment, so the harness appends one more record before
+a compaction. For `cleans-past-hw`, one record must stay uncommitted. In the counterexample, the
+follower leaves the ISR. On the broker, the leader would then commit the record alone. So in the
+harness, the follower stays in the ISR and does not fetch the record.
 """
 
 from __future__ import annotations

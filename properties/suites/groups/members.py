@@ -1,6 +1,6 @@
 """The members of the suite `groups`: each counts up a position per partition, and commits it.
 
-The positions stand for processed records: no member reads any.
+Members read no records. To count up a position stands for processing a record.
 """
 
 from __future__ import annotations

@@ -9,8 +9,9 @@
     # 390 ms  producer 1 gets v0 acknowledged at offset 1 of orders-0
     # Broken: exactly_once_publish: v0 is at offsets 0, 1
 
-To make the comments, the program is run once more. After each call comes the first sentence of its
-rule's docstring; then come the events that the call caused.
+A call runs a rule, which is a method of the machine. The comment on the call is the first sentence
+of the rule's docstring. The comments below the call are the events that it caused. To find these
+events, the program is run again.
 """
 
 from __future__ import annotations

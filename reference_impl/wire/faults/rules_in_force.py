@@ -1,11 +1,11 @@
 """The fault rules in force, in the order in which they were added.
 
-Several rules may match one request, and each of them counts it. Their faults act as follows:
+Several rules may match the same request, and all of them count it. Their faults act as follows:
 
-    faults of the cluster, such as crash    all of them act
-    faults of the request, such as drop     only that of the oldest rule acts
+    faults of the cluster, such as crash    the faults of all these rules act
+    faults of the request, such as drop     only the fault of the oldest rule acts
 
-A `drop` fault keeps a connection silent until its rule is removed.
+A `drop` fault keeps the connection of the request silent until the rule is removed.
 """
 
 from __future__ import annotations

@@ -1,12 +1,17 @@
 """The authentication of one connection: which requests it may send, and what answers them.
 
-    BEGUN           ApiVersions, once          -> VERSIONS_KNOWN
-    BEGUN, VERSIONS_KNOWN   SaslHandshake      -> EXCHANGE, or refused: unknown mechanism
-    EXCHANGE        SaslAuthenticate, repeated -> AUTHENTICATED, or refused: wrong credentials
-    AUTHENTICATED   any request; SaslHandshake authenticates again if sessions end
+    stage                   request            the next stage
+    BEGUN                   ApiVersions        VERSIONS_KNOWN
+    BEGUN, VERSIONS_KNOWN   SaslHandshake      EXCHANGE; refused if the mechanism is unknown
+    EXCHANGE                SaslAuthenticate   EXCHANGE, or AUTHENTICATED after the last token;
+                                               refused if the credentials are wrong
+    AUTHENTICATED           any                AUTHENTICATED
 
-A connection that sends another request is closed. After a refusal it is closed too: the response is
-the last one, and comes 100 ms late. After SaslHandshake version 0, a frame is a bare token without
+If a session has a limited lifetime, the client must authenticate again before the session ends: in
+the stage AUTHENTICATED, SaslHandshake leads to EXCHANGE again.
+
+A request that the table does not allow closes the connection. A refusal closes it too: the client
+gets one last response, 100 ms late. After SaslHandshake version 0, a frame is a bare token without
 a request header.
 
 Source: SaslServerAuthenticator; KafkaChannel.maybeBeginServerReauthentication; KIP-43, KIP-152,

@@ -1,10 +1,10 @@
-"""Encrypts connections: the context of the brokers' certificate, and the handshake of a connection.
+"""Encrypts connections: the TLS context with the brokers' certificate, and the TLS handshake.
 
     accepted -> counted and closable -> TLS handshake -> the connection's frames
 
-asyncio's own `create_server(ssl=...)` shows a connection to its protocol only after the handshake.
-Then nothing could count or close the connections that never complete it, so a handshake is begun
-here with `start_tls`, after the connection is known.
+asyncio's own `create_server(ssl=...)` announces a connection only after the handshake. With it, the
+broker could neither count nor close a connection that never completes its handshake. So the broker
+accepts the connection first, and then begins the handshake with `start_tls`.
 
 Source: SslTransportLayer; Python documentation, "ssl".
 """

@@ -1,7 +1,7 @@
 """In transaction version 2, an EndTxn with the previous producer epoch is a retry.
 
-The last transaction must have ended with the same result. If the producer id has just changed, the
-previous epoch is the last one of the former id.
+The retry must ask for the result with which the last transaction ended: commit or abort. If the end
+of the transaction changed the producer id, the previous epoch is the last epoch of the former id.
 
 Kafka: TransactionCoordinator.endTransaction, `retryOnEpochBump` and `retryOnOverflow`.
 """

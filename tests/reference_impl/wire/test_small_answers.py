@@ -1,7 +1,7 @@
 """Details of brokers' responses are as in Apache Kafka 4.3, in each version of an API.
 
 Examples: a response names the current leader, a size limit cuts the last batch, an old version
-rejects zstd. `urteil conform` once found a difference to Kafka in each detail.
+rejects zstd. The reference broker got each detail wrong until `urteil conform` found it.
 """
 
 from __future__ import annotations

@@ -1,14 +1,16 @@
 """The query plan that finds cycles of dependencies: operations that must come before each other.
 
 Most dependencies lead forward in time: from an operation to one that ended later. Some lead back.
-For example, a reader that ended at 3 depends on a send that ended at 8: this dependency leads back,
-over the range 3 to 8. Every cycle must return to its start, so it has such dependencies, and their
-ranges together cover all its operations. The plan looks for cycles only inside these ranges.
+For example, a reader that ended at 3 depends on a send that ended at 8. This dependency leads back,
+over the time range 3 to 8. A cycle returns to its start, so some of its dependencies lead back. The
+time ranges of these together cover all operations of the cycle. So the plan looks for cycles only
+inside the time ranges, in four stages:
 
-1. The first stage collects only the dependencies that lead back. 2. The second stage collects all
-dependencies inside the union of their time ranges. 3. The third stage collects the process and the
-times of each operation in these dependencies. Then the driver searches for cycles. 4. The fourth
-stage collects the records of the cycles.
+1. It collects the dependencies that lead back.
+2. It collects all dependencies inside the union of their time ranges.
+3. It collects the process and the times of each operation in these dependencies. Then the driver
+   searches for cycles.
+4. It collects the records of the cycles found.
 
 Source: `properties.anomalies.cycles`.
 """

@@ -4,14 +4,13 @@
     p2 txn k=b  -> fail
     c1 poll     -> ok k=b@1 k=c@2     a is unseen, b an aborted read, c a value nobody sent
 
-There are three cases:
+A value is decided in one of three places:
 
-- A value is confirmed if all its polls have the offset of an acknowledged send, or if it was never
-  polled, like a. The Spark task that has the records near this offset decides it.
-- A value that was sent ok without an offset, and never polled, is at no offset. It is found among
-  the sends.
-- Any other value, like b and c, is unconfirmed. Such values are few, so the Spark driver collects
-  all their rows and decides them.
+- A value is confirmed if a send of it was acknowledged at an offset, and no poll returned it at
+  another, like a. The Spark task that has the records near this offset decides it.
+- A value that was sent ok without an offset, and never polled, is found among the sends.
+- A value is unconfirmed if it was polled at an offset that no acknowledged send of it has, like b
+  and c. Such values are few, so the Spark driver collects all their rows and decides them.
 
 The plan also finds duplicates across keys: see `duplicates_across_keys`.
 

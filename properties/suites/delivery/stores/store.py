@@ -2,21 +2,23 @@
 
     effects      the results of processing: one row for each time that a message was processed
     positions    the next offset that the application reads, by topic partition
-    consumed     the messages that were processed: the table of an idempotent consumer
+    consumed     the processed messages: an idempotent consumer looks them up
 
-A `transaction` is atomic and survives the death of the application. A prepared transaction also
-survives, but is invisible until it is committed or rolled back by its name.
+A committed `transaction` is atomic and survives the death of the application. A transaction can
+also be prepared under a name. A prepared transaction survives too, but it stays invisible. Later it
+is committed or rolled back by its name.
 
-    SQLite       in memory or in a file. SQLite has no PREPARE TRANSACTION, so this store rolls the
-                 statements back and stores their texts durably under the name; the commit runs
-                 them again and deletes the texts, in one transaction. Unlike a real prepared
-                 transaction it holds no locks, so the rows may have changed by then.
-    PostgreSQL   PREPARE TRANSACTION itself; the server needs max_prepared_transactions > 0
+    PostgreSQL   has PREPARE TRANSACTION; the server needs max_prepared_transactions > 0.
+    SQLite       has no PREPARE TRANSACTION. To prepare a transaction, this store rolls it back, and
+                 stores the texts of its statements durably under the name. The commit runs the
+                 statements again and deletes the texts, in one transaction. No locks are held
+                 between the two, unlike in PostgreSQL. So the rows may have changed before the
+                 commit. The database is in memory or in a file.
 
 Source: docs/sources.md D0 (the consumer's position in the same store as its output); Gray and
 Reuter, "Transaction Processing", two-phase commit; PostgreSQL's documentation, PREPARE TRANSACTION.
-Simplified: a simulated program never dies inside a transaction. For the database such a death
-equals a death before the transaction, as tests with real processes check.
+Simplified: a simulated program never dies inside a transaction. Tests with real processes check
+that, for the database, such a death equals a death before the transaction.
 """
 
 from __future__ import annotations
