@@ -1,8 +1,8 @@
 """Sweeps: simulates the cluster from many seeds and analyzes every history.
 
-The result of a seed is small: the anomalies that occurred, the observations and the cost; or why
-the simulation made no progress. Seeds are independent, so they run on all cores: here in processes,
-in `checkers.spark.sweeping` as Spark tasks.
+The result of a seed is small: the anomalies that occurred, the observations and the cost. If the
+simulation made no progress, the result says why. Seeds are independent, so they run on all cores:
+here in processes, in `checkers.spark.sweeping` as Spark tasks.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The state machines inside the specs, as tables: the actions that lead from one state to another.
 
-A state here is a *projection*: it keeps the one part of the spec's state that `of` names. A test
-explores each spec and compares the transitions that it finds with this table.
+A state here is a *projection*: it keeps one part of the spec's state, such as a replica or a
+transaction. The field `of` names this part. A test explores each spec, and compares the transitions
+that it finds with the table.
 """
 
 from __future__ import annotations

@@ -16,8 +16,9 @@ breaks, the violations of every anomaly, and the delivery semantics.
 An analysis costs a tenth of a second even for the smallest history. So most histories are joined to
 one long history and analysed together. The result must equal the union of the results of the
 definitions for each history. If it differs, the histories are divided into two halves, and each
-half is analysed again, until no half shows the difference. Then the numbers of the histories are
-printed; `--seed NUMBER --histories 1` repeats one of them.
+half is analysed alone. A half that differs is divided again. If neither half differs, only their
+histories together show the difference, and the numbers of these histories are printed. The options
+`--seed NUMBER --histories 1` repeat one of them.
 """
 
 from __future__ import annotations

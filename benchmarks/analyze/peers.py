@@ -6,13 +6,17 @@ locations, not the operations that prove an anomaly, and checks no assumption.
 Two sets of anomalies are compared:
 
     LINEARIZABLE    offset-order-inversion and stale-end-offset, exactly as defined
-    SHARED          the same, and the anomalies of the log and of the order within a process that a
-                    query can find
+    SHARED          those of LINEARIZABLE, and more: anomalies of the log and of the order within a
+                    process, if a query can find them
 
-The queries do less work than the checks of this project: they assume that a history has no
-retention, compaction, dirty reads, offsets of operations that ended `info`, rebalances, or
-assignments after the first poll. Peers do not check cycles, transactions or the offsets of groups.
-Each query is the fastest of several that were tried.
+The queries do less work than the checks of this project, because they assume a simple history:
+
+- no retention, no compaction, no dirty reads, and no rebalances;
+- no offset in an operation that ended `info`;
+- no assignment after the first poll.
+
+Peers do not check cycles, transactions or the offsets of groups. Each query is the fastest of
+several that were tried.
 """
 
 from __future__ import annotations

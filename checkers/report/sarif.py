@@ -2,8 +2,8 @@
 
 A rule is a property, an anomaly or a check, with its help text. A result is a violated property, or
 one of the most severe violations of an anomaly. The location of a result is the input file. Its
-code flow has the operations of the violation. A permitted violation is a suppressed note. An
-undecided verdict is a notification of the run, not a result. So is *not exercised*.
+code flow has the operations of the violation. A permitted violation is a suppressed note. The
+verdicts *undecided* and *not exercised* are notifications of the run, not results.
 
 Source: SARIF 2.1.0 (OASIS).
 """

@@ -1,13 +1,15 @@
 """The verdict on a case: the analysis of its history, by the code of `urteil analyze`.
 
-A case shows the defect if the history has every anomaly that the reproduction names. An anomaly
+A reproduction names the anomalies of a defect. It has two cases: one must show the defect, the
+other one must not. A case shows the defect if its history has all of these anomalies. An anomaly
 counts even if a client's settings permit it, such as lost records with acks=1. A case is undecided
 if a step did not happen, or if an assumption about the history is broken.
 
-Two kinds of defects are decided in another way. Some defects are in the logs, and no client sees
-them before the schedule ends. Then the log directories are audited, by the code of
-`urteil analyze --log-dirs`. Other defects are wrong answers. Then the answer to the last step
-decides.
+Two kinds of defects are decided in another way:
+
+- A defect in the logs, which no client sees before the schedule ends: the log directories are
+  audited, by the code of `urteil analyze --log-dirs`.
+- A wrong answer: the answer to the last step decides.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
 A partition is a part of the history's rows, not a Kafka partition. A kernel is a function from a
 partition to an Arrow table. Each task reads only the columns that its kernels need, directly from
-the files. These must have the same path on every machine.
+the files. The files must have the same path on every machine.
 
-Spark moves whole Arrow tables as byte strings, each in one cell of a DataFrame: from kernels to the
-driver, and in a shuffle to other tasks. So no rows or texts are converted. With a local master,
-tasks exchange tables through files instead.
+A task returns each Arrow table as one byte string, in a cell of a DataFrame. Spark moves these
+cells to the driver, and in a shuffle to other tasks. So no rows or texts are converted. With a
+local master, tasks exchange tables through files instead.
 """
 
 from __future__ import annotations

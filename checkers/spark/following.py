@@ -4,8 +4,8 @@ A recording is a folder with Parquet parts, and with a *tail*: a file of the new
 recording has grown when a new part arrives or the tail becomes longer. Structured Streaming detects
 new parts, by a file source. The length of the tail is compared every second.
 
-Each time, the whole history is analysed as if the recorder had been killed at that moment: open
-operations have the outcome `info` and come last. All anomalies are decided again, because new
+When a recording has grown, the whole history is analysed, as if the recorder had just been killed:
+open operations have the outcome `info` and come last. All anomalies are decided again, because new
 operations can contradict old ones: a client may now read a record that was sent long ago. A slow
 verdict delays the next one; verdicts do not queue up.
 

@@ -1,12 +1,16 @@
 """Induction: the conditions from which every claim follows for every reachable state.
 
-There are two kinds of conditions: each claim is true in every initial state; and each action, taken
-in a state that satisfies all claims, preserves each claim. An action that changes no variable of a
-claim preserves the claim by its *frame*; this needs no solver.
+There are two kinds of conditions:
+
+- Each claim is true in every initial state.
+- Each action preserves each claim, if it is taken in a state that satisfies all claims.
+
+An action that changes no variable of a claim preserves the claim by its *frame*; this needs no
+solver.
 
 If all claims together are too many for the solver, a spec can give a *slice* for one condition: the
-names of the claims that suffice. A proof from fewer claims is still a proof, so a wrong slice costs
-time but never soundness. A spec writes its slices as a class attribute:
+names of the claims that suffice. A proof from fewer claims is still a proof. So a wrong slice costs
+time, but proves nothing false. A spec writes its slices as a class attribute:
 
     using = {("append", "log_is_complete"): ("fetched_is_copied", "one_leader")}
 """

@@ -5,16 +5,17 @@ and the times are random:
 
     stop            one broker stops cleanly and is started again: its session ends at once
     kill            one broker dies by SIGKILL and is started again: leaders move, logs recover
-    pause           one broker is paused for longer than its session. When it resumes, it still acts
-                    as a leader, with requests in its sockets, although it was replaced
+    pause           one broker is paused for longer than its session, and other brokers replace it
+                    as a leader. When it resumes, it still acts as a leader, and its sockets still
+                    have requests
     power-loss      one machine loses power, and with it every record that was not flushed
     blackout        all machines lose power at once. With Kafka's default settings, which leave it
                     to the operating system to flush, acknowledged records are lost
     reassign        one broker becomes the first replica of every partition, then the leader where
                     it is in sync: leaders and replicas move without a failure
-    last-standing   all brokers but one are paused until the last is alone in every ISR; then the
-                    last is killed, the others resume, and the last starts again. Here an unclean
-                    election can happen: the others lack the records that the last acknowledged
+    last-standing   all brokers but one are paused, until this one is alone in every ISR. Then it is
+                    killed, the others resume, and it starts again. Here an unclean election can
+                    happen: the others lack the records that it acknowledged while it was alone
 
 The rounds depend on the seed, the kinds and the brokers only. So two clusters with different
 settings get the same rounds, and only their behaviour differs.

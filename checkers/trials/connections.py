@@ -1,8 +1,9 @@
 """The TCP connections of one client: one to each broker, opened when it is first needed.
 
 The first request on a connection asks for the broker's versions (ApiVersions). Requests are written
-in their order. When a connection breaks, its unanswered requests get no response and time out. When
-a client gives up a request, it gets a new connection; the old one still waits for the response.
+in their order. When a connection breaks, its unanswered requests get no response and time out. A
+client that gives up a request gets a new connection. The old connection still waits for the
+response.
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
 """The actions of a classic group: members join, the leader assigns, sessions expire.
 
-A rebalance ends when all members have joined again, or when the coordinator stops waiting for the
-others; then the next generation begins. Each member reports whether it had the partition, and the
-leader gives the partition to the member that had it last. The coordinator's log stores a stable
-group, so another coordinator can read the group there. A *static* member has a group.instance.id.
-If a process joins with the group.instance.id of a member, the process replaces the member; a stable
-group then needs no rebalance.
+The group reads one partition. A rebalance ends when all members have joined again, or when the
+coordinator stops waiting for the others. Then the next generation begins. Each member reports
+whether it had the partition. One of the members is the leader; it gives the partition to the member
+that had it last. The coordinator's log stores a stable group, so another coordinator can read the
+group there.
+
+A *static* member has a group.instance.id. If a process joins with the group.instance.id of a
+member, the process replaces the member. If the group is stable, this needs no rebalance.
 
 The table lists all actions (`Next` in TLA+). WF (weakly fair): the action is taken eventually if it
 stays enabled. SF (strongly fair): the action is taken eventually if it is enabled again and again.

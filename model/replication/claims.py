@@ -1,10 +1,11 @@
 """The claims about replication, which every version of truncation is checked against.
 
-Old versions break some of these claims: the decorators in `versions.py` and `bugs.py` name the
-claim and the number of steps of a shortest counterexample.
+Old versions and bugs break some of these claims. Their decorators, in `versions.py` and `bugs.py`,
+name the broken claim and the length of a shortest counterexample. The liveness claim assumes that
+no replica fails any more.
 
 Source: hachikuji/kafka-specification d68782b (WeakIsr, StrongIsr); Vanlightly's kip-966
-specification (LogMatching). The liveness claim assumes that no replica fails any more.
+specification (LogMatching).
 """
 
 from __future__ import annotations

@@ -3,8 +3,9 @@
 A deposed leader may not know yet that the controller has elected another leader. It may go on to
 commit, but only records that all members of its ISR have fetched. A member that has moved to a
 newer epoch fetches nothing more from this leader. So the leader's high watermark cannot pass the
-offset up to which this member had fetched. The variable `departure` keeps the smallest such offset
-of each epoch. The proof in `proof.py` needs this bound.
+offset up to which this member had fetched. Several members may have moved: for each epoch of a
+leader, the variable `departure` keeps the smallest of their offsets. The proof in `proof.py` needs
+this bound.
 
 The table lists all actions (`Next` in TLA+). No action is fair, because only safety is proved.
 

@@ -6,8 +6,8 @@ coordinator's own epoch, and the producer's epoch (since KIP-890, the next produ
 Source: KIP-98, KIP-890; ProducerStateManager, TransactionMarkerChannelManager.
 Simplified: a transaction whose beginning or end was deleted is not checked. The markers of a
 transaction on several partitions are compared only if they have a newer producer epoch than its
-records (KIP-890). Otherwise they cannot be told from the markers of the producer's next
-transaction, which may have the same epoch.
+records (KIP-890). Without a newer epoch, the markers of the producer's next transaction may have
+the same epoch, and look the same.
 """
 
 from __future__ import annotations

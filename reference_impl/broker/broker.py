@@ -5,18 +5,17 @@
       +----------------  what the crash left on the disk  -----------------------+
 
 When the broker applies a metadata image, it handles only the topic partitions that have changed
-since the last image (ReplicaManager.applyDelta). It deletes the logs of topics that do not exist
-any more, also those of a topic that was deleted and created again, and the logs of partitions of
-which it is no replica any more.
+since the last image (ReplicaManager.applyDelta). It deletes the logs of deleted topics, even if a
+topic with the same name was created again. It also deletes the logs of partitions of which it is no
+replica any more.
 
 A broker ignores metadata images that are older than its own registration. An old image could make
 it leader in a leader epoch of its earlier incarnation. That incarnation may have written records in
 this epoch, and the crash may have lost them.
 
-A consumer's fetch waits in the broker for up to `max_wait_ms`. The TCP server does not use this
-wait, because a fetch over the wire covers many topic partitions, but a fetch of this broker only
-one. The server sends each fetch with `max_wait_ms` 0. It fetches again when the effect `Readable`
-announces new data.
+A consumer's fetch waits in the broker for up to `max_wait_ms`. It has one topic partition. A Fetch
+request over TCP has many, so the TCP server does not use this wait. The server sends each fetch to
+the broker with `max_wait_ms` 0. It fetches again when the effect `Readable` announces new data.
 
 Source: docs/kafka-rules.md A1 to B10.
 Simplified: producer ids are made from the broker epoch, not from a block assigned by the

@@ -2,18 +2,20 @@
 
     first batch -> verification request -> response: guard still there? -> check and append
 
-The coordinator must confirm that the transaction contains the partition. Otherwise a marker might
-never be written here (a hanging transaction, KIP-890). For a V2 producer the verification also adds
-the partition. Later batches of the producer wait.
+The coordinator must confirm that the transaction contains the partition. Otherwise the partition
+might never get a marker of the transaction (a hanging transaction, KIP-890). For a V2 producer the
+verification also adds the partition. Until the response arrives, later batches of the producer
+wait.
 
 The leader remembers the id of the verification request as a *guard*. A transaction marker removes
-the guard. A response without a guard is too late, and appends nothing.
+the guard. If the guard is gone when the response arrives, the response is too late, and nothing is
+appended.
 
 Source: KIP-890; ReplicaManager.handleProduceAppend, UnifiedLog.maybeStartTransactionVerification;
 docs/kafka-rules.md D8.
 Simplified: after a failed verification, the leader forgets the sequence numbers of the batches that
-waited. Kafka remembers the lowest one, and later rejects a batch with a higher one that comes
-first. Here this batch may be appended.
+waited. Kafka remembers the lowest of them: if the producer's first batch has a higher number, Kafka
+rejects it. Here this batch may be appended.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Faults as data: a plan of faults and their times can be printed, stored and shrunk.
 
-Most faults happen at a given time. The fault `On` waits for requests instead: for example, the
-response to the third EndTxn to broker 2 is lost, or the broker dies after this request. A fault
-`On` ends when it has applied to `count` requests. A crashed broker stays down until the fault
+Most faults happen at a given time. The fault `On` waits for certain requests instead, for example
+for the third EndTxn to broker 2. Then the response to this request is lost, or broker 2 dies. A
+fault `On` ends when it has applied to `count` requests. A crashed broker stays down until the fault
 `Restart`.
 
 Source: docs/kafka-rules.md B9 (the kinds of crashes); TigerBeetle's and FoundationDB's simulators.

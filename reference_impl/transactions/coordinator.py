@@ -12,10 +12,11 @@ instance gets INVALID_PRODUCER_ID_MAPPING.
 
 A transactional id is busy while one of its changes is being appended. It is also busy from the
 decision to commit or abort until all markers are written. A request for a busy id gets the error
-CONCURRENT_TRANSACTIONS, even if its producer id or epoch is wrong; but for a V1 EndTxn the
-coordinator checks producer id and epoch first. Markers are sent to the leaders of the
-transaction's topic partitions until each has responded. A new coordinator continues the prepared
-transactions in its log.
+CONCURRENT_TRANSACTIONS, even if its producer id or epoch is wrong. There is one exception: in a V1
+EndTxn, the producer id and epoch are checked first.
+
+The coordinator sends markers to the leaders of the transaction's topic partitions, until each
+leader has responded. A new coordinator continues the transactions that are prepared in its log.
 
 The module `changes` has the change that each request causes.
 

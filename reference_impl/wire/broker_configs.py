@@ -1,10 +1,10 @@
 """The settings of a broker: tables of Kafka's names, and how requests describe and change them.
 
-    DYNAMIC   the defaults of topics; they can be changed for all brokers at once
-    STATIC    those with which the broker was started; a change is refused
+    DYNAMIC   the defaults of topics; a request can change them, for all brokers at once
+    STATIC    set when the broker was started; a request to change them is refused
 
-Every other setting is refused. As in Kafka with eligible leader replicas, the default of
-min.insync.replicas always exists and cannot be removed or set for a single broker.
+A request to change any other setting is refused too. As in Kafka with eligible leader replicas,
+min.insync.replicas always has a default, which cannot be removed, or set for a single broker.
 
 Source: KIP-226, KIP-966; Kafka documentation, "Broker Configs"; ConfigAdminManager,
 ConfigurationControlManager of Apache Kafka.

@@ -1,14 +1,14 @@
 """Requests with many elements are handled in a thread of their own, so that others go on.
 
+Python needs up to a second for a request of 10,000 elements. If the event loop of the brokers
+handled it, all other requests would wait.
+
     few elements    handled in the event loop of the brokers
     many elements   decoded, handled and encoded in this thread; only the handler's calls to the
                     broker run in the event loop of the brokers
 
-Python needs up to a second for a request of 10,000 elements. In the event loop of the brokers, no
-other request would be handled during this time.
-
 A handler calls the broker only through the interface `ServedBroker`, so it can run in another
-thread. Large requests are handled one at a time. Python switches between the two threads every
+thread. All large requests share this one thread. Python switches between the two threads every
 millisecond.
 """
 

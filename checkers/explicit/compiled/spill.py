@@ -1,10 +1,10 @@
 """Keeps states on disk, for a search that exceeds its memory limit.
 
-The new states of each batch of successors become a *run*: files with these states, sorted by hash.
-To find out which states are new, a batch is sorted by hash and compared with all earlier runs; each
-run is read once from start to end. New states join the next level of the search. If several states
-have the same hash, a run has the first of them. The others, which are few, stay in memory as
-*twins*.
+The search computes successors in batches. The new states of a batch become a *run*: files with
+these states, sorted by hash. To find the new states, the batch is sorted by hash and compared with
+all earlier runs. Each run is read once, from start to end. New states join the next level of the
+search. If several states have the same hash, a run has the first of them. The others, which are
+few, stay in memory as *twins*.
 
 Source: Stern and Dill, Using magnetic disk instead of main memory in the Murphi verifier, 1998.
 """

@@ -1,12 +1,13 @@
 """The offsets that clients observed: each is a lower bound of its log's end, and some are checked.
 
-An offset counts if its operation ended ok.
+An operation observes the offset of a send, the offset of a poll, or an end offset. The offset
+counts if the operation ended ok.
 
-- Each such offset is a lower bound of the log's end.
-- An offset that a reader at `read_committed` observed is also a lower bound of the last stable
+- Every offset is a lower bound of the log's end.
+- If a reader at `read_committed` observed an offset, it is also a lower bound of the last stable
   offset.
-- An offset of a send, or an end offset, is also checked: it must not be below an offset that was
-  observed before its operation was invoked.
+- The offset of a send and an end offset are also checked: they must not be below a log end that was
+  observed before their operation was invoked.
 
 Source: `properties.anomalies.real_time.reach`.
 """

@@ -1,14 +1,14 @@
 """Reads any history as Arrow tables with exactly `COLUMNS`, or raises one clear error.
 
-    a folder of `urteil record`    history.json, Parquet parts, a tail
-    a folder of Parquet files      each with the columns
-    .parquet                       the columns
-    .ndjson .jsonl                 one object per line, with the columns as fields
-    .edn                           a history of Jepsen
+    a folder of `urteil record`    its files are described in `recorded`
+    a folder of Parquet files      each file has the columns of `COLUMNS`
+    a .parquet file                it has the columns of `COLUMNS`
+    a .ndjson or .jsonl file       each line is an object; its fields are the columns
+    a .edn file                    a history of Jepsen
 
-The format of any other file is detected from its first bytes. A column that histories do not have
-is refused, because it may be a misspelt one. A column of a different type is cast if no value
-changes. The analysis does not check these tables again.
+The format of any other file is detected from its first bytes. A column that is not in `COLUMNS` is
+refused, because its name may be misspelt. A column of a different type is cast, if this changes no
+value. The analysis does not check these tables again.
 """
 
 from __future__ import annotations

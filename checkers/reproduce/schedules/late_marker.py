@@ -3,7 +3,7 @@
 In transactions of version 2 (KIP-890), the producer epoch increases when a transaction ends. The
 marker of the first transaction has the increased epoch, and so do the records of the second one.
 
-1. The first transaction commits, and its marker is appended.
+1. The first transaction commits, and its marker is appended to the partition.
 2. The second transaction sends b, and stays open.
 3. A second copy of the first marker arrives. Up to Kafka 4.1 the partition accepts it, because its
    epoch equals the producer's current epoch there. So the partition commits b.

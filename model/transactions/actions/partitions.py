@@ -1,17 +1,17 @@
 """The actions of partitions: their leaders append records and markers, and readers read.
 
 A leader computes its knowledge of a producer from its log, so every new leader has the same
-knowledge. Only the list of verified transactions is in the leader's memory alone. An entry of this
-list is a *guard*: it permits the leader to append records of one transaction. The next record or
-marker of the same producer removes the guard.
+knowledge. The log does not have the list of verified transactions: the leader keeps this list in
+its memory. An entry of the list is a *guard*: it permits the leader to append records of one
+transaction. The next record or marker of the same producer removes the guard.
 
-A reader of committed data stops at the *last stable offset*. This is the first record whose
-transaction is open or whose marker is not committed. An index lists the aborted records below that
-offset.
+A reader of committed data stops at the *last stable offset*. This is the offset of the first record
+whose transaction is still open, or whose marker is not yet committed. An index lists the aborted
+records below this offset.
 
 Source: KIP-98; KIP-890 part 1; KIP-1228; KAFKA-14884; KAFKA-18654; KAFKA-19999.
-Simplified: a transaction sends one record to a partition. A record in the log is not appended
-again: sequences, which prevent that, are in the spec `idempotence`.
+Simplified: a transaction sends one record to a partition. A record is not appended twice; the spec
+`idempotence` has the sequences that prevent this.
 """
 
 from __future__ import annotations

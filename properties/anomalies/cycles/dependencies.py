@@ -1,19 +1,20 @@
 """Dependencies: which operation must precede which other one, because of records or of time.
 
-    ww        the first sent a value, the second sent the next value in the log of the key
+    ww        the first sent a value, and the second sent the next value in the log of the key
     wr        the first sent a value that the second polled
-    rw        the first polled a key up to a value, and the second sent the next value
+    rw        the second sent the next value after the last one that the first polled from the key
     process   the first ended ok, and the same process then ran the second
     realtime  the first ended ok before the second was invoked
 
-Dependencies through records (ww, wr, rw) do not depend on outcomes: a consumer receives only
-committed records. Dependencies through time (process, realtime) start only at an operation that
-ended ok, since an operation with another outcome may still take effect later. Dependencies through
-time connect only operations that also have a ww or wr dependency.
+Dependencies through records (ww, wr, rw) hold for every outcome, because a consumer receives only
+committed records. Dependencies through time (process, realtime) begin only at an operation that
+ended ok: an operation with another outcome may take effect later. They connect only operations that
+have a ww or wr dependency too.
 
-The next value is the value at the next offset at which the history shows a record. If a value has
-several offsets, the last one counts; several values at one offset are all next values. Only the
-last value of a poll has an rw dependency, since the next poll continues after it.
+The next value is the value at the next offset at which the history shows a record. If this offset
+has several values, all of them are next values. If a value has several offsets, it is the next
+value only at the last one. Only the last value of a poll has an rw dependency, since the next poll
+continues after it.
 
 Source: Adya, "Weak Consistency"; Elle's wr and ww graphs of jepsen.tests.kafka, and the rw graph
 that is commented out there.

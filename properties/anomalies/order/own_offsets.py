@@ -1,15 +1,16 @@
 """The offset of each poll and each send: where this operation received or appended the value.
 
-    p1 send k=a  -> ok @0       the broker appended a retry of it again, at offset 5
+    p1 send k=a  -> ok @0       a is in the log twice: a retry was appended too, at offset 5
     c1 poll      -> ok k=a@0    c1 received a at offset 0, then b at 1, and a again at 5
     c1 poll      -> ok k=b@1
     c1 poll      -> ok k=a@5
 
-A reader received a value at the offset of its poll, wherever else the log has the value. So the
-reader above went forward with each poll, although the value a is in the log twice. A send that took
-effect has the offset of its acknowledgement. If a poll or a send shows no offset, but the value was
-observed at exactly one offset, it has this offset. If the value was observed at several offsets,
-the offset of the poll or send is unknown. A send that failed has no offset.
+A poll has the offset at which its reader received the value, wherever else the log has the value.
+So the reader above went forward with each poll. A send that took effect has the offset of its
+acknowledgement. A send that failed has no offset.
+
+Some polls and sends show no offset. If their value was observed at exactly one offset, they have
+this offset. Otherwise their offset is unknown.
 
 Jepsen has one offset for each value, its last one: see `ranking`.
 """

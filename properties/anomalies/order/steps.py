@@ -1,8 +1,8 @@
 """Steps: two values of a key that one process polled, or sent, one after the other.
 
 The checks for skipped and reordered records look at steps. Inside an operation, every two
-consecutive records that it polled from a key, or sent to a key, are a step. If the key was
-rebalanced during the operation, its polls of the key are no steps inside the operation.
+consecutive records that it polled from a key, or sent to a key, are a step. There is one exception:
+if a rebalance of the key happened during the operation, its polls of the key are no steps.
 
 Between two operations of a process, a step goes from the last record of a key in the first
 operation to the first record of this key in the second operation:
@@ -10,8 +10,8 @@ operation to the first record of this key in the second operation:
 - A step of polls begins in an operation that ended `ok`. It ends in the next operation that polls
   the key, whatever its outcome.
 - A step of sends begins and ends in operations that did not fail.
-- An `assign` or `subscribe` between them removes the step, unless it names the key. A rebalance
-  does not remove it.
+- An `assign` or `subscribe` between the two operations removes the step, unless it names the key. A
+  rebalance between them does not remove the step.
 
 The length of a step is the distance between the offsets of its two values. These are the offsets at
 which the process received or appended the values (`own_offsets`). If the user declares `jepsen`,

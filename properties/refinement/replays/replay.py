@@ -1,9 +1,14 @@
 """A replay: the actions of a model's counterexample, carried out on the reference broker.
 
-A `Replay` has five parts: the origin of the counterexample (spec, variant, claim); the bug of the
-broker; a function that builds the harness (the part of the broker that is driven); a function for
-each action, which carries it out on the harness; a function that reads the harness as a state of
-the spec. The package docstring shows an example.
+A `Replay` has five parts:
+
+- the origin of the counterexample: its spec, variant and claim;
+- the bug of the broker;
+- a function that builds the *harness*, the part of the broker that is driven;
+- for each action, a function that carries it out on the harness;
+- a function that reads the harness as a state of the spec.
+
+The package docstring shows an example.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Kernels agree with the definitions where times, offsets and log starts are equal.
 
-An operation that ends when another begins is not before it, and the record at the log start must
-still exist. The histories here have few times and few offsets, so most of them are equal.
+An operation that ends when another begins is not before it. The record at the log start must still
+exist. The histories here have only a few different times and offsets, so many of them are equal.
 """
 
 from __future__ import annotations

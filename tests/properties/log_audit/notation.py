@@ -9,7 +9,7 @@
     6-9  e1 has 6,9                 compaction left only the records 6 and 9
     6-9  e1 has -                   compaction left no record
     10   e1 =x                      records whose contents are x
-    11   e1 bad checksum            why its content is unknown; or `bad records`, `bad old` (format)
+    11   e1 bad checksum            unreadable; also `bad records`, and `bad old` for an old format
     ---                             the next segment begins, at the next offset
     --- 15                          the next segment begins, at offset 15
     torn 17                         17 bytes at the end of the segment: the beginning of a batch
@@ -19,12 +19,18 @@
 The last line is an entry in the log of a transaction coordinator. Its transactional id is `one`;
 producer 7 has epoch 0 and an ongoing transaction with the partition `orders-0`.
 
-The line of a replica may have `hw=5`, its high watermark; `cleaned=3`, the offset that its cleaner
-reached; `epochs=0@0,1@3`, leader epochs and their start offsets; `aborted=7:3-4`, aborted
-transactions by producer, first and last offset; and `stopped`, for a clean shutdown.
-`snapshot=5:7/0/1/4/2/-1` is the newest snapshot, below offset 5: producer 7, its epoch, last
-sequence, last offset, coordinator epoch, and the first offset of its open transaction; more
-producers follow after commas. A batch has 100 bytes; `#` begins a comment.
+The line of a replica may have these fields:
+
+    hw=5                            its high watermark
+    cleaned=3                       the offset that its cleaner reached
+    epochs=0@0,1@3                  leader epoch 0 starts at offset 0, leader epoch 1 at offset 3
+    aborted=7:3-4                   an aborted transaction of producer 7, at offsets 3 to 4
+    stopped                         it was shut down cleanly
+    snapshot=5:7/0/1/4/2/-1         its newest snapshot, of the log below offset 5
+
+In a snapshot, each producer has its id (7), epoch (0), last sequence (1), last offset (4),
+coordinator epoch (2), and the first offset of its open transaction (-1: none). Commas separate
+producers, epochs and aborted transactions. A batch has 100 bytes; `#` begins a comment.
 """
 
 from __future__ import annotations

@@ -3,13 +3,14 @@
     batch 0   c1 end_offset k -> ok @5      the log of k ends at 5 or higher
     batch 1   p1 send k=a     -> ok @3      below 5: contradicted by an earlier batch
 
-A batch is a part of the history's rows, in the order of completion. A check is an offset that must
-not be below a log end that was observed before its operation was invoked.
+A batch is a part of the history's rows, in the order of completion. An operation is checked if it
+is a send or observed an end offset. Log ends that were observed before its invocation contradict
+the operation, if they are higher than its offset.
 
-- If batch 0 ended before batch 1 began, the operations invoked in batch 1 are checked against the
+- If batch 0 ended before batch 1 began, an operation invoked in batch 1 is compared with the
   highest log end of batch 0.
-- An operation of batch 1 may have been invoked before batch 1 began. It is checked against the last
-  observations of batch 0, which have their times.
+- An operation of batch 1 may have been invoked before batch 1 began. It is compared with the last
+  observations of batch 0, because the summary of batch 0 has their times.
 - If a contradiction is still possible, a further stage reads the batches that may show it.
 """
 

@@ -4,9 +4,9 @@
     p2 send j=c          -> ok @4         op 1
     c1 poll              -> ok k=a@0 j=c@4         b is below 4: it is missing
 
-Candidates are the records of committed transactions that no reader got. Their offset is unknown, or
-below the highest one that readers reached. For an unknown offset the plan looks up an upper bound:
-the lowest offset acknowledged to a later send, or observed as a later log end.
+A candidate is a record of a committed transaction that no reader got. Its offset is unknown, or
+below the highest offset that readers reached. For an unknown offset, the plan looks up an upper
+bound: the lowest of the offsets of later acknowledged sends and of the later log ends.
 
 Source: `properties.anomalies.transactions.missing`.
 """

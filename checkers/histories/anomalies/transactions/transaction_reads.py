@@ -8,10 +8,14 @@
     shown      op 0 has several records, and one of them, a, was read
     unread     b is at offset 0 of j, below the progress, and no poll has it: torn-transaction
 
-The first stages read the history. They collect the transactions that ended ok and sent records, the
-progress of readers in each log, and the records that transactions sent without an offset. The next
-stages read the records by offset, and find unread records of these transactions below the progress.
-A correct history has none.
+The first stages read the history, and collect three things:
+
+- the transactions that ended ok and sent records;
+- the progress of readers in each log;
+- the records that transactions sent without an acknowledged offset.
+
+The next stages read the records by offset. They find the records of these transactions that are
+below the progress, and that no reader got. A correct history has none.
 
 A value is unconfirmed if it was polled at an offset that no acknowledged send of it has. Such
 values are few, so the Spark driver has all their rows and decides them.
