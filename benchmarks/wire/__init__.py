@@ -1,8 +1,8 @@
 """Measures the reference broker, kfake and librdkafka's mock cluster in one run.
 
-    requests   CPU time of the server and latency of one request: a produce of 1, 100 and 10,000
-               records with acks=all, of 10,000 records with different lengths, and a fetch of a
-               megabyte
+    requests   CPU time of the server, and latency of one request. Four requests produce with
+               acks=all: 1 record, 100 records, 10,000 records, and 10,000 records of different
+               lengths. The fifth request fetches a megabyte
     sessions   CPU time of a fetch of 500 partitions without news, with a fetch session and without
     idle       share of a core that a cluster of three brokers with 500 partitions uses
     start      seconds until `urteil broker` is ready, with and without bytecode of the modules

@@ -5,13 +5,14 @@ The verdict names the system that must change. `OURS` is an open fault of the re
 notice. `THEIRS` is a finding about the other system. If a difference has no reason, `urteil
 conform` fails.
 
-A reason applies to one field of some requests, for some values of both answers. `ANY` stands for
-every value. `when` is a condition on the other fields. `ends` means that the two systems are in
-different states after the difference, so the rest of the sequence is not compared.
+A reason names some requests, a field of their answers, and the values of this field at each of the
+two systems. `ANY` stands for every value. `when` is a condition on the other fields. If `ends` is
+true, the two systems are in different states after the difference. The rest of the sequence is then
+not compared.
 
-A `general` reason explains differences that no other reason explains. Such a difference may come
-from a read that was too early. So a read is first sent again; the reason counts only if the
-difference stays.
+A `general` reason explains differences that no other reason explains. A read that came too early
+may also cause such a difference. So the read is first sent again. The reason counts only if the
+difference is still there.
 """
 
 from __future__ import annotations

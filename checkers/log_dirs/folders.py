@@ -11,8 +11,8 @@
         leader-epoch-checkpoint         leader epochs and the offsets where they start
 
 Instead of a broker's folder, the user may name the folder of one partition. Then the checkpoints
-are read from its parent folder. Folders that a broker is deleting or still filling (`…-delete`,
-`…-future`, `…-stray`) are skipped.
+are read from its parent folder. Folders named `…-delete`, `…-future` or `…-stray` are skipped: the
+broker deletes the folder, still fills it, or is no replica of the partition any more.
 
 Source: LogManager, OffsetCheckpointFile, LeaderEpochCheckpointFile, TransactionIndex and
 ProducerStateManager of Kafka.

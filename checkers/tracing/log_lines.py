@@ -2,7 +2,7 @@
 
 Log4j2 writes the files with the layout `%nano %p %c{1} [%t] %m%n`. `%nano` is a monotonic clock
 that all processes of a machine share, so the lines of several nodes can be ordered. All lines of a
-file are of one node, which the first line with the name of a node identifies.
+file are of one node. The first line that names a node identifies it.
 
 A line without this layout continues the message of the previous line, as in a stack trace. Such
 lines are skipped.

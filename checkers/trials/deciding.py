@@ -1,9 +1,9 @@
 """Decides claims by trials on a running system, in settings inside and outside their conditions.
 
 A setting is a configuration of the cluster, such as acks=1. It is *inside* a claim's condition if
-the claim must hold there. A trial is a list of calls that inject faults and use clients. First come
-trials whose calls the simulation has found, called programs; then trials with random calls. What
-they try depends on the claim:
+the claim must hold there, and *outside* otherwise. A trial is a list of calls that inject faults
+and use clients. The first trials are programs: lists of calls that were found in the simulation.
+Then come trials with random calls. What the trials try depends on the setting and the claim:
 
     inside      the claim must hold, and trials try to break it. If none breaks it, the verdict is
                 `holds`; this is no proof. The programs are those that find seeded bugs in the
@@ -12,10 +12,11 @@ they try depends on the claim:
     goals       some claims have goals: situations that trials inside the condition should reach.
                 The programs reach them in the simulation
 
-A random trial that breaks a claim or reaches a goal is shortened; a program is short already.
-First, the trials that ran at the same time are left out; then, calls are left out one by one. A
-shorter trial is kept if one of two runs of it has the same result. The shortest is repeated, and
-the repetitions with this result are counted. Claims in the same setting share trials and
+A random trial that breaks a claim or reaches a goal is shortened; a program is short already. If
+several trials ran at the same time, the others are left out first. Then calls of the trial are left
+out, one by one. The shorter trial runs at most twice. If one of these runs has the same result, the
+shorter trial replaces the longer one. At the end, the shortest trial is repeated, and the
+repetitions with the same result are counted. Claims in the same setting share trials and
 repetitions.
 """
 

@@ -1,11 +1,11 @@
 """Keeps the evidence of a trial, in a folder with these files.
 
-    program.txt         the verdict, the repetitions, and the calls of rules
+    program.txt         the verdict, the result of the repetitions, and the calls of the trial
     trial.json          the same calls and where they ran, for `urteil replay`
     faults.ndjson       each fault, with its time on the real clock
     history.parquet     what the clients observed
     node-1.log.gz       the log of each node, up to the end of the repetitions
-    node-1.trace.gz     the lines of its trace that contain `orders-0`, if the system is traced
+    node-1.trace.gz     the lines of the node's trace that contain `orders-0`, if there is a trace
 
 The reference broker writes no logs, since it runs inside Urteil.
 """

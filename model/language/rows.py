@@ -1,9 +1,9 @@
 """A state of a spec that is cheap to copy: each variable is a tree of rows, which states share.
 
-A row has the values of a variable along one key, in blocks of 64. To change a value, one block and
-the list of blocks are copied; the new row shares the other blocks with the old one. So the time of
-a step depends on the number of values that it writes, not on the size of the log. If a whole row is
-assigned to another variable, both variables share the row.
+A row has one value of a variable for each value of a key, in blocks of 64 values. To change a
+value, one block and the list of blocks are copied. The new row shares the other blocks with the old
+row. So the time of a step depends mostly on the number of values that the step writes, not on the
+size of the state. If a whole row is assigned to another variable, both variables share the row.
 
     RowState    variable -> value; with a key, a row of values; with two keys, a row of rows
     Row.above   the positions with a value above a bound, found by the greatest value of each block

@@ -1,8 +1,9 @@
 """The actions of reassignments by the operator, and of elections during a reassignment.
 
-At each change of the partition, the controller updates the ELR, elects a leader among the replicas,
-and begins a leader epoch if a replica was removed. When the leader changes the ISR, or the operator
-sends a request, the controller first tests whether the reassignment can complete.
+The spec has one partition. Whenever the controller changes the partition, it updates the ELR and
+elects a leader among the replicas. If a replica was removed, the controller also begins a leader
+epoch. When the leader changes the ISR, or the operator sends a request, the controller first tests
+whether the reassignment can complete.
 
 The table lists all actions (`Next` in TLA+) by role. WF marks a weakly fair action, which is
 eventually taken if it stays enabled. SF marks a strongly fair action, which is eventually taken if
@@ -18,9 +19,9 @@ it is enabled infinitely often. An action without a mark may never happen.
 
 Source: KIP-455; Kafka's PartitionChangeBuilder, PartitionReassignmentReplicas,
 PartitionReassignmentRevert, ReplicationControlManager, Partition.
-Simplified: every step of the controller applies these rules, even a step that leaves the leader and
-the ISR as they are; Kafka may skip the partition then. A broker that restarts applies only the
-newest metadata.
+Simplified: every step of the controller applies these rules. If a step leaves the leader and the
+ISR as they are, Kafka may not apply the rules. A broker that restarts applies only the newest
+metadata.
 """
 
 from __future__ import annotations

@@ -2,13 +2,13 @@
 
 The logs of all epochs and replicas share prefixes (`history.py`). The main idea of the proof: a
 leader begins with every record that an earlier leader has committed or can still commit. The reason
-is that the new leader comes from the ISR of the earlier leader. A member that leaves this ISR for a
-newer epoch fetches no more from the earlier leader, and so limits what the earlier leader can still
-commit (`departure`).
+is that the new leader comes from the ISR of the earlier leader. A member of this ISR may leave for
+a newer epoch. It then fetches no more from the earlier leader. So the earlier leader can never
+commit the records that this member has not fetched (`departure`).
 
-A log is *complete* if it has each record of an earlier epoch, except records that the leader of the
-earlier epoch can never commit. The log of each epoch and the logs of its ISR members are complete.
-The lemmas whose names end in `_is_complete` state this.
+A log is *complete* if it has all records that the leaders of earlier epochs have committed or can
+still commit. In each epoch, the leader's log and the logs of the ISR members are complete. The
+lemmas whose names end in `_is_complete` state this.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The state of abstract replication: for each leader epoch, the history of its leader.
 
-For each leader epoch the state keeps where the leader's log began and ended, the high watermark,
-and how far each replica fetched. This history, a *leadership*, only grows. So the state needs no
-messages: a fetch response that arrives late is a late read of the leadership.
+For each leader epoch, the state keeps a *leadership*: the leader's log, where this log ended when
+the epoch began, the high watermark, and how far each replica fetched. A leadership only grows. So
+the state needs no messages: a fetch response that arrives late is a late read of the leadership.
 
 Source: KIP-101, KIP-320, KIP-595 (fetch carries the last record's epoch), KIP-497 (AlterPartition).
 Simplified: records are appended and fetched one at a time; elections are clean; min.insync.replicas

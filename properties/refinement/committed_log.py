@@ -10,8 +10,8 @@ a log:
     actions_between      finds the abstract actions from one committed log to the next
 
 Every transition of both specs, explored at a finite scope, must be a sequence of actions of the
-committed log, or leave the log as it is. If a new leader has a record that the previous leader
-lacked, the record is appended after the change of leader.
+committed log, or leave the log as it is. A new leader may have a record that the previous leader
+lacked. Such a transition is a change of leader, and then an append of this record.
 
 Source: Lamport, Specifying Systems, chapter 5.8; Abadi and Lamport, The Existence of Refinement
 Mappings (history variables); KIP-101; KIP-320.

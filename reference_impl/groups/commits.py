@@ -1,10 +1,10 @@
 """Validation of offset commits and offset fetches.
 
-Members may commit in their own generation (classic group) or member epoch (KIP-848 group). A client
-without a generation may commit while the group has no members. If the group does not exist, this
-commit creates it. A transactional commit without a generation, a member id and an instance id comes
-from a client older than KIP-447, and is not fenced. Only a KIP-848 group checks the member of an
-offset fetch.
+A member of a classic group commits with its generation, a member of a KIP-848 group with its member
+epoch. A client without a generation may commit while the group has no members. If the group does
+not exist, such a commit creates it. A transactional commit may have no generation, no member id and
+no instance id. It then comes from a client older than KIP-447, and is not fenced. A KIP-848 group
+also checks the member that fetches offsets; a classic group does not.
 
 Source: KIP-98, KIP-447, KIP-848, KIP-1251; OffsetMetadataManager.validateOffsetCommit,
 ClassicGroup.validateOffsetCommit, ConsumerGroup.validateOffsetCommit and

@@ -4,9 +4,10 @@
                                                                    -> the member reconciles
 
 A member that gets FENCED_MEMBER_EPOCH or UNKNOWN_MEMBER_ID drops its partitions and joins again
-with epoch 0. A member whose last response was lost sends the previous epoch, which is accepted. A
-static member that leaves temporarily keeps its assignment for a new process with its instance id;
-the new process is rejected while the old one is in the group.
+with epoch 0. If the last response to a member was lost, the member sends its previous epoch again,
+which is accepted. A static member may leave temporarily. Its assignment then waits for a new
+process with the same instance id. While the old process is still in the group, the new process is
+rejected.
 
 Source: KIP-848; KAFKA-19233, KAFKA-20442; Apache Kafka, GroupMetadataManager.
 Simplified: a member that lost two responses in a row is still accepted, whereas Kafka fences it;

@@ -1,12 +1,13 @@
 """The reads that a leader serves, for followers and consumers.
 
-A follower's fetch carries its end offset and the leader epoch of its last record. If the two logs
-diverge, the response contains the diverging epoch. Otherwise the leader records the end offset; the
-follower may then join the ISR, and the high watermark may advance. The response contains the high
-watermark from before the fetch, so a follower learns of an advance one fetch later.
+A follower's fetch carries the end offset of its log and the leader epoch of its last record. If the
+follower's log diverges from the leader's log, the response contains the diverging epoch. Otherwise
+the leader records the follower's end offset. Then the follower may join the ISR, and the high
+watermark may advance. The response contains the high watermark from before the fetch, so a follower
+learns of an advance one fetch later.
 
-A consumer reads below the high watermark, with read_committed below the last stable offset; the
-response then lists the aborted transactions in its range.
+A consumer reads below the high watermark. With read_committed, it reads below the last stable
+offset, and the response lists the aborted transactions among the records.
 
 Source: KIP-207, KIP-320, KIP-595, KIP-903, KAFKA-13141, KAFKA-15221; docs/kafka-rules.md A2, A6,
 A7, A9.

@@ -2,11 +2,11 @@
 
 A fault happens in one of two ways:
 
-    at once          the control port waits until the fault has happened; if the fault cannot
-                     happen, it raises BadFault
-    by a request     a client's request triggers the fault, and is handled in parallel to it
+    at once          the control port carries out the fault, and answers when it has happened; a
+                     fault that cannot happen raises BadFault
+    by a request     a client's request triggers the fault; the request does not wait for the fault
 
-A crash that a request triggers does nothing if the broker is already down.
+If a request triggers the crash of a broker that is already down, nothing happens.
 """
 
 from __future__ import annotations

@@ -1,22 +1,25 @@
 """Fetch sessions: a client names its partitions once, and later requests have only what changed.
 
     epoch 0           a full fetch: all partitions are named; the response begins a session
-    epoch 1, 2, ...   an incremental fetch of the session: names only partitions that are new, have
-                      other offsets or are forgotten; the response has only partitions with news
+    epoch 1, 2, ...   an incremental fetch of the session: it names new partitions, partitions with
+                      other offsets than before, and partitions to remove from the session; the
+                      response has only partitions with news
     epoch -1          a full fetch that ends the session, if any, and begins none
 
-A broker keeps up to 1,000 sessions. A new session replaces one that was not used for two minutes,
-or a smaller one that is older than two minutes. If there is none, the fetch gets no session, and
-the client sends full fetches. A client that repeats a request, or loses a response, learns so by
-the epoch, and begins a new session.
+A broker keeps at most 1,000 sessions. When it has 1,000, a new session must replace an old one: one
+that was not used for two minutes, or a smaller one that was in use for two minutes. If there is no
+such session, the new client gets no session, and sends full fetches. Each request of a session has
+the next epoch. If a client sends a request again, for example because the response was lost, the
+epoch is wrong. The client gets an error, and begins a new session.
 
-A session also keeps the response for each partition without records. The replicas of a broker are
-immutable values. While a replica is the same value, the same request has the same response, so the
-broker does not read this partition again.
+If a partition has no new records, the session also keeps the response for this partition. A replica
+is an immutable object; each change makes a new object. While the object stays the same, the same
+request has the same response. So the broker does not read the partition again.
 
 Source: KIP-227; FetchManager.newContext, FetchContext, FetchSession, FetchSessionCacheShard.
-Simplified: one cache instead of eight shards with an eighth of the sessions each. All sessions of a
-broker have at most 200,000 partitions; a session that would exceed it ends.
+Simplified: one cache for all sessions; Kafka has eight shards, each for an eighth of the sessions.
+All sessions of a broker together have at most 200,000 partitions; a session that would exceed this
+number ends.
 """
 
 from __future__ import annotations

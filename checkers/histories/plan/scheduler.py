@@ -1,12 +1,13 @@
 """The scheduler: executes a plan against its sources, in as few passes as possible.
 
-In each round, one pass over a source serves all requests that wait for this source. So the number
-of passes is the length of the longest chain of stages, not the number of plans. Sources are served
-in the order of `Source`: the first one until no request waits for it, then the next one.
+A plan consists of stages. A stage requests rows of one source, and later stages may need its
+result. One pass over a source serves the waiting requests of all plans. So the number of passes is
+the length of the longest chain of stages, not the number of plans. Sources are served in the order
+of `Source`: the first one until no request waits for it, then the next one.
 
-Fingerprints are resolved (translated back to texts) when nothing else can proceed, mostly once for
-all plans together. For a column with few distinct texts (`key`, `group`), the first pass that reads
-the column collects all its texts.
+Plans also request the texts of fingerprints, which are hashes of texts. These requests are served
+when no other request waits, mostly in one pass for all plans. For a column with few distinct texts
+(`key`, `group`), the first pass that reads the column collects all its texts.
 """
 
 from __future__ import annotations

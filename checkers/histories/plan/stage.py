@@ -2,7 +2,7 @@
 
 Inside a plan, `yield from` with one of these functions returns a typed answer:
 
-    collect(stage)                  what the stage's kernel returned for all partitions, decoded
+    collect(stage)                  the results of the stage's kernel for the whole source, decoded
     in_parallel(plan, plan, ...)    the results of all these plans, which proceed independently
     resolve_fingerprints(numbers)   a function from fingerprints to their texts
 
@@ -11,8 +11,8 @@ Inside a plan, `yield from` with one of these functions returns a typed answer:
         text_of = yield from resolve_fingerprints(found.ints("key"), column="key")
         return text_of(found.ints("key")).to_pylist()
 
-Kernels get fingerprints, which are 64-bit hashes, instead of texts. Texts are looked up only for
-rows that are reported.
+A kernel is a function from a batch of rows to a table. It gets fingerprints, which are 64-bit
+hashes, instead of texts. Texts are looked up only for rows that are reported.
 """
 
 from __future__ import annotations

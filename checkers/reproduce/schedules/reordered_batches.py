@@ -1,9 +1,10 @@
 """KAFKA-15591: a leader that does not know a producer accepts any sequence number as its first.
 
-Two batches are in flight. The leader refuses the first, because the ISR is too small. The second
-arrives when the ISR is complete, and the leader accepts its sequence number 1 without 0. The retry
-of the first batch is refused as out of order. After the producer's state has expired, the leader
-accepts the first batch too. So the first batch comes after the second in the log.
+A new producer sends two batches, with the sequence numbers 0 and 1. The leader refuses batch 0,
+because the ISR is too small. Batch 1 arrives when the ISR is complete again, and the leader appends
+it without batch 0. Now the leader refuses the retries of batch 0 as out of order. After a time
+without new batches, the leader forgets the producer, and accepts batch 0. So batch 0 comes after
+batch 1 in the log.
 
 Source: KAFKA-15591; ProducerAppendInfo.checkSequence.
 """

@@ -6,9 +6,9 @@ of integers; the module writes their bounds with constants where possible. Recor
 set is a set, a map is a function. A method that returns a term is an operator, and a term that an
 action uses several times has a LET.
 
-In an action, TLC takes a disjunction or `\\E` for a choice of next states and evaluates every
-branch: in `end = 0 \\/ log[end - 1] ...` it reads `log[-1]`. Such a guard is written
-`(guard) = TRUE`, which TLC evaluates from left to right, as the engines do.
+In an action, TLC takes a disjunction or `\\E` for a choice of next states, and evaluates every
+branch. So in the guard `end = 0 \\/ log[end - 1] ...`, it would read `log[-1]`. A guard of this
+kind is written as `(guard) = TRUE`, which TLC evaluates from left to right, as the engines do.
 
 Simplified: TLC detects an undefined term only where it applies a function outside its domain. A
 value that is assigned outside its sort violates `TypeOK`.

@@ -1,9 +1,10 @@
 """Turns the methods of a spec into TLA+ operators, and replaces terms by calls of these operators.
 
-A method that returns a term, such as `is_following(follower, leader)`, is traced with its
-parameters left open. Wherever an action or a claim has the same term for some arguments, the module
-calls the operator. A call is a term that reads a variable named `IsFollowing()`; the arguments are
-its keys.
+A method that returns a term, such as `is_following(follower, leader)`, is called with symbols as
+its parameters. The returned term is the body of the operator. An action or a claim may contain this
+body, with terms in place of the parameters. There the TLA+ module calls the operator with these
+terms. Until the text is written, a call is the read of a variable named `IsFollowing()`, and the
+arguments are the keys of this variable.
 """
 
 from __future__ import annotations

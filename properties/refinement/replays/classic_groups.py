@@ -3,10 +3,10 @@
     spec and variant                bug of the broker              claim
     classic-group adds-instances    static-replaced-when-stable    one_member_of_an_instance
 
-The harness is one group of a group coordinator, and the processes that join it. During a rebalance,
-each member has a JoinGroup request that the group has not answered yet. The harness recognises a
-member by this request. The claim depends only on the members, the joining processes and their
-group.instance.id.
+The harness is one group of a group coordinator, and two processes that join the group. During a
+rebalance, the group does not answer their JoinGroup requests. The harness recognises a member by
+its unanswered JoinGroup request. The claim depends only on the members, the joining processes and
+the group.instance.id of each process.
 """
 
 from __future__ import annotations

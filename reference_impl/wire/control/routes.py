@@ -2,11 +2,11 @@
 
     GET    /                   the brokers with their states, and the bootstrap servers
     POST   /faults             adds a fault, or lets it happen at once if it has no `when`
-    GET    /faults             the faults in force, with how many requests each has seen
-    GET    /faults/N           one of them; waits until it has acted `acted` times
-    DELETE /faults/N           ends it
-    DELETE /faults             ends all of them
-    GET    /requests           the log of requests; waits until `count` requests match
+    GET    /faults             the faults in force; for each, the number of requests it has seen
+    GET    /faults/N           the fault N; waits until this fault has acted `acted` times
+    DELETE /faults/N           ends the fault N
+    DELETE /faults             ends all faults
+    GET    /requests           the logged requests that match the query; waits for `count` of them
     DELETE /requests           clears the log
     POST   /topics             creates a topic
     GET    /topics             the topics, with the leader of each partition

@@ -4,9 +4,9 @@
     with_error    the request was applied; its response gets the error
 
 The error is at the place where Kafka reports it: at each partition, topic, group or resource that
-the request names. If there are none, it is at the whole response. An error of a fetch session or of
-a whole group is reported once, for the session or group. A Metadata response keeps its brokers, so
-that a client can send another request.
+the request names. If the request names none, the error is at the whole response. An error of a
+fetch session or of a whole group is reported once, for the session or group. A Metadata response
+keeps its brokers, so that the client knows where to send its next request.
 
 Source: AbstractRequest.getErrorResponse and its overrides.
 Simplified: the error is not reported twice. In Kafka, a Fetch response and some others have the

@@ -1,8 +1,8 @@
 """Finds cycles of operations: strongly connected components, and a shortest cycle in each.
 
 Operations depend on each other in three ways: through records, by the order within a process, and
-by real time. Within a process, each operation has one edge: from the last earlier operation of the
-process that ended ok.
+by real time. Within a process, each operation has one edge. The edge comes from an earlier
+operation of the same process: the last one that ended ok.
 
 An edge for every pair of operations in real-time order would be too many. Instead, each operation
 that ended ok has an edge to an additional node: its completion. Each completion has an edge to the

@@ -7,9 +7,8 @@
 A pipeline transaction polls inputs, sends outputs and commits the offsets of its inputs. An input
 is skipped if a transaction committed a higher offset, but no member of the group polled the input.
 
-A transaction that ended `info` and has no recorded poll may have consumed any input. So only
-commits that ended before the group's first such transaction began can prove that an input was
-skipped.
+A transaction that ended `info` may have no recorded poll. Then it may have consumed any input of
+its group. So only commits that ended before it began can prove that the group skipped an input.
 
 Source: `properties.anomalies.groups.pipelines`, `input_processed_twice`, `input_skipped`.
 """

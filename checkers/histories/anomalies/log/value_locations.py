@@ -6,10 +6,10 @@
     key  offset  value  op
     k    0       a      0         op 0 is the first operation that proves it
 
-The checkers `inconsistent_offsets`, `duplicates` and `lost_writes` read these rows. One Spark task
-finds the locations in a block of 65,536 offsets. For unconfirmed values, the driver has all rows
-and finds all locations. A value is unconfirmed if it was polled at an offset that no acknowledged
-send of it has.
+The checkers `inconsistent_offsets`, `duplicates` and `lost_writes` read these rows. For each block
+of 65,536 offsets, one Spark task finds the locations in this block. A value is unconfirmed if it
+was polled at an offset that no acknowledged send of the value has. The Spark driver has all rows of
+the unconfirmed values, and finds their locations.
 
 Source: `properties.anomalies.observations`.
 """

@@ -9,9 +9,10 @@
     BETWEEN   op 3 to op 4, offset 0 to 2: it skips one record, b          poll-skip
     WITHIN    op 4, offset 2 to 1: it goes back                            int-nonmonotonic-poll
 
-A step is a pair of records of a key that a process polled (or sent) one after the other. A step
-from one operation to the next begins in a poll that ended ok, or in a send that did not fail. If
-the process was assigned other keys without this key meanwhile, there is no step.
+A step is a pair of records of one key: a process polled (or sent) the second right after the first.
+Both may be in one operation (`WITHIN`), or in two (`BETWEEN`). In the second case, the first
+operation is a poll that ended ok, or a send that did not fail. If the process was assigned other
+keys between the two operations, but not this key, there is no step.
 
 If a process occurs in several batches, each batch also returns the first and the last record of the
 process and key, as `HEAD` and `TAIL`. The module `steps_across_batches` connects them.

@@ -5,12 +5,12 @@
     c2 poll     -> ok k=b@9            b was observed at 4 and 9: each poll keeps its own offset
 
 Without the option `--jepsen`, a poll or send keeps the offset that it returned. If it returned
-none, it gets the offset of its value, provided that the value was observed at exactly one offset
-(`properties.anomalies.order.own_offsets`).
+none, it gets the offset of its value. If the value was observed at several offsets, or at none, the
+poll or send stays without an offset (`properties.anomalies.order.own_offsets`).
 
-With this option, all polls and sends of a value have the same offset. If several values were
-observed at one offset, Jepsen chooses one of them as the record there. The offset of a value is the
-last one at which it was chosen (`properties.anomalies.order.ranking`).
+With the option `--jepsen`, all polls and sends of a value have the same offset. If several values
+were observed at one offset, Jepsen chooses one of them as the record there. A value that was chosen
+at several offsets gets the highest of them (`properties.anomalies.order.ranking`).
 """
 
 from __future__ import annotations

@@ -3,25 +3,28 @@
     c1 end_offset k -> ok @5      op 0     observation: the log of k ends at 5 or higher
     p1 send k=a     -> ok @3      op 1     check: 3 is below 5, so it is an offset-order-inversion
 
-An observation is a log end that a client observed; it holds from the observation's completion on. A
-check demands that the offset of a send, or an end offset, is not below a log end of the same key
-that was observed before (`properties.anomalies.real_time`). An observation contradicts a check if
-the observed log end is higher, and the operation of the check was invoked after the observation.
+An observation is a log end that a client observed. It counts from the completion of its operation
+on. A check is the offset of a send, or an end offset that a client read. It must not be below a log
+end of the same key that was observed before (`properties.anomalies.real_time`). An observation
+contradicts a check if its log end is higher, and if it was complete when the operation of the check
+was invoked.
 
-There is one exception: in keys that transactions send to, an end offset read at `read_committed` is
-the last stable offset. So it is checked only against the observations at `read_committed`.
+There is one exception, for keys that transactions send to. Here an end offset read at
+`read_committed` is the last stable offset. So it is checked only against the observations at
+`read_committed`.
 
 A batch is a part of the history's rows, in the order of completion.
 
-1. Each batch decides its checks by its own observations (`batch_summary`). It also returns its
-   highest log end and its lowest offset to check, for each key.
-2. For each key and batch, the driver compares the lowest offset to check with the highest log end
-   of all earlier batches (`log_ends`). If the offset is lower, the batch is read again.
-3. An operation may be invoked long before its batch begins. It is checked only against observations
-   that are older than its invocation. So each batch also returns its last observations one by one,
+1. Each batch compares its checks with its own observations (`batch_summary`). For each key, it also
+   returns its highest log end and the lowest offset of its checks.
+2. For each batch and key, the driver compares this lowest offset with the highest log end of all
+   earlier batches (`log_ends`). If the offset is lower, the batch is read again.
+3. An operation may be invoked long before its batch begins. Only observations that are older than
+   its invocation can contradict it. So each batch also returns its last observations one by one,
    with their times.
-4. A send without an acknowledged offset has no offset to check until a poll shows its record. For
-   such a send, the batch returns the highest log end observed before the send was invoked.
+4. A send without an acknowledged offset gets the lowest offset at which its record was polled. The
+   batch of the send does not know this offset. So it returns the highest log end that it observed
+   before the send was invoked.
 5. For each contradicted check, the highest contradicting observation is found: the witness. A
    correct history has no contradicted check.
 

@@ -6,8 +6,9 @@
 
 An *equivalent* mutant is a possible run too, so it need not be rejected. There are two cases:
 
-- An event was dropped, or altered to change less of the state, so the rest of the change comes with
-  the node's next event. This is possible if no other node learned of the change before.
+- An event was dropped, or altered so that it changes less of the state. The missing change then
+  seems to come with the next event of the same node. Such a run is possible if no other node
+  learned of the change before this next event.
 - Two consecutive events were swapped, and they commute. Events of two nodes commute, unless the
   second event receives a message of the first. Events of one node commute if both orders lead to
   the same state. To find out, the node's steps are run again in the other order.
