@@ -10,9 +10,10 @@ A record is *delivered* to an application by an operation that received the reco
 A record is identified by its key and value. So if a producer's retry appends a record again, and
 both copies are delivered, the record was delivered twice, at two offsets.
 
-A record is *skipped* if its send must have taken effect, but the application did not receive it
-(operations that failed do not count). The check covers the offsets from the lowest one that the
-application received up to the highest one that was delivered to it; later records may still arrive.
+A record is *skipped* if its send must have taken effect, but the application did not receive it. An
+operation that ended `fail` received nothing. The check covers the offsets from the lowest one that
+the application received up to the highest one that was delivered to it. Later records may still
+arrive.
 Records that retention may have deleted do not count as skipped.
 
 A history satisfies a semantics if all its applications do. An application that seeks back receives

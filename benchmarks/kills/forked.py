@@ -2,12 +2,13 @@
 
     python -m benchmarks.kills.forked DATA_DIR PORT [FAULT]
 
-The parent process has imported all modules, and forks a child for each start. Each line of stdin is
-`start` or `kill`. The process prints `ready` when the cluster accepts clients, and `dead` after a
-kill. At the end of stdin the cluster is killed.
+The cluster runs in a child process. The parent process has imported all modules, and forks a child
+for each start. Each line of stdin is `start` or `kill`. The program prints `ready` when the cluster
+accepts clients, and `dead` after a kill. At the end of stdin the cluster is killed.
 
-With the fault `unwritten`, the brokers acknowledge records of every second partition but keep them
-only in memory. A kill loses them, which shows that the benchmark can find lost records.
+With the fault `unwritten`, the brokers acknowledge the records of every second partition, but keep
+these records only in memory. A kill loses them. So the fault shows that the benchmark can find lost
+records.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A sequence is a list of steps for one fresh topic, group or transactional id. There are four kinds
 of steps. `Send` sends a request and waits for its answer. `Begin` only sends a request; a later
-`Collect` waits for its answer. `Pause` waits for a time. A sequence and its JSON are the same data,
-so a recording contains the requests.
+`Collect` waits for its answer. `Pause` waits for a time. A sequence can be written as JSON and read
+back without loss.
 
 The body of a request may contain symbols. A text that begins with `~` is a name that this sequence
 alone uses. A text that begins with `^` is a name that all sequences of a run share. The functions
@@ -19,7 +19,8 @@ The field `to` of a step names the broker that gets the request:
     transaction ~x       the coordinator of the transactional id ~x
     not-transaction ~x   another broker than this coordinator
     controller           the controller that the metadata names
-    any, node 1          the broker with the lowest id
+    any                  the broker with the lowest id
+    node 1               the same
 """
 
 from __future__ import annotations

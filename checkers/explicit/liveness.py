@@ -2,9 +2,9 @@
 
 A fair set is a set of states in which a fair behaviour can stay forever (`fairness`).
 
-- `leads_to(p, q)` is violated if, from a state with p, a fair set can be reached without ever
-  satisfying q, and no state of the set satisfies q.
-- `eventually(q)` is violated if the same is possible from an initial state.
+- `leads_to(p, q)` is violated by a path from a state with p into a fair set, if q is false in every
+  state of the path and of the set.
+- `eventually(q)` is violated by such a path from an initial state.
 - `eventually_always(q)` is violated if a reachable fair set has a state without q.
 
 The check needs the whole graph: if the budget is too small for the graph, the properties stay

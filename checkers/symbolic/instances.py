@@ -1,9 +1,13 @@
 """Ground instances: the claims, instantiated for the terms of a step.
 
-Z3 instantiates a quantifier by E-matching: only where a term matches the quantifier's trigger. If
-no term matches, Z3 gives up at once, even if a short proof exists. So for hard conditions, each
-claim is also instantiated with these terms: the parameters of the action, a fresh constant for each
-quantified variable of the goal, and the values of the state variables at these terms.
+A condition says that an action keeps a claim, the goal, true. By E-matching, Z3 instantiates a
+quantifier only where a term matches the quantifier's trigger. If no term matches, Z3 gives up at
+once, even if a short proof exists. So for hard conditions, each claim is also instantiated with
+these terms:
+
+- the parameters of the action;
+- a fresh constant for each quantified variable of the goal;
+- the values of the state variables at the terms above.
 
 On the abstract replication spec, no configuration of Z3 decided some conditions in 40 seconds. With
 ground instances they take 0.1 seconds, with every seed.

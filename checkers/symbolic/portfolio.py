@@ -1,16 +1,19 @@
 """The portfolio: attempts to prove or refute a condition, in a fixed order, until one succeeds.
 
-A condition says that an action keeps a claim true.
+A condition says that an action keeps a claim true. The attempts use these methods:
 
-E-matching instantiates quantifiers at existing terms. It proves a condition fast if the claims
-suffice, but never refutes one. A search at a finite scope refutes a condition fast, but never
-proves one. Ground instances give E-matching more terms. Model-based instantiation is slow, and
-complete if the sorts allow it. The spec may name a *slice*: claims that suffice to prove the
-condition. Then each strategy first assumes only these claims.
+- E-matching instantiates quantifiers at existing terms. It proves a condition fast if the claims
+  suffice, but never refutes one.
+- A search at a finite scope refutes a condition fast, but never proves one.
+- Ground instances give E-matching more terms.
+- Model-based instantiation is slow, and complete if the sorts allow it.
 
-The time for a hard condition has a heavy tail: the same query takes 0.1 seconds or more than a
-minute, depending on how Z3 branches. So several short searches that branch differently are better
-than one long search. Later attempts get the time that earlier ones do not use.
+The spec may name a *slice*: claims that suffice to prove the condition. Then a method first assumes
+only these claims.
+
+The time for a hard condition has a heavy tail: the same query may take 0.1 seconds or a minute,
+depending on how Z3 branches. So several short searches that branch differently are better than one
+long search. Later attempts get the time that earlier ones do not use.
 """
 
 from __future__ import annotations

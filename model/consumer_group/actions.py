@@ -1,10 +1,11 @@
 """The actions of a KIP-848 group: the group changes, members heartbeat, consumers follow.
 
-Each change of the group raises the *group epoch*, and the assignor computes a *target assignment*
-for this epoch. If a member has the partition and the target gives it to another, the coordinator
-asks the member to revoke the partition. The member stays in its *member epoch* until one of its
-heartbeats no longer reports the partition. The new owner waits until the *partition epoch* is none,
-which means that the partition is free.
+A group has members and reads one partition. Each change of the group raises the *group epoch*. For
+this epoch the assignor computes a *target assignment*: it chooses the member that shall own the
+partition. If another member owns the partition, the coordinator asks this owner to revoke it. The
+owner stays in its *member epoch* until one of its heartbeats no longer reports the partition. The
+coordinator also keeps a *partition epoch*; it is none if the partition is free. The chosen member
+gets the partition only when it is free.
 
 If the answer to a heartbeat is lost, the member repeats the heartbeat with its previous epoch, and
 the coordinator accepts it. A fenced member drops its partition and joins again with epoch 0.

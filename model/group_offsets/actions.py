@@ -1,17 +1,18 @@
 """The actions of committed offsets: the coordinator replays its log, and consumers commit.
 
-A commit outside transactions takes effect when it is appended: it *counts*. A commit inside a
-transaction is *pending* until the marker of the transaction. A marker COMMIT makes the pending
-commit count, unless a record that was appended after the commit counts already. A marker ABORT
-drops the pending commit. So the order of the commits in the log matters, not the order of their
-markers. A tombstone drops the committed offset and the pending commits. A new coordinator starts
-with an empty cache, reads the log from the start, and answers no request until it has read
-everything.
+A commit *counts* when it takes effect. A commit outside transactions counts as soon as it is
+appended to the coordinator's log. A commit inside a transaction is *pending* until the marker of
+the transaction is appended. A marker ABORT drops the pending commit. A marker COMMIT makes it
+count, unless a later commit in the log counts already. So the order of the commits in the log
+matters, not the order of their markers. A tombstone deletes the committed offset and all pending
+commits. A new coordinator starts with an empty cache and reads the log from the start. It answers
+no request until it has read everything.
 
-A consumer that takes over a partition starts at the committed offset, and waits while a commit is
-pending. The consumer commits its output and its offset in one transaction. A consumer may not know
-that the group has given its partition to another, and the group does not fence its producer. So a
-commit carries the generation in which the consumer read.
+The group reads one partition. The consumer that takes over the partition starts at the committed
+offset; it waits while a commit is pending. The consumer commits its output and its offset in one
+transaction. The group may give the partition to another consumer before the first one learns of it.
+The group does not fence the producer of the first consumer. So each commit carries the generation
+in which the consumer read.
 
 The table lists all actions (`Next` in TLA+). WF (weakly fair): the action is taken eventually if it
 stays enabled. SF (strongly fair): the action is taken eventually if it is enabled again and again.

@@ -3,8 +3,8 @@
 A spec is a class. Its annotations declare the state and the constants, its methods everything else.
 Tracing runs each method once, on symbols instead of values. From then on a spec is data
 (`spec.py`). A slow interpreter (`interpreter.py`) defines the meaning of each construct; every
-engine is tested against this interpreter. Below, *not provable* marks a construct that engines
-which explore states support, but proofs do not.
+engine is tested against this interpreter. Below, *not provable* marks a construct for exploration
+only: proofs do not support it.
 
 sorts       class Replica(Sort)         elements without an order: only == and !=
             class LeaderEpoch(Ordered)  ordered, with a least element: < <= is_next_after least()
@@ -31,8 +31,8 @@ actions     @action, when(a, b, c)      enabled if a, b and c are true; reports 
             @action(fair="strong")      eventually taken if it is enabled infinitely often;
                                         fairness holds for each choice of parameters
 updates     s.log[r].end_offset = e     records, maps and sets too; all writes happen together
-            for y in Transaction: s.pending[y][t] = ...    every cell at once; with `for y in
-                                        s.begun`, only the cells of the set's members
+            for y in Transaction: s.pending[y][t] = ...    assigns the cells of all y; with
+                                        `for y in s.begun`, the cells of the set's members
 claims      @invariant  @lemma          true in every reachable state; a lemma helps to prove it
             @witness                    true in some reachable state
             @action_property            def p(s, after: Self): true of every step that changes the
@@ -43,12 +43,13 @@ claims      @invariant  @lemma          true in every reachable state; a lemma h
 variants    a subclass that replaces a method
 
 Four rules:
-- An action must read a variable, also through a view, before it assigns the variable: a read always
-  means the state before the action.
+- A read always means the state before the action. So an action must read a variable before it
+  assigns the variable. A Python name for a record or a map is a view: each use of it is a read.
 - Of two writes to one cell the later write wins. A cell that a `for` over a set leaves out keeps
   its value.
-- An integer that is used as a key, is assigned, or is combined with `nothing` must be in the range
-  of its sort. If not, exploration reports an error of the spec with action, line and conjunct.
+- In three places an integer must be in the range of its sort: as a key, as an assigned value, and
+  in a term that may also be `nothing`. If it is not, exploration reports an error of the spec with
+  action, line and conjunct.
 - Python's `and`, `or`, `not`, `if` and `a < b < c` need a truth value, which a term does not have.
 
 The language gets a new construct only when an action of Kafka needs it. Then every engine gets the

@@ -5,8 +5,8 @@ no run may break the claim. *Outside*, a setting or a seeded bug of the broker v
 breaks the claim, and the smallest such run is the counterexample.
 
 For a claim that something *can* happen it is the reverse. Such a claim has goals: observations that
-show it. Inside, some run reaches each goal; outside, no run reaches at least one of them. If a
-search inside misses a goal, the claim is undecided, because more runs may reach it.
+show it. Inside, every goal is reached by some run. Outside, at least one goal is reached by no run.
+If a search inside misses a goal, the claim is undecided, because more runs may reach it.
 """
 
 from __future__ import annotations

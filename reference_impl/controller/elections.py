@@ -2,9 +2,9 @@
 
 The first row with a live candidate decides:
 
-    candidates, in order of the replicas                       new ISR          recovering
+    candidates; the first live one is elected                  new ISR          recovering
     ---------------------------------------------------------  ---------------  ----------
-    the leader, if it is in the ISR; the rest of the ISR       unchanged        no
+    the leader if it is in the ISR, then the rest of the ISR   unchanged        no
     when the ISR is empty: the ELR                             only the leader  no
     when the ELR is empty too: the last known leader           only the leader  yes
     where unclean election is allowed: every replica           only the leader  yes
@@ -15,8 +15,8 @@ controller that it has recovered.
 A replica that leaves the ISR enters the ELR if the ISR is then smaller than min.insync.replicas.
 The high watermark does not advance while the ISR is so small, so the replicas in the ELR have all
 records below it. A replica leaves the ELR after an unclean shutdown. The ELR becomes empty when the
-ISR is large enough again. Without the ELR feature the last member never leaves the ISR, and may
-become leader although it lost the end of its log.
+ISR is large enough again. Without the ELR feature the last member of the ISR never leaves it, and
+may become leader although it lost the end of its log.
 
 Every change also completes the reassignment in progress, if it can complete (module `assignments`).
 A change that removes a replica begins a leader epoch. As in Kafka 4.3 two rules lack a condition: a

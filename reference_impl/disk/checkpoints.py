@@ -2,16 +2,16 @@
 
     meta.properties                    cluster id, node id, directory id
     replication-offset-checkpoint      the high watermark of each partition
-    log-start-offset-checkpoint        its log start, if records were deleted
-    recovery-point-offset-checkpoint   the offset below which it was flushed
-    cleaner-offset-checkpoint          the offset below which it was compacted
-    .kafka_cleanshutdown               exists after a clean shutdown, with the broker epoch
-    orders-0/partition.metadata        the topic id
-    orders-0/leader-epoch-checkpoint   leader epochs, and the offsets where they start
+    log-start-offset-checkpoint        the log start of each partition with deleted records
+    recovery-point-offset-checkpoint   for each partition, the offset below which it was flushed
+    cleaner-offset-checkpoint          for each partition, the offset below which it was compacted
+    .kafka_cleanshutdown               the broker epoch; the file exists only after a clean shutdown
+    orders-0/partition.metadata        the topic id of partition orders-0
+    orders-0/leader-epoch-checkpoint   its leader epochs, and the offsets where they start
 
 Source: CheckpointFile, OffsetCheckpointFile, LeaderEpochCheckpointFile, PartitionMetadataFile,
 CleanShutdownFileHandler and MetaProperties of Kafka.
-Simplified: the files are not flushed, whereas Kafka flushes each before it replaces the old one.
+Simplified: the files are not flushed. Kafka flushes a new file before it replaces the old one.
 """
 
 from __future__ import annotations

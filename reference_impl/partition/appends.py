@@ -1,9 +1,11 @@
 """The requests that append to a leader's log: batches of producers, and transaction markers.
 
-    Produce -> one batch? -> first batch of a transaction? -- no -> check and append
-                                        | yes                              ^
-                                        v                                  |
-                            verify at the coordinator ---------------------+
+    Produce -> one batch -> first batch of a transaction? -- no -> check and append
+                                       | yes                              ^
+                                       v                                  |
+                           verify at the coordinator ---------------------+
+
+A Produce request that does not have exactly one valid batch is rejected.
 
 Source: KIP-98, KIP-890; ReplicaManager.appendRecords; docs/kafka-rules.md A1, D5, D8.
 """

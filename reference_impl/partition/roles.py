@@ -1,8 +1,8 @@
 """The role of a broker for one topic partition, and the tables of what each role handles.
 
-    metadata of a newer leader epoch -> resign, become leader or follower
-    a request                        -> the leader handles it, or it is rejected
-    a response, a timer              -> the role that the table names, otherwise ignored
+    metadata of a newer leader epoch -> a leader resigns; the broker becomes leader or follower
+    a request                        -> a leader handles it; without a leader it is rejected
+    a response, a timer              -> the role in the table handles it; the other role ignores it
 
 Source: docs/kafka-rules.md A7, A8.
 """

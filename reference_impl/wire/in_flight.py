@@ -1,13 +1,14 @@
 """Limits what all connections of a served cluster hold together: connections, and bytes in flight.
 
 Each connection has one request in flight, because the next frame is read after the response. The
-bytes of a large frame count as they arrive. The bytes of a large response count until the client
-has read them. If all connections together hold too many bytes, the one whose request began first is
-closed. So a client that announces 100 MiB and sends them slowly does not keep others waiting. If
-there are too many connections, the least recently used one is closed.
+bytes of a large request frame count as they arrive. The bytes of a large response count until the
+client has read them. If all connections together hold too many bytes, the connection with the
+oldest large request or response is closed. So a client that announces 100 MiB and sends them slowly
+does not keep others waiting. If there are too many connections, the least recently used one is
+closed.
 
 Source: Processor.closeExcessConnections, Selector.lowestPriorityChannel (max.connections);
-queued.max.request.bytes, with which Kafka stops to read, in NetworkReceive.readFrom.
+queued.max.request.bytes, the limit above which Kafka stops reading (NetworkReceive.readFrom).
 """
 
 from __future__ import annotations

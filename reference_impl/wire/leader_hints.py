@@ -4,8 +4,8 @@ The hint comes with the error for this topic partition. By the hint the client f
 without a Metadata request. The response also has the address of each named leader.
 
 Source: KIP-951; KafkaApis.handleProduceRequest, KafkaApis.handleFetchRequest.
-Simplified: the hint always names the leader in the metadata that the broker has applied, even if
-the broker has a replica of the topic partition.
+Simplified: the hint always names the leader in the metadata that the broker has applied. In Kafka,
+a broker with a replica of the topic partition names the leader that this replica knows.
 """
 
 from __future__ import annotations

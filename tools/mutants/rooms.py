@@ -1,9 +1,11 @@
 """The parts of the product to mutate, called rooms, and the tests that must notice a mutant.
 
-The tests of a room run in this order: the test file named like the mutated module, the room's other
-tests, then tests from outside the room. For the broker, the last are the simulation and the
-property suites; for a spec, its verdicts, counts and witnesses at the default bounds; for a kernel,
-its agreement with the literal definition.
+The tests of a room run in a fixed order. The test file that is named like the mutated module is
+first, if there is one. The order of the others depends on the room:
+
+    part of the broker   its own tests; then others, such as the simulation and the property suites
+    spec                 verdicts, counts and witnesses at the default bounds; then its own tests
+    kernels              their own tests; then tests that they agree with the literal definitions
 """
 
 from __future__ import annotations

@@ -1,13 +1,15 @@
 """Runs tests against a mutant, in a copy of the tree and in a process of its own.
 
-    killed    a test failed by an assertion, or by `pytest.fail`: the tests see the mutant
-    crash     tests failed only by other exceptions, or by an assertion of the product's own code,
-              or the process died: this is no kill
-    timeout   a test used too much processor time, or the process did: no kill either
+    killed    an assertion of a test failed, or the test called `pytest.fail`
+    crash     tests failed only by other exceptions, or by assertions in the product's own code;
+              or the process died
+    timeout   a test used too much processor time, or all tests together took too long
     survived  every test passed
 
+Only `killed` means that the tests notice the mutant.
+
 The process is forked from one that has imported the large libraries and nothing of the product.
-Hypothesis draws the same examples each time, keeps none, and does not shrink a failure.
+Hypothesis draws the same examples each time, stores no example, and does not shrink a failure.
 """
 
 from __future__ import annotations

@@ -1,14 +1,16 @@
 """Compiles formulas to SIMD code in C, which evaluates many states at once.
 
-A vector, the C type `Many`, has one byte for each state: a lane. For example, one vector has
-`end_offset[b1]` of many states. True is a lane of all ones, false is a lane of all zeros.
+A vector (the C type `Many`) has one byte for each state; this byte is a *lane*. For example, one
+vector has `end_offset[b1]` of many states. True is a lane of all ones, false is a lane of all
+zeros.
 
-SIMD code can compile only formulas with these two properties:
+SIMD code can evaluate only formulas with these three properties:
 
 - They are defined in every state, because the code always evaluates both sides of `and`, `or` and
   `if`, and all elements of a quantifier.
 - The keys of their maps do not depend on the state, because all lanes of a vector have the same
-  key: `end_offset[b1]`, but not `end_offset[leader]`.
+  key. So `end_offset[b1]` is allowed, but `end_offset[leader]` is not.
+- Their numbers fit into a signed byte.
 
 `expressions.py` compiles all other formulas, for one state at a time.
 """

@@ -6,8 +6,8 @@
 3. Broker 1 follows broker 2, and should truncate k0. But the epoch cache of broker 2 no longer has
    the leader epoch of k0. Broker 2 answers that this epoch ends at its log start, offset 1. So
    broker 1 sees no divergence, and joins the ISR with k0.
-4. A fetch response would move the log start of broker 1 to 1, but all responses are lost. Broker 2
-   dies, broker 1 leads, and a consumer reads k0 at offset 0.
+4. A fetch response would move the log start of broker 1 to offset 1, but all responses are lost.
+   Broker 2 dies, broker 1 leads, and a consumer reads k0 at offset 0.
 
 Source: LeaderEpochFileCache.endOffsetFor; Partition.isFollowerInSync; KIP-107.
 """

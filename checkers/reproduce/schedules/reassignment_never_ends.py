@@ -1,9 +1,11 @@
 """A reassignment that is sent back never ends: a broker is both added and removed.
 
-An operator moves a replica from broker 1 to broker 3, which is down, and then asks for the old
-replicas again. The second request adds no broker, so the controller keeps the list of added brokers
-of the first one, and broker 3 is in both lists. Since 4.3.0, a reassignment completes only when all
-added brokers are in the ISR without the removed ones. That is impossible for broker 3.
+An operator moves a replica from broker 1 to broker 3, which is down. Then the operator asks for the
+old replicas again. The second request removes broker 3 and adds no broker. So the controller keeps
+the added brokers of the first request, and broker 3 is among the added and the removed brokers.
+
+Since 4.3.0, a reassignment completes only when all added brokers are in the ISR, and removed
+brokers do not count as members of the ISR. So broker 3 can never satisfy this condition.
 
 Source: ReplicationControlManager.changePartitionReassignment;
 PartitionReassignmentReplicas.maybeCompleteReassignment; KAFKA-19975.

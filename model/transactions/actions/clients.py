@@ -1,11 +1,11 @@
-"""The actions of clients: an instance begins a transaction, sends, and asks to commit or to abort.
+"""The actions of clients: a client begins a transaction, sends, and asks to commit or to abort.
 
-A client repeats a request until it receives an answer. So a request may arrive twice, and the first
-copy may arrive long after the answer to the second. A client asks to commit only when all records
-of the transaction are acknowledged.
+A client repeats a request until it receives an answer. So two copies of a request may arrive. The
+first copy may arrive long after the second copy was answered. A client asks to commit only when all
+records of the transaction are acknowledged.
 
 Source: KIP-98; KIP-890; KAFKA-18464.
-Simplified: an instance that receives an error closes; it does not abort and go on. After a client
+Simplified: a client that receives an error closes; it does not abort and go on. After a client
 asked to end a transaction, it sends nothing more, but earlier records may still be in flight.
 """
 

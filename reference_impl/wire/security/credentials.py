@@ -1,7 +1,7 @@
 """The users of a served cluster, as its brokers know them.
 
-PLAIN compares with the passwords of the settings, which never change. SCRAM compares with
-credentials, which AlterUserScramCredentials changes for all brokers at once.
+PLAIN checks a client's password against the settings; these passwords never change. SCRAM checks a
+client's proof against credentials. AlterUserScramCredentials changes them for all brokers at once.
 
 Source: ScramImage.describe, ScramControlManager; PlainServerCallbackHandler.
 Simplified: credentials are not part of the metadata, so a data directory does not keep changes.

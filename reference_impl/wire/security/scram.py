@@ -1,4 +1,4 @@
-"""SCRAM: the client proves that it knows the password, and the broker that it knows the user.
+"""SCRAM: the client proves that it knows the password; the broker proves that it knows the user.
 
     client   n,,n=alice,r=CLIENT_NONCE
     broker   r=CLIENT_NONCE BROKER_NONCE,s=SALT,i=ITERATIONS

@@ -1,9 +1,9 @@
 """The clients of a simulated small cluster, and the history of their operations.
 
-One random seed gives one history. Clients advance one step at a time in random order: a pipeline
-whose producer is sometimes replaced, an application that commits outside transactions, senders,
-readers at both isolation levels, and clients that read end offsets and group offsets. Responses get
-lost.
+The clients are a pipeline whose producer is sometimes replaced, an application that commits outside
+transactions, senders, readers at both isolation levels, and clients that read end offsets and group
+offsets. The clients advance one step at a time, in random order. Some responses get lost. One
+random seed gives one history.
 """
 
 from __future__ import annotations

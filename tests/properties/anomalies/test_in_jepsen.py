@@ -1,7 +1,7 @@
 """With `--jepsen`, anomalies have the names and the conditions of jepsen.tests.kafka.
 
-Some anomalies are checked only with an option such as `--ww-deps`. Without the option, the error
-names it.
+Some anomalies are checked only with an option such as `--ww-deps`. To ask for such an anomaly
+without its option is an error, and the message names the option.
 """
 
 from __future__ import annotations

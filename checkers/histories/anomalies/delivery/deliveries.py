@@ -8,11 +8,12 @@
 
     process c1: 2 records; 1 repeated: a, in op 3 and again in op 4; 1 skipped: b at offset 1
 
-Delivered and acknowledged offsets are kept as one bit each. Offsets of unconfirmed values, and
-offsets with several values, have no bit: all their polls are collected. A value is unconfirmed if
-it was polled at an offset where no send of it was acknowledged. The report shows two sorts of
-examples for each application: its first repetition, and, in each key (a topic partition), the
-lowest offset that it skipped.
+A delivered offset is kept as one bit, and so is an acknowledged offset. A value is unconfirmed if
+it was polled at an offset where no send of it was acknowledged. The offsets of unconfirmed values,
+and the offsets with several values, have no bit. All polls of these values are collected instead.
+
+For each application, the report shows the first repetition. For each key (a topic partition) of the
+application, it shows the lowest offset that was skipped.
 
 Source: `properties.delivery`.
 """

@@ -2,7 +2,7 @@
 
     c1 commit_offset{group=g} +k@1 -> ok      op 0
     c1 commit_offset{group=g} +k@5 -> ok      op 1
-    c2 fetch_offset{group=g} k     -> ok @1   op 2     less than 5, committed before op 2 began
+    c2 fetch_offset{group=g} k     -> ok @1   op 2     less than 5; op 1 ended before op 2
 
 A *register* is the committed offset of one group and one key (a topic partition). Each register has
 a number, which the tables use in place of group and key.

@@ -4,9 +4,9 @@
     c1 commit_offset{group=g} +k@5 -> ok      op 1     hides op 0 from every later fetch
     c2 fetch_offset{group=g} k     -> ok @1   op 2     stale: only op 1 can explain a fetch here
 
-A register is the committed offset of one group and key. A commit is hidden from a fetch if another
-commit began after the first one ended, and ended before the fetch began. A fetch cannot return the
-offset of a hidden commit.
+A register is the committed offset of one group and key. Commit B hides commit A from a fetch if B
+began after A ended, and B ended before the fetch began. A fetch cannot return the offset of a
+hidden commit.
 
 1. The first stage collects the fetches, which are few.
 2. The second stage collects commits. They are many, so the commits that are hidden from every fetch
@@ -14,12 +14,13 @@ offset of a hidden commit.
 3. For each register, the driver searches for a linearization of its commits and fetches. A fetch
    that fits into none is stale.
 
-Most registers need no search, because each fetch could return one offset only:
+Most registers need no search, because every fetch could return one offset only, and returned it.
+There are two kinds of such fetches:
 
-- a fetch after the first commit: exactly one commit is not hidden from the fetch, and the fetch
-  returned its offset;
-- a fetch that ended before the first commit began: it returned the same offset as all other such
-  fetches of the register.
+- The fetch began after a commit ended. All commits but one are hidden from the fetch, or began
+  after the fetch ended. The fetch returned the offset of the remaining commit.
+- The fetch ended before the first commit began. All such fetches of the register returned the same
+  offset.
 
 Source: `properties.anomalies.real_time.stale_group_offset`.
 """

@@ -1,9 +1,9 @@
 """Mutations of a topic partition in a run: of its logs, its leader, its partition state.
 
-Some mutations need not be rejected. An altered step may do a legal part of the real step: it
-advances the high watermark less far, appends fewer records, or changes fewer members. And a step
-that changes only a follower's high watermark is *private*: no other node learns of it, so it may be
-dropped or moved.
+A mutation must be rejected, with two exceptions. An altered step may do a legal part of the real
+step. For example, it appends fewer records, or adds fewer members to the ISR. A step that changes
+only a follower's high watermark is *private*: no other node learns of it. A mutation may drop or
+move such a step.
 """
 
 from __future__ import annotations
