@@ -4,8 +4,8 @@ A hanging transaction is open and will never end. A split transaction is committ
 partition and aborted on another.
 
 Source and rules: `properties.log_audit.open_transactions`, `.transactions`.
-Simplified: all markers whose producer epoch is newer than that of their records are collected in
-memory, about 100 bytes per transaction and topic partition.
+Simplified: a marker is kept in memory if its producer epoch is newer than that of the transaction's
+records. This takes about 100 bytes per transaction and topic partition.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
 """The outcome of a librdkafka operation: `ok`, `fail` (it never happened) or `info` (unknown).
 
-A delivery report without an error is `ok`. An error is `fail` only if it depends on nothing but the
-request and the static configuration of the cluster: then every earlier attempt was refused too. Any
-other error is `info`, because an earlier attempt may have been applied although its response was
-lost. Examples are NOT_ENOUGH_REPLICAS, and all of librdkafka's own errors (time-outs, purged
-queues, transport). The Python binding does not expose `rd_kafka_message_status`, which says whether
-a failed record may have been stored.
+A delivery report without an error is `ok`. Some errors depend only on the request and the static
+configuration of the cluster. Such an error is `fail`, because every earlier attempt was refused
+too. Any other error is `info`, because an earlier attempt may have been applied although its
+response was lost. For example, NOT_ENOUGH_REPLICAS is `info`, and so are all of librdkafka's own
+errors (time-outs, purged queues, transport). The Python binding does not expose
+`rd_kafka_message_status`, which says whether a failed record may have been stored.
 
-A transaction is `ok` if its commit succeeded, and `fail` if its abort succeeded.
+A transaction is `ok` if its commit succeeded, and `fail` if its abort succeeded. If both failed,
+`of_transaction` decides.
 
 Source: librdkafka, "Idempotent Producer" and "Message reliability" in INTRODUCTION.md.
 """

@@ -1,7 +1,7 @@
-"""The audit of log directories as text for a terminal, and its rows as events.
+"""The audit of log directories as text for a terminal, and its violations as events.
 
-For each check with findings, the text has the rule, the first rows, and the number of rows left
-out. A row has a location: replica, topic partition, segment, byte position.
+For each check that found violations, the text has the rule, the first violations, and the number of
+those left out. A violation has a location: replica, topic partition, segment, byte position.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Builds an event for each of an anomaly's 32 most severe violations, for reports.
 
-The event has the violation as text. The first 8 also have operations for a timeline: those that the
-violation names, and a few with close operation numbers; those that use one of its keys come first.
-A poll may return a thousand records, so an operation's text has only the records that concern the
-violation.
+The event has the violation as text. The events of the 8 worst violations also have operations for a
+timeline. These are the operations that the violation names, and up to 20 others with close
+operation numbers. Operations on a key of the violation are preferred. A poll may return a thousand
+records, so an operation's text has only the records that concern the violation.
 """
 
 from __future__ import annotations

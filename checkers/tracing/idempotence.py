@@ -1,16 +1,17 @@
 """The events of one partition of a real cluster, as actions of `idempotence-abstract`.
 
-The spec has one log, that of the newest leader. Just before a leader appends a batch, it logs the
-producer, epoch and sequence numbers of the batch, in the same thread.
+The events come from the brokers' log lines. Just before a leader appends a batch, the same thread
+writes a line with the producer, epoch and sequence numbers of the batch. The spec has one log, that
+of the newest leader.
 
-    append_first    the first record of a producer in a producer epoch, with sequence number 0
+    append_first    the first record of a producer in a producer epoch; its sequence number is 0
     append_next     each further record of the same producer and producer epoch
     change_leader   a broker starts to lead in a newer leader epoch; the log of the spec is
                     truncated to the end of this broker's log
 
 Each record of a batch is one action. Transaction markers and batches without a producer id count as
 records of an extra producer, which has a single epoch. No line shows that a producer received an
-acknowledgement, so `acknowledge` is never taken.
+acknowledgement, so the action `acknowledge` is never taken.
 
 Source: KIP-98; ProducerStateManager.update; `model.idempotence_abstract.actions`.
 Simplified: the spec has no sequence numbers that wrap, and no producer that expires and goes on.

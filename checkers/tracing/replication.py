@@ -1,22 +1,23 @@
 """The events of one partition of a real cluster, as actions of `replication-abstract`.
 
-Each event becomes one or more actions with all their arguments, or a comparison with the state, or
-both. The spec decides whether the actions are allowed. The mapping itself only compares offsets,
-epochs and high watermarks in a log line with those in the state of the spec.
+An event is a fact that one log line reports. The mapping turns it into actions of the spec with all
+their arguments, or compares it with the spec's state, or does both. The spec decides whether an
+action is allowed. The mapping compares only offsets, epochs and high watermarks.
 
     fetch_request    an action, taken when the follower sends the fetch. If the leader does not lead
                      yet, the action is taken when a later event of the leader needs the fetch
-    drop_member      an action: the leader stops waiting for a replica that left the ISR. No line
-                     shows this, so it is taken, if allowed, when an advance of the high watermark
-                     needs it
-    isr[e]           a variable, which stands for the ISR and the ELR of the registration
-    message          a field of a record: a number in the order of the appends, because the trace
-                     does not show the contents of records
+    drop_member      an action: the leader stops waiting for a replica that left the ISR. No log
+                     line shows this action. It is taken, if the spec allows it, when an advance of
+                     the high watermark needs it
+    isr[e]           a variable: in leader epoch e, the members of the ISR and of the ELR that the
+                     controller has registered
+    message          a field of a record. The trace does not show the contents of records, so they
+                     are numbered in the order of the appends
 
 The trace is followed in the version `with-losses` of the spec. Before the first step that may lose
-records, it has the same steps as the version that is proved. The spec has no reassignments, and no
-follower that deletes its log and starts at an offset. Their events are reported as *outside* of the
-spec.
+records, this version has the same steps as the version that is proved. The spec has no
+reassignments, and no follower that deletes its log and starts at an offset. Such events are
+reported as *outside* of the spec.
 
 Source: `model.replication_abstract.actions` and `losses`; KIP-101; KIP-497; KIP-966.
 """

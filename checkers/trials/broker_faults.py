@@ -1,9 +1,9 @@
 """The faults on the brokers of one system, for all trials that run on it at the same time.
 
 Starting a cluster takes long, so several trials share one. If a trial kills a broker, the broker is
-down for all these trials, and each of them can see this here. The trials have the same setting, and
-a setting allows certain faults. If the setting satisfies the condition of a claim, the claim must
-hold under these faults, even if another trial injects them.
+down for all these trials. Every trial can ask here which brokers are up. All trials on a cluster
+have the same setting, which allows certain faults. If a claim must hold in this setting, it must
+hold under these faults, whichever trial injects them.
 
 A trial that will inject no more faults is *calm*. The brokers recover once every trial is calm.
 """

@@ -1,10 +1,13 @@
 """The lists of calls that the simulation has found, called programs, for trials on real systems.
 
-A program belongs to a suite, a claim and a setting, which is a configuration of the cluster. There
-are two kinds. Where a claim need not hold, a program breaks it in the simulation; a trial first
-tries to break it in the same way. Where a claim must hold, a program breaks it only by a seeded bug
-of the simulated broker. A real broker must not break it, but the program leads to a situation in
-which such a bug would show.
+A setting is a configuration of the cluster. Each program belongs to a suite, a claim and a setting.
+There are two kinds of programs:
+
+- The claim need not hold in the setting. The program broke the claim in the simulation, and a
+  trial first tries to break it with the same calls.
+- The claim must hold in the setting. The program broke it in the simulation, but only because the
+  simulated broker had a seeded bug. On a real broker the claim must hold. The program leads to a
+  situation in which such a bug would show.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The broker settings of a cluster for trials, and the pace of trials.
 
-The pace is the number of real milliseconds in one virtual millisecond. Suites give timeouts of
-sessions and transactions in virtual time; a trial multiplies them by the pace. Kafka's defaults do
-not permit such short timeouts, so the cluster has other settings. Each internal topic has one
-partition, so there is one coordinator: the leader of this partition.
+The pace is the number of real milliseconds in one virtual millisecond. Suites give the timeouts of
+sessions and transactions in virtual time, and a trial multiplies them by the pace. The real
+timeouts are shorter than Kafka's defaults permit, so the cluster has other settings. Each internal
+topic has one partition, so the leader of this partition is the only coordinator.
 
 Source: Kafka documentation, "Broker Configs" and "Group Configs".
 """

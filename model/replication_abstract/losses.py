@@ -2,10 +2,10 @@
 
 Records may be lost in three ways: the controller elects a leader from outside the ISR, a replica
 loses its disk, or a replica loses the part of its log that was not flushed. A committed record is
-lost at the moment when a leader begins without it. For each leader epoch, the variable `lost` has
-the committed records that its leader lacked at this moment. From then on, exactly the records in
-the leader's log count as committed, so the claims hold again. A leader epoch is *lossy* if its
-leader may lack committed records when it begins.
+lost when a leader begins without it. From then on, exactly the records in this leader's log count
+as committed, so the claims hold again. For each leader epoch, the variable `lost` has the committed
+records that were lost when the epoch's leader began. A leader epoch is *lossy* if its leader may
+lack committed records when it begins.
 
     elect_unclean          a replica outside the ISR leads: unclean.leader.election.enable=true
     elect_last_known       the ISR is empty, and the last leader leads, even if it has lost records
@@ -18,9 +18,9 @@ As in `replication-abstract`, the ISR stands for the ISR and the ELR.
 
 Source: KIP-106 (unclean elections); KIP-966 (a restart without a clean shutdown ends membership in
 the ISR and the ELR); PartitionChangeBuilder (last known leader); UnifiedLog.flush.
-Simplified: when a replica loses records, its leader forgets its fetched offset; Kafka's leader
-compares broker epochs (KIP-903). The history variables of the proof are unused, because nothing is
-proved.
+Simplified: when a replica loses records, the leader forgets which offset this replica has fetched;
+Kafka's leader compares broker epochs (KIP-903). The history variables of the proof of
+`replication-abstract` are unused, because nothing is proved here.
 """
 
 from __future__ import annotations

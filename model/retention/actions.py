@@ -1,12 +1,14 @@
 """The actions of retention: the leader appends, records are deleted or compacted, followers fetch.
 
-Each replica has a *log start offset*, below which records are deleted. Retention raises this offset
-on each replica independently; DeleteRecords raises it on the leader. Followers learn the leader's
-log start with each fetch. DeleteRecords succeeds when all replicas have reached the offset.
-Compaction removes a record if its key has a later record. Retention, DeleteRecords and compaction
-may touch only committed records, because other records may be truncated. If the leader has deleted
-the next record of a follower, the follower drops its whole log and starts at the leader's log
-start.
+Each replica has a *log start*: the offset below which its records are deleted. Retention raises the
+log start of each replica independently. A DeleteRecords request names an offset, and the leader
+raises its log start to this offset. Followers learn the leader's log start with each fetch. The
+request succeeds when the log start of every replica has reached the named offset. Compaction
+removes a record if its key has a later record.
+
+Only committed records may be deleted or compacted, because other records may be truncated. If the
+leader has deleted the record that a follower must fetch next, the follower drops its whole log. It
+then starts at the leader's log start.
 
 The table lists all actions (`Next` in TLA+). No action is fair, because the spec claims no
 liveness.

@@ -1,11 +1,12 @@
 """Observations in a history: which value the log of a key has at which offset.
 
-A send proves its offset if its operation must have taken effect: the operation ended `ok`, or it
-ended `info` and a poll that ended `ok` returned one of its records. A poll at `read_committed`
-proves the offsets of its values, because a consumer must receive only committed records.
+A send proves its offset if its operation must have taken effect. An operation that ended `ok` must
+have taken effect. An operation that ended `info` must have taken effect if a poll at
+`read_committed` ended `ok` and returned one of the operation's records.
 
-A poll at `read_uncommitted` proves less, because its records may be aborted later. It proves the
-offset of a value only if no send of the value failed, and never that an operation took effect.
+A poll at `read_committed` proves the offsets of its values, because a consumer must receive only
+committed records. A poll at `read_uncommitted` may return records that are aborted later. So it
+proves the offset of a value only if no send of the value failed.
 
 Source: jepsen.tests.kafka version-orders and must-have-committed?.
 Simplified: Jepsen numbers the observed offsets and compares these numbers. Here the offsets

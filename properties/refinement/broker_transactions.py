@@ -2,14 +2,14 @@
 
 The spec's coordinator and partitions get their values from the cluster:
 
-    coordinator   the cache of the newest coordinator of each transactional id; a change of the
-                  cache counts once its append to the coordinator's log was acknowledged
-    partitions    the committed part of each topic partition, in order: a record is appended, and a
-                  marker written, when a leader's high watermark passes it
+    coordinator   the cache of the newest coordinator of each transactional id. A change of the
+                  cache counts when its append to the coordinator's log has been acknowledged
+    partitions    the committed part of each topic partition. When a leader's high watermark passes
+                  a record or a marker, the spec's partition gets it
 
 A transaction begins when it first appears in its coordinator's cache (`transaction_numbers`). It
-ends at the latest when the next transaction of its producer begins. An abort while no transaction
-is open is a transaction that begins and ends at once. `transaction_knowledge` checks that a node
+ends when the producer's next transaction begins, or earlier. An abort without an open transaction
+counts as a transaction that begins and ends at once. `transaction_knowledge` checks that a node
 knows the steps of other nodes only by messages.
 
 Source: KIP-98, KIP-890; `model.transactions_abstract.versions`.

@@ -2,9 +2,10 @@
 
     members -> empty -> after offsets.retention.minutes: the offsets, then the group
 
-A group with members keeps its offsets however old they are, except those of a topic to which no
-member of a KIP-848 group subscribes any more. Offsets of a group that never had members expire by
-the time of their commit. An offset does not expire while an open transaction may replace it.
+While a group has members, it keeps its offsets, however old they are. The only exception is a
+KIP-848 group with a topic to which no member subscribes any more: the offsets of this topic expire.
+If a group never had members, the retention time of an offset begins with its commit. An offset does
+not expire while an open transaction may replace it.
 
 Source: KIP-211; KAFKA-13636, KAFKA-8069; Kafka documentation, offsets.retention.minutes.
 Simplified: classic groups keep the offsets of topics that they no longer read. Deviates: the

@@ -1,8 +1,8 @@
 """Reads the records of a batch in runs: neighbouring records whose bytes have the same layout.
 
 The records of a producer are often alike: their keys, values and headers have equal lengths, so
-their fields begin at the same positions. Such a run is a table with one record in each row. Its
-columns are compared as a whole, by slices of the bytes.
+their fields begin at the same positions. Such a run is a table with one record in each row. A slice
+of the bytes is one column of the table, so a whole column is compared at once.
 
     length  attributes  timestamp delta  offset delta  key length  ...
     ------  ----------  ---------------  ------------  ----------
@@ -14,8 +14,8 @@ columns are compared as a whole, by slices of the bytes.
 In a run, all lengths and counts are equal, each offset delta is the position of its record, and all
 timestamp deltas have equally many bytes. Records outside of runs are read one by one.
 
-The definition is in the module `validation`, which reads each record by itself. `facts_by_runs`
-returns None wherever it cannot decide, and never raises an exception.
+The module `validation` reads each record by itself, and so defines the result. `facts_by_runs`
+returns the same result, or None if it cannot decide. It never raises an exception.
 """
 
 from __future__ import annotations

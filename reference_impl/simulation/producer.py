@@ -5,8 +5,8 @@ waits for its retry, no new batch is sent, so retries do not reorder the log. In
 request in flight is a process of its own.
 
 The outcome of a send is `ok` with the record's offset, `fail` if the record was certainly not
-written, otherwise `info`. With retries a send ends with its acknowledgement, or with an error that
-ends the whole session.
+written, otherwise `info`. With retries, a send ends with its acknowledgement, or with an error
+after which the producer sends nothing more.
 
 Source: KIP-98; docs/kafka-rules.md C7; the Java client's Sender.
 Simplified: no batching and no delivery timeout; the first batch must be acknowledged before others

@@ -1,8 +1,9 @@
 """A trace: all events of a run in order, each with its node's state after the event.
 
-Nodes are immutable values, so keeping each state costs one reference; text is generated only on
-request. A line is one JSON object: `seq`, `at_ms`, `node`, `action`, `args`, and for a broker
-`post`, the state of its replicas. Equal seeds give equal bytes, independent of the hash seed.
+States are immutable values, so the trace stores only a reference to each state. The text of a trace
+is generated only on request. Each event is one line, a JSON object with the fields `seq`, `at_ms`,
+`node`, `action` and `args`. An event of a broker also has `post`, the state of its replicas. Equal
+seeds give equal bytes, independent of Python's hash seed.
 """
 
 from __future__ import annotations

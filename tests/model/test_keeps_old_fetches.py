@@ -1,7 +1,8 @@
 """A leader that counts fetches of old leader epochs commits a record that an ISR member lacks.
 
-The test replays the counterexample of the finding `leader-trusts-old-fetches`. Specs with other
-rules refuse its last step.
+The tests replay the counterexample of the finding `leader-trusts-old-fetches` on three specs. In
+one spec the leader counts old fetches, and the last step is a wrong commit. The leaders of the
+other two specs do not count these fetches, and the last step is refused.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""`make tlc`: compares TLC with the explorer on every version and bug; writes one row for each.
+"""`make tlc`: compares TLC with the explorer on every variant of the specs, and writes the results.
 
-`python -m tools.tlc [--seconds N] [--out FILE] [PATTERN ...]` takes patterns such as `election/*`.
-With patterns, the file keeps its rows of other variants. It exits with 1 if TLC and the explorer
-differ.
+A variant is a version or a bug of a spec, and has one row in the file of results.
+`python -m tools.tlc [--seconds N] [--out FILE] [PATTERN ...]` compares only the variants that match
+a pattern, such as `election/*`. The file then keeps its rows of all other variants. The exit code
+is 1 if TLC and the explorer differ.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Generates the C code for a spec at one scope: its sizes, actions and claims.
 
-`runtime.c` includes this code. An action becomes nested loops over its parameters. The loops
-process many states together; a bit set has the states in which the guard is true so far. Each
-conjunct of the guard is tested in the outermost loop that has all its parameters. If `simd.py` can
-compile the conjunct, one instruction tests many states; otherwise each state is tested alone.
-States in which the conjunct is false are removed from the bit set, and coverage counts them. For
-each remaining state, the successor is a copy of the stored state, and each write changes bits of
-this copy. Claims are tested in the same way.
+`runtime.c` includes this code. An action becomes nested loops over its parameters, which process
+many states together. A bit set has the states in which all conjuncts of the guard were true so far.
+A conjunct is tested in the outermost loop in which all parameters of the conjunct are known. If
+`simd.py` can compile the conjunct, one instruction tests many states. Otherwise the states are
+tested one by one. States in which the conjunct is false leave the bit set, and coverage counts
+them. Each state that remains is copied, and the action's writes change the copy, which becomes the
+successor. Claims are tested in the same way.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Sorting and grouping of rows by integer columns, and searching in sorted columns.
 
-To sort by two columns, both become one number, with a code of the first column in the high digits.
-The radix sort is stable, and several times faster than a sort by comparison. It sorts by digits of
-16 bits, the lowest digit first.
+Columns are sorted by a stable radix sort, which is several times faster than a sort by comparison.
+It sorts by digits of 16 bits, the lowest digit first. To sort rows by two columns, the two values
+of a row become one number. A code of the first value has the high digits.
 """
 
 from __future__ import annotations

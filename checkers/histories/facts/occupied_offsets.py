@@ -1,12 +1,11 @@
 """The offsets of each key at which the history proves a record, as a bitset.
 
-The bitset counts the records between any two offsets of a key quickly. It is small enough for every
-Spark task: a 64-bit word stands for 64 offsets and takes 24 bytes; words without a record are not
-stored.
+With the bitset, the records between two offsets of a key are counted quickly. It is small enough
+for every Spark task: an offset takes one bit, and 64-bit words without a record are not stored.
 
 An offset is clean if every reader at `read_committed` must get its record. Two conditions make it
-clean. A send, or a poll at `read_committed`, proves the record. And not all sends of the record
-failed; under Jepsen's rules, this does not matter.
+clean. First, a send or a poll at `read_committed` proves the record. Second, not every send of the
+record failed. Jepsen's rules omit the second condition.
 
 Source: `properties.anomalies.observations`; Jacobson, "Space-efficient Static Trees and Graphs".
 """

@@ -1,8 +1,8 @@
 """Tables on disk: data that does not fit into memory is written to files and memory-mapped.
 
-A file holds tables in Arrow's stream format, one after the other. They need no decompression, and
-only the pages that are used are read. Integers are written in the narrowest width that fits.
-Compression would save little, since most bytes are 64-bit hashes.
+A file holds tables in Arrow's stream format, one after the other. Only the pages that are used are
+read. Integers are written in the narrowest width that fits. The tables are not compressed: this
+would save little, since most bytes are 64-bit hashes.
 """
 
 from __future__ import annotations

@@ -1,20 +1,21 @@
 """The actions of the transaction coordinator: its log has every decision before a client learns it.
 
-The coordinator answers from its metadata, which changes when an append to its log is committed.
-While an append waits, and from a decision until every marker is written, the transactional id is
-*busy*: the coordinator answers calls with CONCURRENT_TRANSACTIONS. A new coordinator reads the log.
-If the log has a decision, the new coordinator sends the markers again; an append that was not
-committed is lost.
+The coordinator answers from its metadata, which changes when an append to its log is committed. A
+decision is an entry of this log: a transaction is to be committed or aborted. The transactional id
+is *busy* in two cases: an append is not committed yet, or a decision's markers are not all written
+yet. While it is busy, the coordinator answers calls with CONCURRENT_TRANSACTIONS.
 
-A decision moves the producer to the next epoch, and the markers of the decision carry that epoch.
-So partitions and the coordinator refuse later requests of the old epoch. When the epochs of a
-producer id run out, the last marker carries the largest epoch, and the producer continues with
-another id.
+When a coordinator fails, a new one reads the log. Appends that were not committed are lost. If the
+log ends with a decision, the new coordinator sends the markers again.
+
+A decision moves the producer to the next epoch, and the decision's markers carry that epoch. So
+partitions and the coordinator refuse later requests of the old epoch. When the epochs of a producer
+id run out, the last marker carries the largest epoch. The producer then continues with another id.
 
 Source: KIP-890 part 2 and its TransactionMetadata, TransactionCoordinator; KAFKA-19367;
 KAFKA-20090.
 Simplified: an answer to InitProducerId is not lost. In version 2, an append is lost only if the
-coordinator fails; in version 1, an append may fail in other cases too.
+coordinator fails. In version 1, an append may also fail because too few replicas are in sync.
 """
 
 from __future__ import annotations

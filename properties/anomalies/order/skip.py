@@ -1,12 +1,18 @@
 """A process skipped records that are surely in the log.
 
 Two values that a process polled or sent one after the other (`steps`) are a skip if the history
-shows a record between their offsets. A gap without an observed record may be transaction markers or
-compacted records. Records that may legally be gone (`retention`) do not count. For a poll at
-`read_committed`, two kinds of records do not count either. One is a record that only polls at
-`read_uncommitted` returned: its transaction may have aborted. The other is a record of which every
-send failed: the reader that received it was wrong (`G1a`), and the reader that skipped it was
-right. Jepsen counts both.
+shows a record between their offsets. If the history shows none there, the gap may be transaction
+markers or compacted records.
+
+Some records do not count, because a poll may legally skip them:
+
+- a record that may be gone (`retention`);
+- for a poll at `read_committed`, a record that only polls at `read_uncommitted` returned: its
+  transaction may have aborted;
+- for a poll at `read_committed`, a record of which every send failed: a reader that received it was
+  wrong (`G1a`), so a reader that skipped it was right.
+
+Jepsen counts the last two kinds.
 
 Source: jepsen.tests.kafka int-poll-skip, poll-skip, int-send-skip.
 """

@@ -1,14 +1,17 @@
 """A read of a log's end returned a lower end than was observed before the read began.
 
-At `read_uncommitted` the end is the high watermark, and every observation counts (see `reach`). At
-`read_committed` the end is the last stable offset. If transactions send to the key, only
-observations at `read_committed` count, since an open transaction legally holds the offset back.
+Sends, polls and earlier reads of the end show how far the log reached (see `reach`). At
+`read_uncommitted` the end is the high watermark, and all of these observations count. At
+`read_committed` the end is the last stable offset, which an open transaction legally holds back. So
+if transactions send to the key, only observations at `read_committed` count.
 
-A new leader's high watermark lags until its followers have reported. Brokers since 2.2 then refuse
-to return the end (OFFSET_NOT_AVAILABLE, KIP-207); older brokers returned the lagging value.
+A new leader's high watermark lags until its followers have reported. In this time, brokers since
+2.2 refuse to return the end (OFFSET_NOT_AVAILABLE, KIP-207). Older brokers returned the lagging
+value.
 
-With acks=1, a leader acknowledges a record before the record is replicated. Then a lower end is no
-fault of Kafka. The row is still reported, because the acknowledged record may be lost.
+With acks=1, a leader acknowledges a record before the record is replicated. If a new leader lacks
+the record, the lower end is no fault of Kafka. The row is still reported, because the acknowledged
+record may be lost.
 """
 
 from __future__ import annotations

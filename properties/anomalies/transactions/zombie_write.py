@@ -1,14 +1,15 @@
 """A producer wrote successfully after a newer producer had replaced it.
 
 The operation `init_producer` makes its process an instance of a transactional id, and fences every
-earlier instance. A write of an earlier instance must fail if its end was requested afterwards:
+older instance of this id. A write is a transaction, or a send outside of transactions. A write of
+an older instance must fail if its end was requested after the newer instance was made:
 
     older instance made | newer instance made | end requested        -->  a zombie's write
 
-A commit or abort requests the end of a transaction. The end of a plain send counts as requested
-when the send is invoked. An operation took effect if it ended `ok` with a send or an offset commit,
-or if a reader at read_committed received one of its records. A process whose last `init_producer`
-is missing or did not end `ok` is not checked.
+The commit or abort of a transaction requests its end. For a send outside of transactions, the time
+of its invocation counts. A write succeeded if its operation ended `ok` with a send or an offset
+commit, or if a reader at read_committed received one of its records. A process is not checked if
+its last `init_producer` is missing or did not end `ok`.
 
 Source: KIP-98, zombie fencing; KIP-360.
 Simplified: a record that only polls at read_uncommitted returned did not take effect.

@@ -1,12 +1,15 @@
 """Counterexamples of buggy specs, replayed on the reference broker with the same bug.
 
-The exploration of a model finds a bug's shortest counterexample: a list of actions. A replay
-carries these actions out on a part of the reference broker, the harness, once with the same bug and
-once without it. Then the spec's own claim is evaluated on the broker's state: it must be false with
-the bug and true without it. So a real broker can have the bug, and the model's fix also fixes the
-broker. A harness is a whole simulated cluster, or only a controller, a group coordinator, or two
-replicas. An example (`elections`), in which replica 0 of the spec is broker 1, and replica 1 is
-broker 2:
+The exploration of a buggy model finds the shortest counterexample: a list of actions that breaks a
+claim. A replay carries these actions out on the *harness*, a part of the reference broker. The
+harness is a whole simulated cluster, or only a controller, a group coordinator, or two replicas.
+
+Each counterexample is replayed twice: on a broker with the same bug, and on one without it. Then
+the spec's claim is evaluated on the broker's state. The claim must be false with the bug and true
+without it. This shows that a broker can have the model's bug, and that the model's fix also fixes
+the broker.
+
+In this example (`elections`), replica 0 of the spec is broker 1, and replica 1 is broker 2:
 
     election, variant elects-the-dead            the controller of the reference broker
     -----------------------------------          ------------------------------------------------
@@ -24,9 +27,9 @@ broker 2:
     with Bug.DEAD_LEADER_RETURNS     false: the controller elects the fenced broker, as in the model
     without the bug                  true
 
-The function `cells` of a replay reads the harness as values of the spec's variables. A message that
-arrives late in the counterexample is held by the simulated network until the action that receives
-it. Some actions need nothing of the replay, because the broker takes these steps by itself
-(`Replay.by_itself`). Each module describes one harness and the replays on it; `replay` has their
-common shape.
+The function `cells` reads the values of the spec's variables from the harness. If a message arrives
+late in the counterexample, the simulated network holds it until the action that receives it. For
+some actions the replay does nothing, because the broker takes these steps by itself
+(`Replay.by_itself`). The module `replay` defines what a replay is. Each other module describes one
+harness and the replays on it.
 """

@@ -1,7 +1,8 @@
 """The HTTP server of the control port, on loopback alone.
 
-The event loop of the cluster accepts connections, a thread reads and writes each, and the routes
-run in the event loop. So a request sees the cluster between two steps, and no lock is needed.
+The event loop of the cluster accepts connections. For each connection, a thread reads the requests
+and writes the answers. The code that computes an answer (`routes`) runs in the event loop again. So
+a request sees the cluster between two steps, and no lock is needed.
 """
 
 from __future__ import annotations

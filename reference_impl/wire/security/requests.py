@@ -1,7 +1,8 @@
 """Wire handlers of requests about authentication, except those that authenticate a client.
 
-    SaslHandshake, SaslAuthenticate   ILLEGAL_SASL_STATE: authentication is over, or not needed
-    DescribeUserScramCredentials      the mechanisms and iterations of users
+    SaslHandshake, SaslAuthenticate   are refused with ILLEGAL_SASL_STATE: the client has
+                                      authenticated already, or need not authenticate
+    DescribeUserScramCredentials      returns the mechanisms and iterations of users
     AlterUserScramCredentials         adds, replaces and deletes credentials, user by user
 
 Source: KafkaApis.handleSaslHandshakeRequest, KafkaApis.handleSaslAuthenticateRequest,

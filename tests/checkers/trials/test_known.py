@@ -1,7 +1,7 @@
 """The known programs of a suite break a claim, or show an event that a claim says can happen.
 
-A program is the list of calls of one run. Most programs were found by the simulation; the others
-were written by hand, and these tests run them.
+A program is the list of calls of one run. The simulation found most programs. The others were
+written by hand, and only those are run here.
 """
 
 from __future__ import annotations

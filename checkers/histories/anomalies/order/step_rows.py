@@ -1,11 +1,13 @@
 """The table STEPS: how processes moved through logs in one batch of the history's rows.
 
-A step is a pair of records of a key that a process polled (or sent) one after the other. There are
-three sorts of rows:
+A step is two records of one key that a process polled (or sent) one after the other. A row has one
+of these types:
 
-- `WITHIN`, `BETWEEN`: a step inside or between operations that skips records or goes back;
-- `COUNTED`: the number of all steps;
-- `HEAD`, `TAIL`: the first or last record of a process and key, for steps to other batches.
+- `WITHIN`: a step inside one operation, if the step skips records or goes back;
+- `BETWEEN`: a step from one operation to the next, if the step skips records or goes back;
+- `COUNTED` plus one of the types above: how many steps of this type were examined;
+- `HEAD` and `TAIL`: the batch's first and last record of a process and key. With them, steps from
+  one batch to another are found later.
 """
 
 from __future__ import annotations

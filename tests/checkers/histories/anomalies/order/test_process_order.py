@@ -1,6 +1,7 @@
 """The kernels find the same skipped offsets and backward moves as the literal definitions.
 
-A process skips offsets or moves backward from one of its polls or sends to the next one.
+A process may skip offsets or move backward between two consecutive polls, or between two
+consecutive sends. The definitions are in `properties.anomalies.order`.
 """
 
 from __future__ import annotations
