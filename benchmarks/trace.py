@@ -1,12 +1,14 @@
 """Measures `urteil trace`, which checks that a spec permits each event in the logs of brokers.
 
-To *follow* an event means to check it. The timing compares two tasks for a log of 10,000
-records: to read and follow the events, and only to read them. There are three other results: the
-number of events followed in a CPU second, for logs of several lengths; the cost of an action in the
-interpreter (the oracle) at the same lengths; and the number of mutated traces that are rejected.
+To *follow* an event means to check it. The results are:
 
-The long logs are synthetic: they have the lines that three brokers and a controller of Kafka 4.3.0
-write for batches of four records. Half-way the leader changes.
+- the time to read and follow the events of a log of 10,000 records, beside the time to read them;
+- for logs of several lengths, how many events are followed in a CPU second;
+- for the same logs, the CPU time of an action in the reference interpreter;
+- how many traces with a mutation are rejected.
+
+The long logs are synthetic. They have the lines that three brokers and a controller of Kafka 4.3.0
+write for batches of four records. In the middle of a log the leader changes.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
 A *version* is the protocol of some Kafka releases; one version of each spec is the default. Some
 versions break a claim. A *bug* is a class that replaces one action or guard, so that a claim fails.
-The decorator on the class records which claim fails, after how many steps and at which constants
-(`at`), what fixes it, and which releases have it (`in_force`):
+The decorator of the class names the claim (`breaks`). It has the number of steps to a violation,
+and the constants of the run with this violation (`at`). It also says what fixes the bug, and which
+releases have it (`in_force`):
 
     @bug("joins-before-epoch", breaks="strong_isr", steps=11, at={"max_leader_epoch": 2},
          fixed_by="kip-320", issue="KAFKA-7128", in_force=kafka("0.8", "2.0.0"))

@@ -1,14 +1,15 @@
 """Changes operations of a synthetic history so that each violates exactly one real-time rule.
 
-    retimed   a send S is invoked later: after another send to the same key was acknowledged with a
-              higher offset. Now S began later but has the lower offset, which is an inversion. The
-              record of S is still read only after it was sent.
-    lowered   an observed log end offset is halved, which makes it stale. No other rule depends on
+    retimed   The start of a send S is moved to a later time. By then, another send to the same key
+              has completed with a higher offset. S begins after it but has a lower offset: this is
+              an inversion. The record of S is still read only after S has begun.
+    lowered   An observed log end offset is halved, which makes it stale. No other rule depends on
               an end offset.
 
-A synthetic history is generated in periods, called windows, and every change stays inside one
-window. The expected violation is computed from the operations of this window that completed before
-the changed operation was invoked. Earlier windows cannot matter: their offsets are all lower.
+A synthetic history is generated in periods, called windows. Every change stays inside one window. A
+violation is a conflict of the changed operation with operations that completed before it began. To
+compute the violation, only the operations of the same window are needed: in earlier windows all
+offsets are lower.
 """
 
 from __future__ import annotations

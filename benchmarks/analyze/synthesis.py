@@ -1,14 +1,18 @@
-"""Synthetic histories as recorded from clients of a correct cluster, with millions of rows.
+"""Synthetic histories with millions of rows, like those recorded from clients of a correct cluster.
 
     synthesize(Synthesis(folder=folder, rows=10_000_000, partitions=256, seed=0))
 
-The result is a folder as `urteil record` writes it, in Parquet parts. Eight processes send; five of
-them send transactions of one to eight records. Up to eight processes read every record once, ten to
-fifty records at a time. The readers commit their offsets, and sometimes fetch the committed
-offsets. Two processes query end offsets. Some operations fail. Some have the outcome `info`, and
-half of these took effect; a new process then initialises the same transactional id. At nearly every
-border between two parts, some operations are open. The number of rows is close to the requested
-one.
+The result is a folder as `urteil record` writes it, in Parquet parts:
+
+- Eight processes send records. Five of them send transactions of one to eight records.
+- Up to eight processes read every record once, ten to fifty records at a time. They commit their
+  offsets, and sometimes fetch the committed offsets.
+- Two processes query end offsets.
+- Some operations fail. Others have the outcome `info`, and half of these took effect. After the
+  `info` outcome of a transaction, a new process continues with its transactional id.
+- At nearly every border between two parts, some operations are open.
+
+The number of rows is close to the requested one.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
 """Translates a spec to Promela for SPIN, to compare counts of states and speed.
 
-Every variable has as many bits as it needs. Every action with its parameters is an option of one
-loop. A read at a computed key is a conditional over the possible keys. An action computes all new
-values into hidden variables before it assigns them, so it reads only the state before the step. A
-claim is one more option: an assertion that SPIN reaches where the claim is false. So SPIN checks a
-claim once for each state, without an extra step.
+Every variable has as many bits as it needs. The program is one loop. It has one option for each
+action and choice of the action's parameters. A read at a computed key is a conditional over the
+possible keys. An action first computes all new values into hidden variables, and then assigns them.
+So it reads only the state before the step.
+
+Each claim is one more option of the loop. Its guard is true where the claim is false; then an
+assertion fails. So SPIN checks a claim once in each state, and the check adds no step.
 
 Simplified: claims about steps are not translated, and undefined terms are not detected. Use it only
 for a spec without undefined terms.

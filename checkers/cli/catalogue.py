@@ -1,6 +1,7 @@
-"""The rows that `urteil list` prints and `urteil explain` looks up: every item with a name.
+"""The rows that `urteil list` prints, and in which `urteil explain` looks up a name.
 
-To save time, a package is imported only when its items are listed.
+A row is about one item: a spec, a bug, an anomaly or another item with a name. To save time, a
+package is imported only when its items are listed.
 """
 
 from __future__ import annotations

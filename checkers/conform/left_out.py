@@ -1,8 +1,8 @@
 """Requests that end the process of a system, so that no comparison can go on after them.
 
-The mock cluster of librdkafka runs in a client's process, which a failed assertion ends. Each row
-of `LEFT_OUT` describes requests with this effect. They are not sent; all other requests of their
-sequence are sent.
+The mock cluster of librdkafka runs in the process of a client. Some requests make an assertion in
+the mock cluster fail, which ends this process. The rows of `LEFT_OUT` describe these requests. They
+are not sent; all other requests of the same sequence are sent.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Random walks for specs that are too large to explore: they find violations but prove nothing.
 
-At each step, a walk chooses an enabled action and then its parameters. So an action with many
-parameters is not taken more often than others. Each time a walk takes an action, the action's
-weight decreases for the rest of this walk. The user may raise the weights of rare actions by name.
+At each step, a walk first chooses an enabled action, and then values of its parameters. So an
+action with many parameter values is not taken more often than others. Each action has a weight; an
+action with a larger weight is chosen more often. The weight decreases each time the walk takes the
+action, and is reset for the next walk. The user may raise the weights of rare actions by name.
 Equal seeds give equal walks.
 """
 

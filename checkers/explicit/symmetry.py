@@ -4,9 +4,10 @@ The elements of an unordered sort, such as brokers, are interchangeable. If a pe
 maps state s to state t, then the behaviours from s and t differ by this permutation only. So one of
 the two states need not be explored.
 
-An action or a claim breaks this if it names the least element of the sort, because a permutation
-may move this element. A sort is *symmetric* if no action and no claim names its least element. The
-initial states may name it: actions and claims still treat a state and its permutations alike.
+An action or a claim that names the least element of a sort distinguishes it from the other
+elements. Then the elements are not interchangeable. So a sort is *symmetric* only if no action and
+no claim names its least element. The initial states may name it: actions and claims still treat a
+state and its permutations alike.
 
 Symmetry reduction cannot check liveness: a cycle of the reduced graph may not exist in the full
 graph.

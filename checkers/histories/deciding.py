@@ -1,8 +1,11 @@
 """Decides the anomalies of a history: one query plan that checks assumptions, then anomalies.
 
-The plan is the same in this process and on Spark. It first checks that rows are valid and that the
-assumptions hold. If both are true, it runs all anomaly checkers in parallel. If no checker needs
-the shuffled history, checkers and assumptions share their passes over the history.
+The plan is the same in this process and on Spark. It first checks that the rows are valid and that
+the assumptions hold. If not, it returns what is wrong, and decides no anomaly. Otherwise it runs
+all anomaly checkers in parallel.
+
+If no checker needs the shuffled history, the checkers run together with the first checks, in the
+same passes over the history.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The actions of a schedule's steps on a cluster: faults, requests and pauses.
+"""What the steps of a reproduction do with a cluster: actions such as faults, requests and pauses.
 
 An action is a function whose argument is the stage: the running cluster and its clients. A function
-of this module is an action or returns one.
+of this module is an action or returns an action.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Counterexamples to induction: a state that satisfies every claim, and a step that violates one.
 
-The state may be unreachable: then the protocol is correct, and a lemma is missing. Only a run from
-an initial state violates a property; exploration finds such runs. The search is at a finite scope,
-and minimizes the state: as many variables as possible have their least value. The reference
-interpreter repeats the step and confirms it.
+Such a state may be unreachable. Then the counterexample shows no violation: the proof only needs
+another lemma. A violation is a run from an initial state; exploration finds such runs.
+
+The search for a counterexample is at a finite scope. It minimizes the state: as many variables as
+possible have their least value. The reference interpreter then takes the same step, as a check.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The sorts of a spec as Z3 sorts, in two translations.
 
-*Unbounded*: a sort is uninterpreted, with any number of elements, and an ordered sort has the
-axioms of a total order with a least element. *Finite*: a sort is an enumeration of its elements,
-and quantifiers are expanded over these elements, so no query needs instantiation.
+    unbounded   A sort is uninterpreted: it may have any number of elements. An ordered
+                sort has axioms: its order is total and has a least element.
+    finite      A sort is an enumeration of its elements. Quantifiers are expanded over these
+                elements, so Z3 need not instantiate them.
 
 The axioms allow more orders than the protocol has, such as dense and infinite ones. A proof for all
 orders also covers those of the protocol. A failed proof does not show a violation: only a
@@ -10,7 +11,7 @@ counterexample at a finite scope does.
 
 Simplified: both translations decline sorts of integers. In a scope, integers have a largest
 element; in a proof they have none. So `+ 1` would mean two things. Integers are also harder for Z3:
-in an experiment, it proved some conditions only with the axioms of an order.
+in an experiment, it proved some conditions only after ordered sorts had replaced the integers.
 """
 
 from __future__ import annotations

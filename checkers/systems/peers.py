@@ -3,7 +3,7 @@
     kfake               of franz-go, in Go: built once with `go`, from pinned sources
     librdkafka-mock     the mock cluster inside librdkafka, which comes with confluent-kafka
 
-Both keep everything in memory, and suffer no faults here.
+Both keep everything in memory. Urteil injects no faults into them.
 
 Source: github.com/twmb/franz-go, pkg/kfake; librdkafka, INTRODUCTION.md and rdkafka_mock.h.
 """

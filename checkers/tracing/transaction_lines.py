@@ -1,8 +1,8 @@
-"""The table of log lines about transactions: the step of a transactional id that a line shows.
+"""The table of log lines about transactions: each row has the step that such a line reports.
 
-No line names the producer of a batch, and no line shows that a partition wrote a marker. So only
-the coordinator is followed. A marker counts as written when the coordinator has received the
-answers of all partitions.
+No line names the producer of a batch, and no line shows that a partition wrote a marker. So the
+table has only steps of the transaction coordinator. The markers of a transaction count as written
+when the coordinator has received the answers of all partitions.
 
 Source: TransactionStateManager.appendTransactionToLog;
 TransactionMarkerChannelManager.addTxnMarkersToBrokerQueue. Messages of Kafka 3.5 to 4.3.

@@ -1,11 +1,12 @@
 """Trials: state machines of suites, run in real time on a system under test.
 
-A trial opens its topics on the running system, makes calls, ends all faults, and judges what the
-clients observed. The calls are drawn from a seed, or come from a known program (a list of calls).
-Time is real, so the same calls do not always have the same result.
+A trial creates its topics on the running system, calls rules of the state machine, and ends all
+faults. Then it judges what the clients observed. The calls are drawn from a seed, or come from a
+known program (a list of calls). Time is real, so the same calls do not always have the same result.
 
-Several trials in one setting can run at the same time. A fault on a broker by one trial then
-affects all of them (`broker_faults`). Some faults are possible in only one trial at a time.
+Several trials in one setting can run at the same time. If one of them makes a broker fail, the
+fault affects all of them (`broker_faults`). Some faults are possible only while no other trial
+runs.
 """
 
 from __future__ import annotations

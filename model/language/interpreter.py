@@ -1,28 +1,29 @@
 """Defines the meaning of the language: a slow reference interpreter, the oracle of every engine.
 
-A *state* maps each cell (a variable with its keys) to a value: an integer, a truth value, or None
-for `nothing`. The elements of a sort are the integers of its range.
+A *state* maps each cell to a value. A cell is a variable with values of its keys. A value is an
+integer, a truth value, or None for `nothing`. The elements of a sort are the integers of its range.
 
 *Terms* read the state before the action. Integers are unbounded: `end - 1` at end 0 is -1, and a
 comparison with -1 is defined. In three places an integer must be in the range of its sort: as a
-key, as an assigned value, and in a term that may also be `nothing`. If it is outside the range
-there, the term is *undefined*.
+key, as an assigned value, and as a value of an optional sort, which also has `nothing`. A term with
+an integer outside the range in such a place is *undefined*.
 
 *Evaluation order* decides which undefined terms are reached. Conjuncts of a guard and members of
-`&`, `|`, `=>` and `ite` are evaluated from left to right, quantifiers from the least element
-upwards, each until the result is certain. Reaching an undefined term is an error of the spec, with
-the action, the line and the conjunct; the formula is neither true nor false.
+`&`, `|`, `=>` and `ite` are evaluated from left to right. A quantifier takes the elements in
+ascending order. Evaluation stops when the result is certain. If it reaches an undefined term, the
+formula is neither true nor false. This is an error of the spec; its message names the action, the
+line and the conjunct.
 
-A proof engine does not evaluate: for it, an undefined term may have any value. So a proved claim is
-true whatever these values are. A counterexample of a proof engine may depend on such a value, so
-this interpreter checks each counterexample.
+A proof engine does not evaluate terms: to it, an undefined term may have any value. So a proved
+claim is true whatever these values are. A counterexample of a proof engine may depend on such a
+value. Therefore this interpreter checks each counterexample.
 
 *Claims about steps* apply to steps that change the state: `s` reads the state before, `after` the
 state after. `behaviours.py` defines claims about whole behaviours.
 
-*Writes* happen together. Keys, conditions and values read the state before. Of two writes to one
-cell the later write in the text wins. A `for` over a set writes only the cells of the set's
-members. A cell that no write reaches keeps its value.
+*Writes* of an action happen together: their keys, conditions and values read the state before. If
+two writes change the same cell, the later one in the text wins. A `for` over a set writes only the
+cells of the set's members. A cell that no write changes keeps its value.
 """
 
 from __future__ import annotations

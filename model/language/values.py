@@ -1,6 +1,7 @@
 """Prints values, state variables and actions: `b0`, `log[b1].record[0]`, `{b0 b1}`.
 
-An element is printed with the prefix of its sort, a set as one value, a record field by field.
+An element is printed with the prefix of its sort. A set is printed as one value. A record is
+printed field by field.
 """
 
 from __future__ import annotations

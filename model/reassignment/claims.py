@@ -1,7 +1,8 @@
 """The claims about elections of a partition whose replicas change.
 
-Claims about records hold while few brokers have stopped uncleanly: fewer than min.insync.replicas,
-and fewer than the partition has ever had replicas at its smallest.
+Claims about records hold only while few brokers have stopped uncleanly: fewer than
+min.insync.replicas, and fewer than the partition has replicas. If reassignments may change the
+number of replicas, no broker may have stopped uncleanly.
 
 Source: KIP-966; Vanlightly's kip-966 specification.
 """

@@ -1,12 +1,12 @@
-"""Trace validation of a run: each event must be one or more actions of a spec, or no change.
+"""Trace validation of a run: each event must be one or more actions of a spec, or change nothing.
 
-For each event, a mapping returns the spec's actions that the event stands for, and values that the
-spec's state must have afterwards, read from the broker. There is no search: the change of the
-broker's state determines the actions, and the spec decides whether they are allowed. An event is a
-stutter only if nothing that the mapping covers has changed.
+A mapping translates each event to actions of the spec. It also reads values from the broker: the
+state of the spec must have these values after the actions. There is no search. The change of the
+broker's state determines the actions; the spec decides whether they are allowed. An event without
+actions (a stutter) must change nothing that the mapping covers.
 
-A run is accepted if all its events are explained. Otherwise the result names the first event that
-no actions explain, the actions tried, and the conjunct that was false.
+A run is accepted if the spec allows all its events. Otherwise the result names the first event that
+the spec does not allow, the actions tried, and the conjunct that was false.
 
 Source: Cirstea, Kuppe, Loillier and Merz, Validating Traces of Distributed Programs Against TLA+
 Specifications; Smart Casual Verification (arXiv 2406.17455).

@@ -4,10 +4,10 @@
     replicas   [2 3 1]  adding [3], removing [1]: broker 3 fetches, and joins the ISR
     replicas   [2 3]    the reassignment is complete
 
-A reassignment completes with the change that puts the last added replica into the ISR. At least one
-replica that stays must be in the ISR. If the reassignment lowers the number of replicas, all that
-stay must be in the ISR. A cancelled reassignment keeps the removed replicas and drops the added
-ones.
+A reassignment completes when all added replicas are in the ISR. The ISR must then have a member
+that is not removed. If the reassignment removes more replicas than it adds, all remaining replicas
+must be in the ISR. A cancelled reassignment keeps the replicas that it was to remove, and drops
+those that it has added.
 
 Source: KIP-455; PartitionReassignmentReplicas, PartitionReassignmentRevert,
 PartitionChangeBuilder.completeReassignmentIfNeeded of Apache Kafka 4.3.

@@ -3,10 +3,10 @@
     {"version": 7, "starts": 3, "brokers": [...], "changed": [[topic, partition, state], ...],
      "deleted": [[topic, partition], ...]}
 
-One line is one version of the image. It has only the parts that differ from the previous version,
-and is written before any broker receives this version. When the cluster starts, the file is
-replaced by one line with the whole image. A line that a killed process left incomplete is removed:
-no broker has received its version.
+The image is the metadata of the whole cluster. One line is one version of the image. A line has
+only the parts that differ from the previous version. It is written before any broker receives this
+version. So a line that a killed process left incomplete can be removed: no broker has received its
+version. When the cluster starts, one line with the whole image replaces all lines of the file.
 
 Source: KIP-631. This file replaces Kafka's log of metadata records.
 Simplified: JSON, not Kafka's `__cluster_metadata-0`, so Kafka's tools do not read it. The file is

@@ -8,13 +8,15 @@
                                 -> truncate fully, start at the leader's log start  -> fetch
           -> error, no response -> back off                                         -> fetch
 
-Each fetch carries the leader epoch of the follower's last record. If the leader's log has no such
-record, the response has no records but a *diverging epoch*: the leader's largest epoch up to that
-of the follower, with its end offset. In older versions of the protocol (module `truncation`) the
-follower first requests the end offset of its last record's epoch, or truncates without a request.
+Each fetch carries the fetch offset and the leader epoch of the follower's last record. If the
+leader's log differs there, the response has no records but a *diverging epoch*. This is the largest
+epoch in the leader's log that is not above the follower's epoch, and the offset where it ends.
 
-A follower has one request in flight and ignores all other responses. It raises its log start to the
-leader's, but never lowers it.
+Older versions of the protocol (module `truncation`) have no diverging epochs. There the follower
+first requests the end offset of the epoch of its last record, or truncates without a request.
+
+A follower has one request in flight, and ignores the response to any other request. It raises its
+log start to that of the leader, but never lowers it.
 
 Source: KIP-101, KIP-107, KIP-279, KIP-320, KIP-595 (as in Kafka 2.7), KAFKA-9491;
 docs/kafka-rules.md A3, A8, A11.

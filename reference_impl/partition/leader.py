@@ -3,14 +3,14 @@
     produce -> append -> wait until the high watermark passes -> acknowledge
     fetch of a follower -> record its end offset -> advance the high watermark -> respond
 
-A produce request with acks=all waits until the high watermark passes its last record, its timeout
-expires, or the leadership ends. In the last two cases the record stays in the log, so the error
-means an unknown outcome, not a failure.
+A produce request with acks=all waits until the high watermark passes the last record of the
+request. It gets an error if its timeout expires before, or if the leadership ends. The records then
+stay in the leader's log. So this error means an unknown outcome, not a failure.
 
 Source: KIP-101, KIP-966; docs/kafka-rules.md A1, A4, A7, A10, C1.
-Simplified: no throttling. A leader that is elected again in a newer leader epoch resigns first, so
-waiting requests get NOT_LEADER_OR_FOLLOWER; in Kafka they keep waiting. The high watermark is also
-computed with each check for lagging followers, not only with a fetch or append.
+Simplified: no throttling. If the leader is elected again, in a newer leader epoch, the requests
+that wait get NOT_LEADER_OR_FOLLOWER; in Kafka they keep waiting. In Kafka the high watermark is
+computed after a fetch or an append; here also at each check for lagging followers.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Applications as programs: a client whose behaviour is a generator, read from top to bottom.
 
-A program yields the event that it waits for, and is resumed with the result:
+A program yields what it waits for, and goes on when this has happened:
 
-    answer = yield Call(to, request)     the response, or None after its timeout
-    yield Pause(25)                      virtual time has passed
+    answer = yield Call(to, request)     the response, or None if the call has timed out
+    yield Pause(25)                      25 ms of virtual time have passed
 
-So the code of an application is short:
+The code of an application is short:
 
     def at_least_once(app: Application) -> Program:
         while True:
@@ -13,9 +13,9 @@ So the code of an application is short:
             process(records)
             yield from group.commit(reader.position)
 
-The code between two yields takes no time and cannot be interrupted; a program yields a `Pause`
-where a crash shall be possible. A program is mutable, unlike the other clients: it cannot be
-copied, only run again from the same seed.
+The code between two yields takes no time and cannot be interrupted. To make a crash possible at
+some place, a program yields a `Pause` there. The other clients of the simulation are immutable. A
+program is mutable: it cannot be copied, but the same seed gives the same run again.
 
 Simplified: a program has one request open at a time.
 """

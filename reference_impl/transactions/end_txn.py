@@ -4,13 +4,14 @@
     EndTxn for the last transaction -> a retry: the same response again
     PREPARE_* -> a marker to the leader of each topic partition, resent until the leader responds
 
-In V1 the request has only the producer epoch, which is the same for many transactions, so it does
-not identify the transaction. In V2 each transaction has an epoch of its own.
+V1 and V2 are versions of the transaction protocol. An EndTxn request has a producer epoch, but no
+number of a transaction. In V1 many transactions have the same epoch, so the request does not
+identify one of them. In V2 each transaction has an epoch of its own.
 
-In the states PREPARE_COMMIT and PREPARE_ABORT the transactional id is busy, and the error is
-CONCURRENT_TRANSACTIONS. In V2 the coordinator checks this before the epoch: a client that has the
-response to its commit already uses the next epoch, and must not be fenced while the markers of the
-commit are written (KAFKA-18464).
+In the states PREPARE_COMMIT and PREPARE_ABORT the transactional id is busy: requests get the error
+CONCURRENT_TRANSACTIONS. In V2 the coordinator checks this before it checks the epoch. The reason is
+a client that has the response to its commit, and already uses the next epoch. This client must not
+be fenced while the markers of the commit are written (KAFKA-18464).
 
 Source: KIP-98, KIP-890, KAFKA-17754, KAFKA-18464; TransactionCoordinator.endTransaction and
 TransactionCoordinator.endTransactionWithTV1 of Apache Kafka; docs/kafka-rules.md D4, D5.

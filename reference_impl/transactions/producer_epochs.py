@@ -1,8 +1,9 @@
 """The producer epochs of a transactional id: which producer may continue, and with which epoch.
 
-Each instance gets the next epoch, which fences all earlier instances. An instance that continues
-after an error of its own sends its producer id and epoch (KIP-360). This request is rejected if a
-newer instance exists.
+An instance is one producer process that uses the transactional id. Each new instance gets the next
+epoch, which fences all earlier instances. An instance may also request a new epoch to continue
+after an error. This request has the instance's producer id and epoch (KIP-360), and is rejected if
+a newer instance exists.
 
 Source: KIP-98, KIP-360; TransactionCoordinator.prepareInitProducerIdTransit of Apache Kafka;
 docs/kafka-rules.md D1.

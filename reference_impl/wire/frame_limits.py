@@ -1,6 +1,8 @@
 """Limits of a request frame, which are checked before the library kio decodes the frame.
 
-    each length and count -> bytes left in the frame? -> elements so far within the limit? -> kio
+    each length and count    -> are so many bytes left in the frame?       no -> refuse the frame
+    each count of elements   -> is the sum of the counts within the limit? no -> refuse the frame
+    all lengths and counts were checked                                       -> kio decodes it
 
 kio allocates the declared number of array elements before it reads the first element. A frame of 39
 bytes with a declared count of 2**32 - 2 makes kio allocate 71 GB and abort the process. kio's
@@ -10,9 +12,10 @@ Instead, `check` scans the frame before kio reads it, and raises FrameRefused if
 exceeded. The scan follows the fields of kio's schema classes, reads only lengths, counts and tags,
 and skips all values. The schemas alone define the scan, so it covers every request and version.
 
-The number of elements is limited too, because an empty string takes one byte of the frame, and a
-million of them occupy the broker for seconds. Kafka has no such limit. Kafka too compares each
-count with the bytes that are left, and closes the connection of a request that it cannot read.
+The number of elements has a limit, because elements can be small. An empty string takes one byte of
+the frame, and a million empty strings occupy the broker for seconds. Kafka has no such limit. But
+like this module, it compares each count with the bytes that are left, and closes the connection of
+a request that it cannot read.
 
 Source: MetadataRequestData.read ("Tried to allocate a collection of size") and its like;
 Processor.processCompletedReceives; NetworkReceive.readFrom (socket.request.max.bytes); KIP-482

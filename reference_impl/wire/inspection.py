@@ -1,8 +1,8 @@
 """Wire handlers of DescribeProducers, DescribeLogDirs, DescribeTransactions, ListTransactions,
 WriteTxnMarkers and DescribeQuorum.
 
-WriteTxnMarkers is a request between brokers. An administrator sends it to end a hanging
-transaction, whose coordinator knows nothing of it any more.
+WriteTxnMarkers is a request between brokers. An administrator may also send it, to end a hanging
+transaction: one that is still open in a log, but no longer known to the coordinator.
 
 Source: KIP-113, KIP-595 (DescribeQuorum), KIP-664, KIP-836, KIP-853, KIP-994, KIP-1152; KafkaApis,
 TransactionStateManager.listTransactionStates of Apache Kafka.

@@ -1,7 +1,8 @@
 """Each claim has recorded verdicts, or a recorded reason why a verdict is missing.
 
-The record also has counterexamples: programs (each is the list of calls of one run) and commands
-`urteil sweep`. The tests run each of them again, and each must break the same claim again.
+The record also has counterexamples. A counterexample is a program (the calls of one run) or a
+command `urteil sweep`. The tests run each counterexample again, and it must show the same
+violation.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Sequences of requests on consumer groups (KIP-848): joins, epochs, assignments, leaves, commits.
 
-A coordinator computes a new assignment at most once a second. So the sequence pauses for a second
-before each change. Without the pause, the heartbeat that gets the new assignment would depend on
-the speed of the machine.
+A coordinator computes a new assignment at most once a second. So each sequence pauses for a second
+before every change of the group. Without the pauses, the speed of the machine would decide which
+heartbeat gets the new assignment.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Python bindings of `runtime.c` for a spec at one scope.
 
-The C code numbers the states of a search, and stores a key for each state: the state's compact form
-(`layout`) or its fingerprint. Each thread has a part of the search, its shard.
+The C code explores the states of the spec. It numbers the states that it finds, and stores a key
+for each state: the state's compact form (`layout`) or its fingerprint. A search may have several
+threads. Each thread has its own part of the states, called a shard.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """An idempotent producer's records are appended twice when their leader restarts.
 
-The snapshot of a producer's state has only its last batch. After a restart, the leader does not
-recognise the retry of an earlier batch, and reports a gap in the sequence. The client then takes a
-new epoch and sends both batches again.
+The producer sends two batches. The leader appends both, but the responses are lost. Then the leader
+restarts from its snapshot, which has only the last batch of each producer. So the leader does not
+recognise the retry of the first batch, and reports a gap in the sequence. The client takes a new
+epoch and sends both batches again.
 
 Source: ProducerStateManager.writeSnapshot; ProducerAppendInfo.checkSequence.
 """

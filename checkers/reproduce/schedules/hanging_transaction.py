@@ -1,8 +1,9 @@
-"""KAFKA-14402: a produce request that arrives after the abort opens a transaction without an end.
+"""KAFKA-14402: a produce request that arrives after an abort opens a transaction without an end.
 
-The leader does not verify that the transaction includes the partition. So it appends a record that
-the coordinator does not know. The last stable offset stays at this record: a reader at
-read_committed never passes it.
+A producer's transaction aborts. Then a delayed produce request of this transaction reaches the
+leader of a partition. The leader does not verify that the transaction is still open, and appends
+the records. The coordinator does not know them, so it never ends their transaction. The last stable
+offset stays at the first of these records, and a reader at read_committed never passes it.
 
 Source: KAFKA-14402; KIP-890.
 """

@@ -1,7 +1,9 @@
 """The last replica standing: it loses its disk and still leads, as the only member of the ISR.
 
-Without eligible leader replicas, the controller can elect only the last member of the ISR. Another
-replica stopped cleanly with every acknowledged record, and has to truncate its log.
+Two replicas have every acknowledged record. One of them stops cleanly, and leaves the ISR. The
+other is then the last member of the ISR, and loses its disk. If the partition has no eligible
+leader replicas (ELR), the controller can elect only this last member. The replica that stopped
+cleanly then has to truncate its log.
 
 Source: KIP-966, "Motivation".
 """

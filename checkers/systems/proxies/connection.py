@@ -1,8 +1,8 @@
 """One proxied connection: requests one way, responses the other way, and the rules on both.
 
 A response is matched to its request by the correlation id. Kafka answers the requests of a
-connection in their order. So if an earlier request is still unanswered when a response arrives, the
-earlier request has no response: for example, a produce request with acks=0.
+connection in their order. So when a response arrives, every earlier request without a response will
+never get one. An example is a produce request with acks=0.
 """
 
 from __future__ import annotations

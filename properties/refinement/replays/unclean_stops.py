@@ -1,11 +1,12 @@
-"""A counterexample of a controller that does not notice an unclean stop, replayed with that bug.
+"""Replays a counterexample in which the controller does not notice that a broker stopped uncleanly.
 
     spec and variant           bug of the broker             claim
     election admits-unclean    unclean-shutdown-unnoticed    leader_completeness
 
-The harness is a cluster of two brokers that both have to be in sync. The leader loses its power,
-and with it the acknowledged record; the other broker has the record, but is isolated. The claim
-depends only on the leader, the brokers that are up, the logs and the committed records.
+The harness is a cluster of two brokers with min.insync.replicas=2. One broker leads; the other is
+isolated after it has copied the acknowledged record. Then the leader loses its power, and with it
+its copy of the record. The claim depends only on the leader, the brokers that are up, the logs and
+the committed records. So only these are read from the cluster.
 
 Simplified: in the counterexample, the controller first ends the session of the isolated broker, and
 then that of the leader. To keep this order, the harness cuts the leader's power late: in the action

@@ -1,8 +1,10 @@
 """Draws the calls of a run one by one, from a seed, while the machine runs.
 
-Hypothesis needs machines that behave the same in every run; a cluster in real time does not. So
-this module draws each call, among the rules that are possible at the moment. It also draws the
-rules in `TRIAL_RULES`, which Hypothesis never calls: the simulation does not have their faults.
+A machine is a state machine of Hypothesis. Its rules are the methods that a run calls. Hypothesis
+needs machines that behave the same in every run, but a machine on a cluster in real time does not.
+So this module draws each call itself, among the rules that are possible at the moment. It also
+draws the rules in `TRIAL_RULES`. Hypothesis never calls these rules, because the simulation does
+not have their faults.
 """
 
 from __future__ import annotations

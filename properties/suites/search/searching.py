@@ -1,10 +1,12 @@
 """Searches with Hypothesis for a run that breaks a claim or reaches a goal, and shrinks the run.
 
-Hypothesis generates runs of the machine's rules from a seed, without an example database, until a
-run raises `Shown`: it breaks a claim or reaches a goal. This run, a list of calls, is shrunk here:
-one or two calls are left out, or an argument gets simpler, as long as the run still breaks the same
-claim or reaches the same goal. Hypothesis could shrink its own random choices instead, but needs
-ten times as many runs and ends with longer programs (measured).
+A run is a list of calls of the rules of a Hypothesis state machine. Hypothesis generates runs from
+a seed until a run raises `Shown`. Such a run breaks a claim or reaches a goal.
+
+This module then shrinks the run in small steps. A step leaves out one or two calls, or makes an
+argument simpler. The smaller run must still break the same claim or reach the same goal. Hypothesis
+has a shrinker of its own. But it needs ten times as many runs, and ends with longer runs
+(measured).
 """
 
 from __future__ import annotations

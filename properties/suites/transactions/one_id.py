@@ -1,9 +1,9 @@
 """Producers with one transactional id, and readers: what the suite `transactions` runs.
 
-An *instance* is one such producer. It sends records to two topic partitions, and adds offsets of a
-group to its transactions. It commits, aborts, leaves a transaction open, is replaced, or is killed.
-At the end of a run all faults end, every transaction must end, one more is committed, and all
-records are read.
+An *instance* is one of these producers. It sends records to two topic partitions, and adds offsets
+of a group to its transactions. It commits a transaction, aborts it, or leaves it open. It may be
+killed, or replaced by the next instance. At the end of a run all faults end, and every transaction
+must end. Then one more transaction is committed, and all records are read.
 """
 
 from __future__ import annotations

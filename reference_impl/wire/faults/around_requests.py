@@ -5,12 +5,12 @@
     after     a rule may delay the response, replace it, or lose it
     logged    the request is written to the log of requests, if there is one
 
-A rule acts at `before`; if its field `applied` is true, it acts at `after`. For example, a rule
-crashes the broker that gets the request. Then the request is never handled. With `applied`, the
-request is handled and answered before the broker dies. To lose this response too, add a second
-rule: `disconnect` with `applied`.
+A rule acts at `after` if its field `applied` is true, otherwise at `before`. For example, a rule
+crashes the broker that gets a request. Without `applied`, the broker never handles the request.
+With `applied`, the broker handles and answers the request before it dies. To lose this response
+too, add a second rule: `disconnect` with `applied`.
 
-Without rules and without a log of requests, this module is not called.
+If there are no rules and no log of requests, this module is not called.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Runs of the reassignment spec: which brokers are in the ELR, and when a reassignment completes.
 
-In Kafka 4.3 a removed replica stays in the ELR, and can be elected after its log is deleted. The
-proposed rule of the spec `ElrOfReplicas` keeps only current replicas in the ELR.
+The ELR is the set of eligible leader replicas. In Kafka 4.3 a removed replica stays in the ELR, and
+can be elected after its log is deleted. The version `ElrOfReplicas` of the spec has a proposed
+rule: only current replicas stay in the ELR.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The default settings of client libraries, as far as delivery guarantees depend on them.
 
-For each library, the suite `delivery` has a setting with the library's defaults. The claim
-`default_is_at_least_once` is checked in this setting, for confluent-kafka also over the wire. Only
-librdkafka breaks the claim: it may commit a record as soon as the application has received it, the
-others only at the next poll.
+For each library, the suite `delivery` has a setting with the library's defaults. In this setting
+the claim `default_is_at_least_once` is checked. For librdkafka it is also checked with a real
+client, confluent-kafka. Only librdkafka breaks the claim: it may commit a record as soon as the
+application has received the record. The other libraries commit only the records of earlier polls.
 
 Source: Java: ConsumerConfig, ProducerConfig, ConsumerCoordinator.maybeAutoCommitOffsetsAsync;
 librdkafka: CONFIGURATION.md and its wiki, "Consumer offset management" (what is committed is "the

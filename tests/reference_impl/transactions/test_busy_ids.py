@@ -1,6 +1,7 @@
 """A request for a busy transactional id gets CONCURRENT_TRANSACTIONS, with few exceptions.
 
-The id is busy while its transaction is prepared, or while a change of it is not replicated yet.
+The id is busy while its transaction is in the state PREPARE_COMMIT or PREPARE_ABORT. It is also
+busy while the record of a change of the transaction is not replicated yet.
 """
 
 from __future__ import annotations

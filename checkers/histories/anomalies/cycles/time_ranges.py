@@ -1,18 +1,19 @@
 """Logical times of operations, and the ranges of logical time that can contain a cycle.
 
-The logical time of an operation that ended ok is twice its number. Odd times are for other
-operations that took effect (`InfoSenders`).
+The logical time of an operation that ended ok is twice its number. An operation that took effect
+but did not end ok has an odd time (`InfoSenders`).
 
     p1 txn k=a ...
     p2 txn j=b ...
     p1 ...     -> ok @0 j=b@0     op 0, time 0
     p2 ...     -> ok @0 k=a@0     op 1, time 2
 
-    wr  op 1 -> op 0    time 2 to time 0: it leads back, over the range 0..2
-    wr  op 0 -> op 1    time 0 to time 2: it leads forward, inside that range
+    wr  op 1 -> op 0    time 2 to time 0: this dependency leads back, over the range 0..2
+    wr  op 0 -> op 1    time 0 to time 2: this dependency leads forward, inside that range
 
-Dependencies by real time lead only forward. So every cycle has a dependency through records that
-leads back. The cycle is inside the union of the time ranges of such dependencies.
+Dependencies by real time lead only forward. So every cycle has a dependency that leads back, and it
+is one through records, such as `wr`. Every cycle is inside the union of the ranges over which
+dependencies lead back.
 
 Source: `properties.anomalies.cycles`.
 """

@@ -5,9 +5,9 @@
 
     key k, value a: offsets 0 and 1, seen by op 0 and op 1
 
-Only the unconfirmed values are searched, and they are few. A value is unconfirmed if it was polled
-at an offset that no acknowledged send of it has. A send is acknowledged at one offset at most, so a
-value at two offsets is always unconfirmed.
+Only the unconfirmed values are searched, and they are few. A value is confirmed if it was polled
+only at the offset where its send was acknowledged. A send is acknowledged at one offset at most. So
+a value at two offsets is always unconfirmed.
 
 Source: `properties.anomalies.log.duplicate`.
 """

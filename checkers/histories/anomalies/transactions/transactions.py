@@ -1,6 +1,7 @@
-"""The query plans of transaction anomalies: read in part, read before the end, and zombie writes.
+"""The query plans of transaction anomalies, for example transactions that are read only in part.
 
-A zombie write is a write of a producer that a newer producer had fenced.
+Other examples are transactions that are read before their end, and zombie writes. A zombie write is
+a write of a producer that a newer producer had already fenced.
 
 Source: `properties.anomalies.transactions`.
 """

@@ -1,6 +1,7 @@
 """The compiled engine stores in one byte how to find the parent of each state.
 
-From any state, the parents lead back to an initial state.
+The parent of a state is the state from which the search reached it. From any state, the parents
+lead back to an initial state.
 """
 
 from __future__ import annotations
