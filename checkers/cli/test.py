@@ -187,7 +187,7 @@ def inside(run: Run, suite: Suite, bugs: Bugs, profile: Profile, seed: int) -> N
 def decide(run: Run, suite: Suite, side: Side, profile: Profile, seed: int) -> None:
     """Searches for a violation of a claim with random programs, and emits the verdict.
 
-    A claim has a condition, such as acks=all. `side` says whether the condition is satisfied here.
+    A claim has a condition, such as acks=all. `side` says whether the searched runs satisfy it.
     """
     from properties.suites.search import deciding
 

@@ -106,8 +106,8 @@ class WaitsForLeader(ClassicGroup):
 class AcceptsAnyone(ClassicGroup):
     """The coordinator accepts offset commits of anyone, also of former members.
 
-    The coordinator refuses commits only while it waits for the leader's assignment. This bug breaks
-    the claim `only_owners_commit`.
+    With this bug, a commit is refused only while the coordinator waits for the leader's assignment.
+    The bug breaks the claim `only_owners_commit`.
     """
 
     def accepts(s, m: Member) -> Bool:

@@ -48,7 +48,7 @@ class Narrowed:
 def narrowed(formula: t.Node, binder: t.Local, free: Free) -> Sequence[Narrowed]:
     """Returns, for each disjunct of the formula, the comparisons that limit the variable `binder`.
 
-    The formula is false for a value that violates a comparison in every disjunct.
+    If a value violates at least one comparison of each disjunct, the formula is false for it.
     """
     match formula:
         case t.And():

@@ -6,7 +6,7 @@
 
     key  offset  value  sender
     k    0       a      0
-    k    1       b      1         next to a: a ww dependency from op 0 to op 1
+    k    1       b      1         directly after `a`: op 1 has a ww dependency on op 0
 
 Source: `properties.anomalies.cycles.dependencies`.
 """

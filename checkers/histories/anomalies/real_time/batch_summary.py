@@ -213,9 +213,9 @@ def _first_rows_of_maximum(starts: Ints, end: Ints) -> Ints:
 
 
 def witness(of: ObservedOffsets, fact: Ints, batch: Batch) -> tuple[Codes, Ints]:
-    """Returns two arrays: the kind and the operation of each observation in `fact`.
+    """Returns two arrays: by what a client observed each of some log ends, and in which operation.
 
-    An observation is a log end that a client observed. Its kind is a send, a poll or an end offset.
+    `fact` has the numbers of the observed log ends. A send, a poll or an end offset shows one.
     """
     return of.kind[fact], batch.ints("op")[of.row[fact]]
 

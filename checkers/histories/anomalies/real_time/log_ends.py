@@ -7,11 +7,12 @@ A batch is a part of the history's rows, in the order of completion. An operatio
 is a send or observed an end offset. Log ends that were observed before its invocation contradict
 the operation, if they are higher than its offset.
 
-- If batch 0 ended before batch 1 began, an operation invoked in batch 1 is compared with the
-  highest log end of batch 0.
-- An operation of batch 1 may have been invoked before batch 1 began. It is compared with the last
-  observations of batch 0, because the summary of batch 0 has their times.
-- If a contradiction is still possible, a further stage reads the batches that may show it.
+An operation of batch 1 is compared with batch 0 as follows:
+
+- It was invoked after batch 0 ended: it is compared with the highest log end of batch 0.
+- It was invoked earlier: it is compared with the last observations of batch 0. The summary of
+  batch 0 has their times, so observations after the invocation are left out.
+- If a contradiction is still possible, a further stage reads batch 0 itself.
 """
 
 from __future__ import annotations
