@@ -35,6 +35,7 @@ def test_kip_101_as_published_counts_what_tlc_counts(call: Any) -> None:
         "engine": "explicit",
         "spec": "replication",
         "variant": "kip-101",
+        "in_force": "from Kafka 0.11 to 1.1",
         "constants": {
             "replicas": 3,
             "log_size": 2,

@@ -316,12 +316,12 @@ def test_an_assigned_formula_is_in_parentheses() -> None:
 
 TINY: list[Spec] = [
     Election(),
-    Remembers(),
     find("replication", "kip-101").make(
         {"replicas": 2, "max_leader_epoch": 1, "log_size": 1, "max_records": 1}
     ),
     find("transactions-abstract").make({"transactions": 1}),
     find("idempotence-abstract").make({"producers": 1, "offsets": 3}),
+    Remembers(),
 ]
 
 

@@ -51,7 +51,7 @@ def test_a_topic_is_created_and_its_leaders_are_shown(control: Control) -> None:
             "partition",
             "there is no absent-0",
         ),
-        ("GET", "/requests?apis=Fetch", None, 400, "query.apis", "here are api, topic"),
+        ("GET", "/requests?apis=Fetch", None, 400, "query.apis", "the fields are api, topic"),
         ("GET", "/requests?api=Fitch", None, 400, "query.api", "the nearest: Fetch"),
         ("GET", "/requests?wait_ms=x", None, 400, "query.wait_ms", "a whole number up to 60000"),
         ("GET", "/requests?wait_ms=99999", None, 400, "query.wait_ms", "up to 60000"),
