@@ -274,7 +274,7 @@ class GroupOffsetsActions(GroupOffsetsState):
         Kafka: OffsetMetadataManager.commitOffset. Simplified: a commit is accepted during the whole
         rebalance; Kafka refuses it while the members wait for their assignment. A consumer whose
         output is in an open transaction may not commit here. If it could, the claim
-        `no_input_is_skipped` would break in 6 steps.
+        `no_input_is_skipped` breaks in 6 steps.
         """
         c = s.consumer[m]
         when(c.reads, s.has_nothing_open(m), s.accepts(m))
