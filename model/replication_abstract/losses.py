@@ -40,11 +40,9 @@ from model.language import (
     false,
     forall,
     implies,
-    invariant,
     ite,
     true,
     when,
-    witness,
 )
 from model.replication_abstract.claims import AbstractReplication
 from model.replication_abstract.state import LeaderEpoch, Offset, Replica
@@ -65,7 +63,7 @@ class Loss(Record):
     end: Offset
 
 
-class ReplicationWithLosses(AbstractReplication):
+class LossyReplication(AbstractReplication):
     """Abstract replication with unclean elections, the last known leader, and lost logs."""
 
     max_faults: Annotated[int, range(1_000)] = 1
@@ -346,69 +344,3 @@ class ReplicationWithLosses(AbstractReplication):
         for f in Replica:
             is_kept = (f != r) & ~s.leads_in(r, s.newest)
             s.led[s.newest].proposed[f] = s.led[s.newest].proposed[f] & is_kept
-
-    # ---- claims
-
-    @invariant
-    def isr_has_what_is_committed(s) -> Bool:
-        """Every member of the newest ISR has every committed record.
-
-        After a fault that may lose records, this is claimed again only when the leader of the
-        newest epoch has begun to lead.
-        """
-        return s.unsettled | forall(
-            implies(s.isr[s.newest][r] & (o < s.committed_end), s.has_committed(r, o))
-            for r in Replica
-            for o in Offset
-        )
-
-    @invariant
-    def high_watermarks_are_committed(s) -> Bool:
-        """Every record below a leader's high watermark is committed, unless a newer leader, which
-        may lack records, has begun.
-        """
-        return forall(
-            implies(
-                all_of(
-                    s.replica[r].is_leader,
-                    ~s.is_replaced(s.replica[r].leader_epoch),
-                    o < s.replica[r].high_watermark,
-                ),
-                (o < s.committed_end) & s.has_committed(r, o),
-            )
-            for r in Replica
-            for o in Offset
-        )
-
-    # ---- witnesses
-
-    @witness
-    def a_leader_begins_without_a_record(s) -> Bool:
-        """Reachable: a leader begins without a committed record."""
-        return exists(s.lost[e].kept < s.lost[e].end for e in LeaderEpoch)
-
-    @witness
-    def nothing_is_lost(s) -> Bool:
-        """Reachable: a leader that might lack committed records begins, and has all of them."""
-        return exists(
-            all_of(
-                s.led[e].begun,
-                Offset.least() < s.lost[e].end,
-                s.lost[e].kept == s.lost[e].end,
-            )
-            for e in LeaderEpoch
-        )
-
-    @witness
-    def another_record_takes_its_offset(s) -> Bool:
-        """Reachable: at the offset of a lost record another record is committed."""
-        return exists(
-            all_of(s.lost[e].kept <= o, o < s.lost[e].end, o < s.committed_end)
-            for e in LeaderEpoch
-            for o in Offset
-        )
-
-    @witness
-    def a_record_is_lost_as_it_is_committed(s) -> Bool:
-        """Reachable: a deposed leader commits records that a newer leader lacked as it began."""
-        return exists(Offset.least() < s.late[e] for e in LeaderEpoch)

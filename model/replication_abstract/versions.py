@@ -7,7 +7,7 @@ replicas may lose committed records.
 from __future__ import annotations
 
 from model.releases import LATEST, kafka
-from model.replication_abstract.losses import ReplicationWithLosses
+from model.replication_abstract.losses_claims import ReplicationWithLosses
 from model.replication_abstract.proof import ReplicationLemmas
 from model.variants import version
 

@@ -26,14 +26,19 @@ from __future__ import annotations
 
 import secrets
 import threading
-import weakref
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
-from uuid import UUID
 
-from model.vocabulary import LeaderEpoch, Offset, TopicPartition
-from reference_impl.protocol.messages import ErrorCode, Fetch, Fetched
+from reference_impl.protocol.messages import ErrorCode, Fetched
+from reference_impl.wire.fetch_partition import (
+    FetchPartition,
+    Key,
+    forgotten,
+    key_of,
+    keys_of,
+    named,
+)
 
 if TYPE_CHECKING:
     from reference_impl.wire.topic_ids import TopicIds
@@ -42,118 +47,10 @@ NO_SESSION: Final = 0
 INITIAL_EPOCH, FINAL_EPOCH = 0, -1
 LAST_EPOCH: Final = 2**31 - 1
 IDS_SINCE: Final = 13  # Fetch: topics have ids instead of names (KIP-516)
-NO_OFFSET: Final = -1
 
 SLOTS: Final = 1_000  # max.incremental.fetch.session.cache.slots
 EVICTION_MS: Final = 120_000  # min.incremental.fetch.session.eviction.ms
 MOST_PARTITIONS: Final = 200_000
-
-Key: TypeAlias = tuple[str | UUID, int]
-
-
-@dataclass(slots=True)
-class FetchPartition:
-    """A partition of a fetch: what the client requests, and what the broker last returned."""
-
-    topic_id: UUID | None  # None: the version of the request has names
-    name: str | None  # None: no topic has the id
-    wanted: Any  # the part of the request
-    is_inconsistent: bool = False  # another topic has the name now
-    high_watermark: int = NO_OFFSET  # of the last response
-    log_start: int = NO_OFFSET
-    # The response of a read without records, and the replica that was read. A replica has a whole
-    # log, so a session that no one uses must not keep it in memory.
-    unchanged: Fetched | None = None
-    _replica: weakref.ref[object] | None = None
-    _request: Fetch | None = None
-    _place: TopicPartition | None = None
-
-    @property
-    def index(self) -> int:
-        index: int = self.wanted.partition
-        return index
-
-    @property
-    def place(self) -> TopicPartition:
-        if self._place is None:
-            self._place = TopicPartition(self.name or "", self.index)
-        return self._place
-
-    def resolve(self, ids: TopicIds) -> None:
-        """Looks up the name of the topic id, if the name is not known yet.
-
-        Then notes whether the name now belongs to another topic, with another id.
-
-        Kafka: FetchSession.CachedPartition.maybeResolveUnknownName.
-        """
-        if self.name is None:
-            self.name, self._place = ids.name_of(self.topic_id), None
-        now = None if self.name is None else ids.by_name.get(self.name)
-        self.is_inconsistent = now is not None and now != self.topic_id
-
-    def want(self, wanted: Any) -> None:
-        """Takes over the offsets and limits of a newer request."""
-        self.wanted = wanted
-        self._request = self.unchanged = None
-
-    def request(self, *, read_committed: bool, any_replica: bool) -> Fetch:
-        """Returns the Fetch of this partition, as the leader's broker receives it."""
-        known = self._request
-        if known is None or (known.read_committed, known.any_replica) != (
-            read_committed,
-            any_replica,
-        ):
-            self.unchanged = None
-            wanted = self.wanted
-            known = self._request = Fetch(
-                topic_partition=self.place,
-                fetch_offset=Offset(wanted.fetch_offset),
-                current_leader_epoch=LeaderEpoch(getattr(wanted, "current_leader_epoch", -1)),
-                last_fetched_epoch=LeaderEpoch(getattr(wanted, "last_fetched_epoch", -1)),
-                max_bytes=wanted.partition_max_bytes,
-                read_committed=read_committed,
-                any_replica=any_replica,
-                cuts_last=True,
-            )
-        return known
-
-    def keep(self, request: Fetch, answer: Fetched | None, replica: object) -> None:
-        """Remembers a response without records, and the replica that was read.
-
-        None forgets the earlier response. Does nothing if the client has meanwhile requested other
-        offsets.
-        """
-        if request is self._request:
-            self.unchanged = answer
-            self._replica = None if answer is None else weakref.ref(replica)
-
-    def answer_of(self, replica: object) -> Fetched | None:
-        """Returns the remembered response of this replica object; None if there is none.
-
-        A replica that has changed is a new object, so its remembered response no longer counts.
-        """
-        known = None if self._replica is None else self._replica()
-        return self.unchanged if known is not None and known is replica else None
-
-    def must_respond(self, answer: Fetched) -> bool:
-        """Returns True if the answer has news for the client, and remembers the answer.
-
-        Kafka: FetchSession.CachedPartition.maybeUpdateResponseData.
-        """
-        is_news = (
-            bool(answer.batches or answer.error)
-            or answer.diverging_epoch is not None
-            or (answer.high_watermark, answer.log_start_offset)
-            != (self.high_watermark, self.log_start)
-        )
-        self.remember(answer)
-        return is_news
-
-    def remember(self, answer: Fetched) -> None:
-        # After an error, the next answer without one is always news.
-        self.high_watermark = NO_OFFSET if answer.error else answer.high_watermark
-        self.log_start = answer.log_start_offset
-
 
 Answers: TypeAlias = list[tuple[FetchPartition, Fetched]]
 
@@ -233,12 +130,12 @@ class FetchSessions:
         """
         session_id = getattr(body, "session_id", NO_SESSION)
         epoch = getattr(body, "session_epoch", FINAL_EPOCH)
-        named = _named(body.topics, ids)
+        wanted = named(body.topics, ids)
         with self._lock:
             if epoch in {INITIAL_EPOCH, FINAL_EPOCH}:
                 self._remove(session_id)
                 return FetchContext(
-                    named.values(),
+                    wanted.values(),
                     begins_session=epoch == INITIAL_EPOCH,
                     is_privileged=_is_follower(body),
                     uses_topic_ids=version >= IDS_SINCE,
@@ -250,10 +147,10 @@ class FetchSessions:
                 return SessionError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
             if session.uses_topic_ids != (version >= IDS_SINCE):
                 return SessionError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
-            _update(session, named, _forgotten(body))
+            _update(session, wanted, forgotten(body))
             if not session.partitions:
                 self._remove(session_id)
-                return FetchContext(named.values())
+                return FetchContext(wanted.values())
             self._touch(session, now_ms)
             if self._partitions > MOST_PARTITIONS:
                 self._remove(session_id)
@@ -282,7 +179,7 @@ class FetchSessions:
                 return SessionError(ErrorCode.INVALID_FETCH_SESSION_EPOCH, session.id)
             chosen: Answers = []
             for partition, answer in answers:
-                key = _key(partition)
+                key = key_of(partition)
                 if session.partitions.get(key) is partition and partition.must_respond(answer):
                     chosen.append((partition, answer))
                     if answer.batches:
@@ -301,7 +198,7 @@ class FetchSessions:
             if session is None or epoch in {INITIAL_EPOCH, FINAL_EPOCH}:
                 return []
             known = dict(session.partitions)
-        for key in [*_keys(body.topics), *_forgotten(body)]:
+        for key in [*keys_of(body.topics), *forgotten(body)]:
             known.pop(key, None)
         return [*known.values()]
 
@@ -318,7 +215,7 @@ class FetchSessions:
         id_ = self._new_id()
         for partition, answer in answers:
             partition.remember(answer)
-        partitions = {_key(partition): partition for partition, _ in answers}
+        partitions = {key_of(partition): partition for partition, _ in answers}
         session = self._sessions[id_] = FetchSession(
             id_, context.is_privileged, context.uses_topic_ids, now_ms, now_ms, partitions
         )
@@ -360,56 +257,16 @@ class FetchSessions:
             self._partitions -= removed.counted
 
 
-# ---------------------------------------------------------------- partitions of a request
-
-
-def _named(topics: Iterable[Any], ids: TopicIds | None) -> dict[Key, FetchPartition]:
-    found: dict[Key, FetchPartition] = {}
-    for topic in topics:
-        topic_id = _topic_id(topic) if ids is not None else None
-        name = topic.topic if ids is None else ids.name_of(topic_id)
-        for wanted in topic.partitions:
-            partition = FetchPartition(topic_id, name, wanted)
-            # the last of equal ones counts
-            found[_key(partition)] = partition
-    return found
-
-
-def _topic_id(topic: Any) -> UUID:
-    return topic.topic_id or UUID(int=0)  # kio has None for zero
-
-
-def _keys(topics: Iterable[Any]) -> list[Key]:
-    return [
-        (
-            _topic_id(topic) if hasattr(topic, "topic_id") else topic.topic,
-            getattr(one, "partition", one),
-        )
-        for topic in topics
-        for one in topic.partitions
-    ]
-
-
-def _forgotten(body: Any) -> list[Key]:
-    return _keys(body.forgotten_topics_data)
-
-
 def _update(
-    session: FetchSession, named: Mapping[Key, FetchPartition], forgotten: Iterable[Key]
+    session: FetchSession, wanted: Mapping[Key, FetchPartition], gone: Iterable[Key]
 ) -> None:
     # Kafka: FetchSession.update.
-    for key, partition in named.items():
+    for key, partition in wanted.items():
         known = session.partitions.setdefault(key, partition)
         if known is not partition:
             known.want(partition.wanted)
-    for key in forgotten:
+    for key in gone:
         session.partitions.pop(key, None)
-
-
-def _key(partition: FetchPartition) -> Key:
-    topic = partition.name if partition.topic_id is None else partition.topic_id
-    assert topic is not None, "a partition has the name or the id of its topic"
-    return topic, partition.wanted.partition
 
 
 def _is_follower(body: Any) -> bool:

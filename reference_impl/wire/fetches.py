@@ -24,13 +24,8 @@ from model.vocabulary import TopicPartition
 from reference_impl.protocol.messages import ErrorCode, Fetch, Fetched
 from reference_impl.protocol.replacing import replace
 from reference_impl.wire.adapter import Call, milliseconds
-from reference_impl.wire.fetch_sessions import (
-    FINAL_EPOCH,
-    IDS_SINCE,
-    Answers,
-    FetchPartition,
-    SessionError,
-)
+from reference_impl.wire.fetch_partition import FetchPartition
+from reference_impl.wire.fetch_sessions import FINAL_EPOCH, IDS_SINCE, Answers, SessionError
 from reference_impl.wire.leader_hints import LeaderHints
 from reference_impl.wire.served_broker import UNKNOWN_TOPIC_ID, ServedBroker, request_core
 from reference_impl.wire.topic_ids import topic_ids

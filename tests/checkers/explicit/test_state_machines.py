@@ -19,7 +19,8 @@ from checkers.explicit.instance import Instance
 from checkers.explicit.transitions import Transitions
 from model.language.interpreter import State
 from model.specs import SPECS, find
-from model.state_machines import STATE_MACHINES, StateMachine, Step
+from model.state_machine import StateMachine, Step
+from model.state_machines import STATE_MACHINES
 from model.variants import Constants
 
 SMALL = Budget(states=20_000)

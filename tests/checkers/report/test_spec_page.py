@@ -9,7 +9,8 @@ import pytest
 from checkers.report.spec_page import spec_page
 from model.language import SpecError
 from model.specs import SPECS, find, variants_of
-from model.state_machines import STATE_MACHINES, WIDTH, StateMachine
+from model.state_machine import WIDTH, StateMachine
+from model.state_machines import STATE_MACHINES
 
 
 @pytest.mark.parametrize("spec", SPECS)

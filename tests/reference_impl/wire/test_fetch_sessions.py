@@ -1,40 +1,22 @@
-"""Fetch sessions over TCP, and their cache, as in Kafka (KIP-227)."""
+"""Fetch sessions over TCP, as in Kafka (KIP-227)."""
 
 from __future__ import annotations
 
-import asyncio
 import random
 import socket
 import time
-import weakref
 from collections.abc import Callable, Iterator
-from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
 import pytest
 
-from model.vocabulary import BrokerId, Offset, TopicPartition
+from model.vocabulary import BrokerId
 from reference_impl.log.record import Record
 from reference_impl.log.record_batch import batches, decode, encode
-from reference_impl.partition.weakly_referenced import WeaklyReferenced
 from reference_impl.protocol.messages import ErrorCode, Fetched
-from reference_impl.wire import fetch_sessions, fetches
-from reference_impl.wire.adapter import Call
+from reference_impl.wire import fetches
 from reference_impl.wire.apis import Api
-from reference_impl.wire.faults.error_answers import refusal, response_in
-from reference_impl.wire.faults.session_partitions import with_session_partitions
-from reference_impl.wire.fetch_sessions import (
-    EVICTION_MS,
-    FetchContext,
-    FetchPartition,
-    FetchSessions,
-    SessionError,
-)
-from reference_impl.wire.long_polls import LongPolls
-from reference_impl.wire.named_partitions import named as named_partitions
-from reference_impl.wire.plain_messages import encode as encode_request
-from reference_impl.wire.plain_messages import read_request
 from reference_impl.wire.serve import ServeOptions
 from reference_impl.wire.serving import Served, serving
 from reference_impl.wire.topic_ids import TopicIds
@@ -127,9 +109,6 @@ def values(answer: Any) -> dict[int, list[bytes | None]]:
         for one in topic.partitions
         if one.records
     }
-
-
-# ---------------------------------------------------------------- over TCP
 
 
 @pytest.mark.parametrize("version", [7, 12, 13, 17])
@@ -372,103 +351,6 @@ def test_a_forgotten_change_of_a_partition_is_noticed(
         test_a_session_returns_what_full_fetches_return(cluster, connect, monkeypatch, 1)
 
 
-# ---------------------------------------------------------------- the cache
-
-
-def body(session_id: int, epoch: int, *partitions: int, follower: bool = False) -> Any:
-    wanted = [SimpleNamespace(partition=index) for index in partitions]
-    return SimpleNamespace(
-        session_id=session_id,
-        session_epoch=epoch,
-        topics=[SimpleNamespace(topic="t", partitions=wanted)],
-        forgotten_topics_data=[],
-        replica_id=1 if follower else -1,
-    )
-
-
-def begun(
-    sessions: FetchSessions, now_ms: int, partitions: int = 1, *, follower: bool = False
-) -> int:
-    """Requests a session for some partitions; returns its id, or 0 if it gets no session."""
-    request = body(0, FULL, *range(partitions), follower=follower)
-    context = sessions.begin(12, request, None, now_ms)
-    assert isinstance(context, FetchContext)
-    answers = [
-        (one, Fetched(topic_partition=TopicPartition("t", one.index), high_watermark=Offset(0)))
-        for one in context.partitions
-    ]
-    ended = sessions.end(context, FULL, answers, now_ms)
-    assert not isinstance(ended, SessionError)
-    return ended[1]
-
-
-def is_known(sessions: FetchSessions, session_id: int) -> bool:
-    return session_id in sessions._sessions
-
-
-def test_a_full_cache_refuses_new_sessions_while_all_are_young() -> None:
-    sessions = FetchSessions(slots=2)
-    first, second = begun(sessions, 0), begun(sessions, 1)
-    assert begun(sessions, EVICTION_MS, partitions=9) == 0
-    assert is_known(sessions, first)
-    assert is_known(sessions, second)
-
-
-def test_the_session_that_was_not_used_for_two_minutes_goes_first() -> None:
-    sessions = FetchSessions(slots=2)
-    first, second = begun(sessions, 0, 5), begun(sessions, 0, 1)
-    assert not isinstance(sessions.begin(12, body(second, 1), None, 2), SessionError)
-    assert begun(sessions, EVICTION_MS + 1) > 0
-    assert not is_known(sessions, first)
-    assert is_known(sessions, second)
-
-
-@pytest.mark.parametrize(("partitions", "is_begun"), [(2, False), (3, False), (4, True)])
-def test_a_larger_session_replaces_an_old_smaller_one(partitions: int, is_begun: bool) -> None:
-    sessions = FetchSessions(slots=1)
-    old = begun(sessions, 0, 3)
-    later_ms = EVICTION_MS + 1
-    assert not isinstance(sessions.begin(12, body(old, 1), None, later_ms), SessionError)
-    assert bool(begun(sessions, later_ms, partitions)) is is_begun
-
-
-def test_a_follower_replaces_a_young_consumer_but_not_another_follower() -> None:
-    sessions = FetchSessions(slots=1)
-    consumer = begun(sessions, 0, 9)
-    follower = begun(sessions, 1, 1, follower=True)
-    assert not is_known(sessions, consumer)
-    assert begun(sessions, 2, 9, follower=True) == 0
-    assert is_known(sessions, follower)
-
-
-def test_all_sessions_together_have_limited_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetch_sessions, "MOST_PARTITIONS", 10)
-    sessions = FetchSessions()
-    small = begun(sessions, 0, 6)
-    assert begun(sessions, 0, 6) == 0
-    grown = sessions.begin(12, body(small, 1, *range(20)), None, 0)
-    assert grown == SessionError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
-    assert begun(sessions, 0, 6) > 0, "the partitions of an ended session do not count"
-
-
-def test_a_late_response_of_a_session_that_went_on_is_refused() -> None:
-    sessions = FetchSessions()
-    id_ = begun(sessions, 0)
-    first = sessions.begin(12, body(id_, 1), None, 0)
-    assert isinstance(first, FetchContext)
-    assert isinstance(sessions.begin(12, body(id_, 2), None, 0), FetchContext)
-    late = sessions.end(first, 1, [], 0)
-    assert late == SessionError(ErrorCode.INVALID_FETCH_SESSION_EPOCH, id_)
-
-
-def test_the_epoch_after_the_last_one_is_one() -> None:
-    sessions = FetchSessions()
-    id_ = begun(sessions, 0)
-    sessions._sessions[id_].epoch = 2**31 - 1
-    assert isinstance(sessions.begin(12, body(id_, 2**31 - 1), None, 0), FetchContext)
-    assert isinstance(sessions.begin(12, body(id_, 1), None, 0), FetchContext)
-
-
 def test_a_dead_connection_leaves_its_session_usable(
     cluster: Served, reader: Reader, connect: Connect
 ) -> None:
@@ -476,85 +358,3 @@ def test_a_dead_connection_leaves_its_session_usable(
     reader.connection.stream.shutdown(socket.SHUT_RDWR)
     reader.connection = connect(cluster.bootstrap_servers)
     assert reader.fetch((session, 1)).error_code == 0
-
-
-# ---------------------------------------------------------------- faults and waits
-
-
-def called(version: int, session: tuple[int, int], *partitions: int, forget: int) -> Call:
-    wanted = [
-        {"partition": index, "fetch_offset": 0, "partition_max_bytes": 1} for index in partitions
-    ]
-    name = {"topic": "t", "topic_id": UUID(int=7)}
-    frame = encode_request(Api.FETCH, version, 7, {
-        "session_id": session[0], "session_epoch": session[1],
-        "topics": [{**name, "partitions": wanted}] if wanted else [],
-        "forgotten_topics_data": [{**name, "partitions": [forget]}],
-    })  # fmt: skip
-    return Call(Api.FETCH, version, 7, "test", read_request(Api.FETCH, version, frame[4:]))
-
-
-@pytest.mark.parametrize("version", [7, 12, 13, 17])
-def test_a_fault_sees_the_partitions_that_only_the_session_has(version: int) -> None:
-    sessions = FetchSessions()
-    ids = TopicIds({"t": UUID(int=7)}, {UUID(int=7): ("t", 0)}) if version > 12 else None
-    first = called(version, (0, FULL), 0, 1, 2, forget=9)
-    context = sessions.begin(version, first.body, ids, 0)
-    assert isinstance(context, FetchContext)
-    answers = [(one, Fetched(topic_partition=one.place)) for one in context.partitions]
-    ended = sessions.end(context, FULL, answers, 0)
-    assert not isinstance(ended, SessionError)
-
-    incremental = called(version, (ended[1], 1), 1, forget=2)
-    complete = with_session_partitions(incremental, sessions)
-    assert {index for _, index in named_partitions(complete.body)} == {0, 1}
-    refused = response_in(complete, refusal(complete, "NOT_LEADER_OR_FOLLOWER"))
-    assert sorted(named(refused)) == [0, 1]
-    assert with_session_partitions(first, sessions) is first, "a full fetch names all"
-    unknown = called(version, (ended[1] ^ 1, 1), 1, forget=2)
-    assert with_session_partitions(unknown, sessions) is unknown
-
-
-def kept_by(partition: FetchPartition, replica: WeaklyReferenced) -> Fetched:
-    request = partition.request(read_committed=False, any_replica=True)
-    answer = Fetched(topic_partition=partition.place)
-    partition.keep(request, answer, replica)
-    return answer
-
-
-def test_a_response_is_remembered_for_one_replica_and_one_request() -> None:
-    wanted = called(12, (0, FULL), 0, forget=9).body.topics[0].partitions[0]
-    partition = FetchPartition(None, "t", wanted)
-    replica = WeaklyReferenced()
-    answer = kept_by(partition, replica)
-    assert partition.answer_of(replica) is answer
-    assert partition.answer_of(WeaklyReferenced()) is None
-    late = partition.request(read_committed=False, any_replica=True)
-    partition.want(wanted)
-    partition.keep(late, answer, replica)
-    assert partition.answer_of(replica) is None, "the response of an earlier request"
-
-
-def test_a_session_keeps_no_replica_in_memory() -> None:
-    wanted = called(12, (0, FULL), 0, forget=9).body.topics[0].partitions[0]
-    partition = FetchPartition(None, "t", wanted)
-    replica = WeaklyReferenced()
-    kept_by(partition, replica)
-    alive = weakref.ref(replica)
-    del replica
-    assert alive() is None
-    assert partition.answer_of(None) is None, "not even the broker's missing replica"
-
-
-def test_a_change_between_the_read_and_the_wait_ends_the_wait() -> None:
-    async def waits(is_unchanged: bool) -> bool:
-        polls = LongPolls()
-        try:
-            async with asyncio.timeout(0.05):
-                await polls.readable([TopicPartition("t", 0)], 20_000, lambda: is_unchanged)
-        except TimeoutError:
-            return True
-        return False
-
-    assert asyncio.run(waits(is_unchanged=True))
-    assert not asyncio.run(waits(is_unchanged=False))

@@ -1,0 +1,73 @@
+"""The claims about replication with steps that lose committed records, and its witnesses."""
+
+from __future__ import annotations
+
+from model.language import Bool, all_of, exists, forall, implies, invariant, witness
+from model.replication_abstract.losses import LossyReplication
+from model.replication_abstract.state import LeaderEpoch, Offset, Replica
+
+
+class ReplicationWithLosses(LossyReplication):
+    """Abstract replication with lossy steps, and the claims that hold in spite of them."""
+
+    @invariant
+    def isr_has_what_is_committed(s) -> Bool:
+        """Every member of the newest ISR has every committed record.
+
+        After a fault that may lose records, this is claimed again only when the leader of the
+        newest epoch has begun to lead.
+        """
+        return s.unsettled | forall(
+            implies(s.isr[s.newest][r] & (o < s.committed_end), s.has_committed(r, o))
+            for r in Replica
+            for o in Offset
+        )
+
+    @invariant
+    def high_watermarks_are_committed(s) -> Bool:
+        """Every record below a leader's high watermark is committed, unless a newer leader, which
+        may lack records, has begun.
+        """
+        return forall(
+            implies(
+                all_of(
+                    s.replica[r].is_leader,
+                    ~s.is_replaced(s.replica[r].leader_epoch),
+                    o < s.replica[r].high_watermark,
+                ),
+                (o < s.committed_end) & s.has_committed(r, o),
+            )
+            for r in Replica
+            for o in Offset
+        )
+
+    @witness
+    def a_leader_begins_without_a_record(s) -> Bool:
+        """Reachable: a leader begins without a committed record."""
+        return exists(s.lost[e].kept < s.lost[e].end for e in LeaderEpoch)
+
+    @witness
+    def nothing_is_lost(s) -> Bool:
+        """Reachable: a leader that might lack committed records begins, and has all of them."""
+        return exists(
+            all_of(
+                s.led[e].begun,
+                Offset.least() < s.lost[e].end,
+                s.lost[e].kept == s.lost[e].end,
+            )
+            for e in LeaderEpoch
+        )
+
+    @witness
+    def another_record_takes_its_offset(s) -> Bool:
+        """Reachable: at the offset of a lost record another record is committed."""
+        return exists(
+            all_of(s.lost[e].kept <= o, o < s.lost[e].end, o < s.committed_end)
+            for e in LeaderEpoch
+            for o in Offset
+        )
+
+    @witness
+    def a_record_is_lost_as_it_is_committed(s) -> Bool:
+        """Reachable: a deposed leader commits records that a newer leader lacked as it began."""
+        return exists(Offset.least() < s.late[e] for e in LeaderEpoch)

@@ -1,0 +1,69 @@
+"""A state machine inside a spec, as a table that can be drawn.
+
+A state here is a *projection*: it keeps one part of the spec's state, such as a replica or a
+transaction. The field `of` names this part.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from model.variants import Constants
+
+WIDTH: Final = 92
+Step = tuple[str, str, str]  # state, action, next state
+Steps = tuple[Step, ...]  # several actions between the same states are one text: "join | miss"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateMachine:
+    """The state machine of one part of a spec, such as a batch: its states and its transitions.
+
+    The table has all transitions at the constants `at`, and no others. Larger constants may add
+    transitions.
+    """
+
+    of: str
+    steps: Steps
+    at: Sequence[Constants]
+    means: Mapping[str, str] = field(default_factory=dict)  # state -> its meaning
+
+    def transitions(self) -> Iterator[Step]:
+        """Yields each transition with a single action."""
+        for state, actions, following in self.steps:
+            for action in actions.split(" | "):
+                yield state, action, following
+
+    def diagram(self) -> str:
+        """Returns a text drawing: one line for each pair of states, grouped by starting state.
+
+        Under the drawing are the meanings of the states, and the constants.
+        """
+        return "\n".join([self.of, *self._drawing(), *self._legend(), *self._scopes()])
+
+    def _drawing(self) -> Iterator[str]:
+        width = max(len(state) for state, _, _ in self.steps)
+        actions = max(len(action) for _, action, _ in self.steps)
+        last = ""
+        for state, action, following in self.steps:
+            name = state if state != last else ""
+            arrow = "-" * (actions - len(action) + 2)
+            yield f"  {name:<{width}}  --{action}{arrow}> {following}"
+            last = state
+
+    def _legend(self) -> Iterator[str]:
+        width = max(map(len, self.means), default=0)
+        for state, meaning in self.means.items():
+            yield _wrapped(f"  {state:<{width}}  {meaning}", " " * (width + 4))
+
+    def _scopes(self) -> Iterator[str]:
+        for constants in self.at:
+            listed = ", ".join(f"{name}={str(value).lower()}" for name, value in constants.items())
+            yield _wrapped(f"  explored at {listed}", "    ")
+
+
+def _wrapped(text: str, indent: str) -> str:
+    return textwrap.fill(text, WIDTH, subsequent_indent=indent, drop_whitespace=True)
