@@ -112,9 +112,9 @@ def history(text: str) -> History:
             elif right == ["never"]:
                 never.append(_operation(process, invoked, None, "info", ()))
             else:
-                outcome, *told = right
+                outcome, *answered = right
                 ended_ns = at_ns + COMPLETION_NS
-                completed.append(_operation(process, invoked, ended_ns, outcome, tuple(told)))
+                completed.append(_operation(process, invoked, ended_ns, outcome, tuple(answered)))
         except (KeyError, IndexError, ValueError) as fault:
             raise NotationFault(f"line {number + 1}: {line!r}: {fault}") from fault
     never += [_operation(processes[name], it, None, "info", ()) for name, it in opened.items()]
@@ -134,7 +134,7 @@ def _operation(
     invoked: _Invoked,
     completed_ns: int | None,
     outcome: str,
-    told: tuple[str, ...],
+    answered: tuple[str, ...],
 ) -> Operation:
     if outcome not in get_args(Outcome):
         raise NotationFault(f"an operation ends {', '.join(get_args(Outcome))} or never")
@@ -145,7 +145,7 @@ def _operation(
         outcome=ended,
         invoked_ns=invoked.at_ns,
         completed_ns=completed_ns,
-        did=_did(invoked, told),
+        did=_did(invoked, answered),
         **invoked.of,
     )
 
@@ -161,12 +161,12 @@ def _word(word: str) -> tuple[str, dict[str, Any]]:
     return match["f"], of
 
 
-def _did(invoked: _Invoked, told: tuple[str, ...]) -> tuple[MicroOperation, ...]:
+def _did(invoked: _Invoked, answered: tuple[str, ...]) -> tuple[MicroOperation, ...]:
     if invoked.f in {"assign", "subscribe"}:
         return tuple(Assigned(key) for key in invoked.words if key != "-")
-    matches = [_OFFSET.fullmatch(word) for word in told]
+    matches = [_OFFSET.fullmatch(word) for word in answered]
     offsets = [_offset(match) for match in matches if match]
-    polled = [_polled(word) for word, match in zip(told, matches, strict=True) if not match]
+    polled = [_polled(word) for word, match in zip(answered, matches, strict=True) if not match]
     asked = [word for word in invoked.words if not word.startswith("+")]
     committed = [_committed(word) for word in invoked.words if word.startswith("+")]
     if len(offsets) > len(asked):
@@ -222,19 +222,19 @@ def show(operation: Operation) -> str:
     'txn k=a -> ok @? k=b@7'
     """
     asked: list[str] = []
-    told: list[str] = []
+    answered: list[str] = []
     polled: list[str] = []
     for micro in operation.did:
         match micro:
             case Send(key, value, offset):
                 asked.append(f"{key}={value}")
-                told.append(_shown(offset))
+                answered.append(_shown(offset))
             case EndOffset(key, offset) | StartOffset(key, offset):
                 asked.append(key)
-                told.append(_shown(offset))
+                answered.append(_shown(offset))
             case FetchOffset(key, offset):
                 asked.append(key)
-                told.append("@none" if offset is None else _shown(offset))
+                answered.append("@none" if offset is None else _shown(offset))
             case CommitOffset(key, offset):
                 asked.append(f"+{key}@{offset}")
             case Assigned(key):
@@ -246,7 +246,7 @@ def show(operation: Operation) -> str:
     if operation.f in {"assign", "subscribe"} and not asked:
         asked.append("-")
     ended = "never" if operation.completed_ns is None else operation.outcome
-    right = [] if ended == "never" or (set(told) == {"@?"} and ended != "ok") else told
+    right = [] if ended == "never" or (set(answered) == {"@?"} and ended != "ok") else answered
     return " ".join([_named(operation), *asked, "->", ended, *right, *polled])
 
 

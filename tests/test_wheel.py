@@ -60,8 +60,8 @@ def run(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 def decided(done: subprocess.CompletedProcess[str], key: str) -> dict[str, str]:
-    told = [json.loads(line) for line in done.stdout.splitlines()]
-    return {e[key]: e["verdict"] for e in told if key in e and "verdict" in e}
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    return {e[key]: e["verdict"] for e in events if key in e and "verdict" in e}
 
 
 def test_the_wheel_holds_our_packages_and_nothing_else(installed: Path) -> None:

@@ -103,8 +103,8 @@ def test_a_written_event_is_read_as_it_was(event: Event) -> None:
 
 
 def test_an_unknown_field_is_ignored() -> None:
-    told = {**json.loads(RunFinished(exit_code=1).as_json()), "weather": "fine"}
-    assert from_json(json.dumps(told)) == RunFinished(exit_code=1)
+    fields = {**json.loads(RunFinished(exit_code=1).as_json()), "weather": "fine"}
+    assert from_json(json.dumps(fields)) == RunFinished(exit_code=1)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_a_line_that_is_not_an_event_is_an_input_fault(line: str) -> None:
 def test_the_parts_of_an_event_are_objects_in_the_stream() -> None:
     kill = FaultShown(description="k", from_ns=1)
     row = RowShown(anomaly="a", history="h", number=1, text="", faults=(kill,))
-    told = json.loads(row.as_json())
-    assert told["v"] == 2
-    assert told["event"] == "row_shown"
-    assert told["faults"] == [{"description": "k", "from_ns": 1, "until_ns": None}]
+    fields = json.loads(row.as_json())
+    assert fields["v"] == 2
+    assert fields["event"] == "row_shown"
+    assert fields["faults"] == [{"description": "k", "from_ns": 1, "until_ns": None}]

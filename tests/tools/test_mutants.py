@@ -108,7 +108,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copy]:
         ("model/__init__.py", b""),
         ("model/small.py", SOURCE),
         ("tests/test_small.py", TESTS.encode()),
-        ("tests/test_red.py", b"def test_red():\n    assert False\n"),
+        ("tests/test_red.py", b"def test_red(tmp_path):\n    assert False, f'{tmp_path}/x'\n"),
     ):
         (root / file).parent.mkdir(exist_ok=True)
         (root / file).write_bytes(text)
@@ -149,6 +149,12 @@ def test_a_planted_mutant_has_its_outcome(
     assert verdict.outcome == outcome
     assert verdict.test.endswith(test)
     assert (copy.folder / "model/small.py").read_bytes() == SOURCE
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_recorded_error_names_no_temporary_folder(copy: Copy) -> None:
+    verdict = copy.unchanged((Selection("tests/test_red.py"),))
+    assert verdict.error == "AssertionError: temporary/test_red0/x assert False"
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")

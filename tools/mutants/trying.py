@@ -17,6 +17,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -148,7 +149,8 @@ def _child(folder: Path, watch: _Watch, result: Path) -> None:
         for name in [name for name in sys.modules if name.split(".")[0] in COPIED]:
             del sys.modules[name]  # the tree's own modules, so that the copy's are imported
         places = dict.fromkeys(one.path for one in watch.tests if Path(one.path).exists())
-        pytest.main([*OPTIONS, *places], plugins=[watch])
+        temporary = f"--basetemp={folder / 'temporary'}"
+        pytest.main([*OPTIONS, temporary, *places], plugins=[watch])
         result.write_text(json.dumps(asdict(watch.verdict())), encoding="utf-8")
     except BaseException:
         traceback.print_exc()
@@ -219,7 +221,7 @@ class _Watch:
         assert call.excinfo is not None
         error = call.excinfo.value
         outcome = _outcome(error)
-        self.failures.append((outcome, node.nodeid, _line(error)))
+        self.failures.append((outcome, node.nodeid, _line(error, node.config.rootpath)))
         session = node.session
         if outcome == "killed" or len(self.failures) >= FAILURES:
             session.shouldstop = f"{outcome} by {node.nodeid}"
@@ -244,6 +246,9 @@ def _is_kill(error: BaseException) -> bool:
     return not any(raised_in.is_relative_to(Path.cwd() / room) for room in PRODUCT)
 
 
-def _line(error: BaseException) -> str:
-    text = " ".join(f"{type(error).__name__}: {error}".split())
+def _line(error: BaseException, folder: Path) -> str:
+    # Paths in the copy are relative, and what pytest has shortened of one is removed: both
+    # differ in each run.
+    text = " ".join(f"{type(error).__name__}: {error}".split()).replace(f"{folder}/", "")
+    text = re.sub(rf"{re.escape(tempfile.gettempdir())}/[^\s'\"]*", "…", text)
     return text if len(text) <= 160 else f"{text[:159]}…"

@@ -29,8 +29,8 @@ class Output:
         return [e for e in self.events if e["event"] == event]
 
     def verdicts(self) -> dict[str, str]:
-        told = self.named("property_decided") + self.named("anomaly_decided")
-        return {e.get("property") or e["anomaly"]: e["verdict"] for e in told}
+        decided = self.named("property_decided") + self.named("anomaly_decided")
+        return {e.get("property") or e["anomaly"]: e["verdict"] for e in decided}
 
 
 Call = Callable[..., Output]

@@ -29,9 +29,9 @@ def broker(*words: str, cwd: Path) -> Generator[tuple[str, subprocess.Popen[str]
         call, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
-        told = json.loads(process.stdout.readline())
-        assert told["event"] == "ready"
-        yield told["bootstrap_servers"], process
+        event = json.loads(process.stdout.readline())
+        assert event["event"] == "ready"
+        yield event["bootstrap_servers"], process
         process.kill()
 
 

@@ -31,9 +31,9 @@ def test_every_engine_has_the_same_verdicts(call: Any, flags: tuple[str, ...]) -
 
 def test_coverage_counts_the_conjuncts_that_disable_an_action(call: Any) -> None:
     output = call(*TWO_BROKERS, "--coverage")
-    told = {event["metric"]: event["value"] for event in output.named("measured")}
-    assert told["taken leader_write"] > 0
-    assert any(name.startswith("disabled leader_write, line ") for name in told)
+    measured = {event["metric"]: event["value"] for event in output.named("measured")}
+    assert measured["taken leader_write"] > 0
+    assert any(name.startswith("disabled leader_write, line ") for name in measured)
     assert not any("disabled" in e["metric"] for e in call(*TWO_BROKERS).named("measured"))
 
 

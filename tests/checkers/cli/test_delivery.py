@@ -38,6 +38,6 @@ def test_one_event_has_the_semantics_and_what_breaks_stronger_ones(
             "and again by operation 2 at offset 1"
         ],
     }
-    assert output.exit_code == 0  # what semantics there are is told, not judged
+    assert output.exit_code == 0  # the semantics are reported, not judged
     chosen = call("analyze", str(file), "--engine", "local", "--anomaly", "duplicate")
     assert chosen.named("delivery_decided") == []

@@ -49,12 +49,12 @@ def following(history: Path) -> Iterator[tuple[subprocess.Popen[str], Iterator[d
         start_new_session=True,
     ) as process:
         assert process.stdout is not None
-        told = threading.Timer(240, process.kill)
-        told.start()
+        limit = threading.Timer(240, process.kill)
+        limit.start()
         try:
             yield process, map(json.loads, process.stdout)
         finally:
-            told.cancel()
+            limit.cancel()
             process.kill()
 
 
@@ -100,9 +100,9 @@ def test_an_interrupt_ends_following_with_a_last_analysis(tmp_path: Path) -> Non
             rest = list(events)
             assert process.wait() == 1
             assert process.stderr is not None
-            told = process.stderr.read()
-            assert "a last analysis of what was recorded so far" in told
-            assert "Traceback" not in told
+            printed = process.stderr.read()
+            assert "a last analysis of what was recorded so far" in printed
+            assert "Traceback" not in printed
         plain = {decision.anomaly.id: decision.count for decision in analyze(folder).decisions}
         assert counts(iter(rest)) == plain
         assert plain["inconsistent-offsets"] == 1

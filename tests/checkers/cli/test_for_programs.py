@@ -87,8 +87,8 @@ def test_a_report_is_written_again_by_its_command(tmp_path: Path) -> None:
 
 def test_injected_faults_are_kept_with_the_history_and_drawn(tmp_path: Path) -> None:
     kill = "kill-broker:id=1,after=20,restart=20"
-    told = ran(tmp_path, "record", "--sends", "300", "--fault", kill, *STALE, "--json")
-    assert told.exit_code == 0
+    output = ran(tmp_path, "record", "--sends", "300", "--fault", kill, *STALE, "--json")
+    assert output.exit_code == 0
     (folder,) = (tmp_path / "runs").iterdir()
     kept = (folder / "history/faults.ndjson").read_text()
     done = [json.loads(line) for line in kept.splitlines()]

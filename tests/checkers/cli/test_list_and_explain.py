@@ -155,9 +155,9 @@ def test_unknown_names_list_the_nearest(call: Any, words: list[str], message: st
 def test_claims_and_suites_name_each_other() -> None:
     for suite in SUITES.values():
         decided = {side.claim for side in suite.sides}
-        told = {c.id for c in CLAIMS if Decider("suite", suite.name) in c.decided_by}
-        assert decided == told
-        assert told <= BY_ID.keys()
+        expected = {c.id for c in CLAIMS if Decider("suite", suite.name) in c.decided_by}
+        assert decided == expected
+        assert expected <= BY_ID.keys()
 
 
 def test_what_decides_a_claim_exists() -> None:

@@ -98,9 +98,9 @@ def test_folders_without_a_batch_decide_nothing(call: Call, tmp_path: Path) -> N
 
 
 def test_several_folders_have_no_file_location(call: Call, tmp_path: Path) -> None:
-    told = tmp_path / "told.sarif"
-    call("analyze", "--log-dirs", *BROKERS, *LOCAL, "--sarif", str(told), "--github")
-    (run,) = json.loads(told.read_text())["runs"]
+    report = tmp_path / "report.sarif"
+    call("analyze", "--log-dirs", *BROKERS, *LOCAL, "--sarif", str(report), "--github")
+    (run,) = json.loads(report.read_text())["runs"]
     found = {result["ruleId"]: result["locations"] for result in run["results"]}
     assert found.keys() == {"repeated-marker", "open-transaction"}
     (where,) = found["open-transaction"]

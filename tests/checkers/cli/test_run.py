@@ -160,22 +160,22 @@ def test_a_command_without_verdicts_ends_with_done(tmp_path: Path) -> None:
 def test_an_interrupt_that_python_drops_ends_the_run_at_its_next_progress(
     tmp_path: Path,
 ) -> None:
-    told: list[str] = []
+    steps: list[str] = []
 
     def collecting(_phase: str, _info: dict[str, int]) -> None:
-        if not told:
-            told.append("interrupted")
+        if not steps:
+            steps.append("interrupted")
             signal.raise_signal(signal.SIGINT)  # in a callback of the collector: it goes lost
 
     def body(run: Run) -> None:
         gc.callbacks.append(collecting)
         gc.collect()
         gc.callbacks.remove(collecting)
-        told.append("went on")
+        steps.append("went on")
         run.progress("on it")
-        told.append("not reached")
+        steps.append("not reached")
 
     result = ran(body, tmp_path)
     assert result.exit_code == 130
-    assert told == ["interrupted", "went on"]
+    assert steps == ["interrupted", "went on"]
     assert "Traceback" not in result.stderr

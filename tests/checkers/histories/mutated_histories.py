@@ -36,7 +36,7 @@ OF_MICRO = (
     "an offset is another",
     "an offset is unknown",
     "a value is another",
-    "a start is told",
+    "a log start is returned",
 )
 OF_OPERATION = (
     "an operation is gone",
@@ -100,7 +100,7 @@ def _instead(micro: MicroOperation, how: str, rng: random.Random) -> list[MicroO
             return [replace(micro, offset=None)]
         case "a value is another" if isinstance(micro, Send | Poll):
             return [replace(micro, value=f"v{rng.randrange(1, 30)}")]
-        case "a start is told":
+        case "a log start is returned":
             return [micro, StartOffset(rng.choice(KEYS), rng.randrange(4))]
         case _:
             return [micro]

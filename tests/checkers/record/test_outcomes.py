@@ -56,6 +56,6 @@ def test_every_other_error_is_info() -> None:
 
 
 def test_the_reason_names_the_error() -> None:
-    told = reason(KafkaError(KafkaError.MSG_SIZE_TOO_LARGE))
-    assert told is not None
-    assert told.startswith("MSG_SIZE_TOO_LARGE: ")
+    given = reason(KafkaError(KafkaError.MSG_SIZE_TOO_LARGE))
+    assert given is not None
+    assert given.startswith("MSG_SIZE_TOO_LARGE: ")

@@ -78,10 +78,10 @@ def test_a_cluster_that_drops_responses_has_no_anomaly_and_twenty_unanswered_sen
     ends = [m for op in history if op.process == last for m in op.did if isinstance(m, EndOffset)]
     assert sum(end.offset for end in ends) == 300
 
-    told = metadata(tmp_path / "history")
-    assert told["finished"] is True
-    assert told["settings"]["topic"] == result.topic
-    assert set(told["clients"]) == {"confluent-kafka", "librdkafka"}
+    kept = metadata(tmp_path / "history")
+    assert kept["finished"] is True
+    assert kept["settings"]["topic"] == result.topic
+    assert set(kept["clients"]) == {"confluent-kafka", "librdkafka"}
 
 
 @pytest.mark.parametrize(
@@ -174,11 +174,11 @@ def test_a_recording_of_a_cluster_that_stays_down_ends_unfinished(
         replication_factor=1,
         client_config=ClientConfig({"message.timeout.ms": "300"}),
     )
-    told = metadata(tmp_path / "history")
+    kept = metadata(tmp_path / "history")
     assert result.outcomes["send", "info"] >= 6  # each of the threads that send waited in vain
     assert 0 < result.unsent < 990
     assert result.unread
-    assert (told["finished"], told["unread"]) == (False, list(result.unread))
+    assert (kept["finished"], kept["unread"]) == (False, list(result.unread))
     assert not assumptions_of(tmp_path / "history").finished
 
 

@@ -135,8 +135,8 @@ def test_every_attempt_sends_values_of_its_own(history: History) -> None:
 def test_some_steps_are_aborted_and_some_producers_are_replaced(
     history: History,
 ) -> None:
-    told = Counter(op.error for op in those(history, "txn", "fail"))
-    assert told["the application aborted it"] > 0
+    errors = Counter(op.error for op in those(history, "txn", "fail"))
+    assert errors["the application aborted it"] > 0
     inits = Counter(op.transactional_id for op in those(history, "init_producer"))
     assert set(inits) == {"t-out-0"}
     assert inits["t-out-0"] > 1
@@ -155,8 +155,8 @@ def test_after_a_step_that_did_not_commit_the_groups_offsets_are_fetched(
 
 
 def test_the_offsets_of_the_group_are_fetched_all_the_time(history: History) -> None:
-    told = {op.did for op in those(history, "fetch_offset", "ok")}
-    assert tuple(FetchOffset(key, None) for key in SOURCE.keys) in told  # they are forgotten
+    fetched = {op.did for op in those(history, "fetch_offset", "ok")}
+    assert tuple(FetchOffset(key, None) for key in SOURCE.keys) in fetched  # they are forgotten
 
 
 def test_members_record_their_subscription_and_readers_read_at_both_levels(

@@ -58,10 +58,10 @@ def page(browser: Chrome, analysed: Analysed) -> Chrome:
 def logs(browser: Any) -> tuple[list[str], list[str]]:
     """Returns the browser's console messages and requested URLs since the last call."""
     console = [entry["message"] for entry in browser.get_log("browser")]
-    told = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     asked = [
         one["params"]["request"]["url"]
-        for one in told
+        for one in messages
         if one["method"] == "Network.requestWillBeSent"
     ]
     return console, asked

@@ -20,10 +20,10 @@ def folder(tmp_path: Path) -> RunFolder:
 
 
 def test_a_new_folder_describes_the_command_and_the_machine(folder: RunFolder) -> None:
-    told = json.loads((folder.path / "run.json").read_text())
-    assert told["command"] == ["urteil", "check", "it's"]
-    assert told["seed"] == 7
-    assert {"started", "urteil", "python", "platform", "cores"} < told.keys()
+    run = json.loads((folder.path / "run.json").read_text())
+    assert run["command"] == ["urteil", "check", "it's"]
+    assert run["seed"] == 7
+    assert {"started", "urteil", "python", "platform", "cores"} < run.keys()
 
 
 def test_every_event_is_one_line_as_it_comes(folder: RunFolder) -> None:

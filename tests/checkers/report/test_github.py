@@ -20,8 +20,8 @@ STARTED = RunStarted(
 
 
 def decided(name: str, verdict: Verdict = "violated", **named: Any) -> AnomalyDecided:
-    told: dict[str, Any] = {"count": 1, "permitted": False, "history": "h.edn", "observations": 9}
-    return AnomalyDecided(anomaly=name, verdict=verdict, **{**told, **named})
+    fields: dict[str, Any] = {"count": 1, "permitted": False, "history": "h.edn", "observations": 9}
+    return AnomalyDecided(anomaly=name, verdict=verdict, **{**fields, **named})
 
 
 def row(name: str, text: str = "key k: the value a") -> RowShown:
@@ -29,7 +29,7 @@ def row(name: str, text: str = "key k: the value a") -> RowShown:
 
 
 def test_a_violation_is_an_error_undecided_a_warning_permitted_a_notice() -> None:
-    told = run_result(
+    result = run_result(
         [
             row("a", "100% lost:\n  two, three"),
             decided("a", statement="Nothing is lost."),
@@ -38,7 +38,7 @@ def test_a_violation_is_an_error_undecided_a_warning_permitted_a_notice() -> Non
             decided("d", "holds", count=0),
         ]
     )
-    assert commands(told) == [
+    assert commands(result) == [
         "::error file=h.edn,title=a violated::Nothing is lost.%0A1 found in 9 observations%0A"
         "100%25 lost:%0A  two, three",
         "::warning file=h.edn,title=b undecided::interrupted",
@@ -87,9 +87,9 @@ def test_the_summary_has_violations_first_and_one_of_them_folded() -> None:
 @given(st.text(max_size=200))
 def test_no_value_breaks_the_table_or_its_fence(text: str) -> None:
     events: list[Event] = [row("a", text), decided("a", reason=text, history=text)]
-    told = summary(run_result(events))
-    told.encode()
-    (cells,) = [line for line in told.splitlines() if line.startswith("| ✗")]
+    markdown = summary(run_result(events))
+    markdown.encode()
+    (cells,) = [line for line in markdown.splitlines() if line.startswith("| ✗")]
     assert cells.count("|") == 6
 
 

@@ -59,10 +59,10 @@ class Page(HTMLParser):
         assert not self._open, self._open
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        told = dict(attrs)
+        attributes = dict(attrs)
         self.tags.append(tag)
-        self.links += [link for name in ("href", "src") if (link := told.get(name))]
-        self.ids += [told["id"] or ""] if "id" in told else []
+        self.links += [link for name in ("href", "src") if (link := attributes.get(name))]
+        self.ids += [attributes["id"] or ""] if "id" in attributes else []
         if tag not in self.VOID:
             self._open.append(tag)
 
@@ -88,7 +88,7 @@ def page(*events: Event, described: dict[str, Any] | None = None, budget: int = 
 
 
 def decided(**named: Any) -> AnomalyDecided:
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "anomaly": "duplicate",
         "statement": "A value lies in the log at most once.",
         "rule": "One value at two offsets.",
@@ -100,26 +100,32 @@ def decided(**named: Any) -> AnomalyDecided:
         "file": "anomalies/duplicate.parquet",
         "replay": "urteil analyze h.edn --anomaly duplicate",
     }
-    return AnomalyDecided(**{**told, **named})
+    return AnomalyDecided(**{**fields, **named})
 
 
 def row(number: int = 1, **named: Any) -> RowShown:
     text = "key k: the value a lies at offsets 0, 1.\n  first  operation 3, process 1: send k=a"
-    told = {"anomaly": "duplicate", "history": "h.edn", "number": number, "text": text, "ops": (3,)}
-    return RowShown(**{**told, **named})
+    fields = {
+        "anomaly": "duplicate",
+        "history": "h.edn",
+        "number": number,
+        "text": text,
+        "ops": (3,),
+    }
+    return RowShown(**{**fields, **named})
 
 
 def test_a_real_analysis_has_its_page_in_its_folder(analysed: Analysed) -> None:
     folder = analysed(LOST)
     made = Page((folder / "report.html").read_text())
-    told = made.text
-    assert told.index("lost-write") < told.index("Evidence")
-    assert "Readers passed the offset and never received the record" in told
-    assert "key k: the value b is at offset 1;" in told
-    assert "urteil analyze history.parquet --engine local --quiet --anomaly lost-write" in told
+    shown = made.text
+    assert shown.index("lost-write") < shown.index("Evidence")
+    assert "Readers passed the offset and never received the record" in shown
+    assert "key k: the value b is at offset 1;" in shown
+    assert "urteil analyze history.parquet --engine local --quiet --anomaly lost-write" in shown
     assert "svg" in made.tags
-    assert "process 1" in told
-    assert "The only row is shown" in told
+    assert "process 1" in shown
+    assert "The only row is shown" in shown
     beside = [link for link in made.links if not link.startswith(("#", "data:"))]
     assert "anomalies/lost-write.parquet" in beside
     assert all((folder / link).exists() for link in beside)
@@ -145,16 +151,16 @@ def test_nothing_is_named_that_a_browser_would_fetch() -> None:
 
 def test_caps_are_stated() -> None:
     many = [row(n) for n in range(1, 33)]
-    told = Page(page(*many, decided(count=100_000))).text
-    assert "The worst 32 of 100,000 rows are shown; anomalies/duplicate.parquet holds all" in told
+    shown = Page(page(*many, decided(count=100_000))).text
+    assert "The worst 32 of 100,000 rows are shown; anomalies/duplicate.parquet holds all" in shown
 
 
 def test_a_permitted_violation_has_its_reason_and_does_not_count() -> None:
     event = decided(permitted=True, reason="subscribed: a rebalance moves positions")
-    told = Page(page(row(), event, RunFinished(exit_code=0))).text
-    assert told.startswith("holds · urteil analyze h.edn")
-    assert "Permitted because subscribed: a rebalance moves positions" in told
-    assert "1 permitted" in told
+    shown = Page(page(row(), event, RunFinished(exit_code=0))).text
+    assert shown.startswith("holds · urteil analyze h.edn")
+    assert "Permitted because subscribed: a rebalance moves positions" in shown
+    assert "1 permitted" in shown
 
 
 @pytest.mark.parametrize("verdict", ["violated", "holds"])
@@ -168,9 +174,9 @@ def test_a_verdict_on_a_spec_says_of_which_kafka_it_speaks(verdict: Verdict) -> 
         in_force="from Kafka 0.11 to 1.1",
     )
     silent = replace(speaking, spec="my_protocol.py", in_force=None)
-    told = Page(page(speaking, silent, RunFinished(exit_code=0))).text
-    assert "replication kip-101 · explicit from Kafka 0.11 to 1.1" in told
-    assert told.count("from Kafka") == 1
+    shown = Page(page(speaking, silent, RunFinished(exit_code=0))).text
+    assert "replication kip-101 · explicit from Kafka 0.11 to 1.1" in shown
+    assert shown.count("from Kafka") == 1
 
 
 def test_a_run_of_verify_shows_models_proofs_and_histories_together() -> None:
@@ -196,13 +202,13 @@ def test_a_run_of_verify_shows_models_proofs_and_histories_together() -> None:
         Measured(metric="verdicts", value="3 of 3 are the expected ones"),
         RunFinished(exit_code=0),
     )
-    told = Page(made).text
-    assert "every verdict is the expected one" in told
-    assert "No torn transaction." in told
-    assert "weak_isr violated after 8 steps" in told
-    assert told.count("violated, as expected") == 4
-    assert "h.edn: violated 7 operations" in told
-    assert "3 of 3 are the expected ones" in told
+    shown = Page(made).text
+    assert "every verdict is the expected one" in shown
+    assert "No torn transaction." in shown
+    assert "weak_isr violated after 8 steps" in shown
+    assert shown.count("violated, as expected") == 4
+    assert "h.edn: violated 7 operations" in shown
+    assert "3 of 3 are the expected ones" in shown
     assert not re.search(r"<details class=\"finding[^>]* open", made)
 
 
@@ -252,16 +258,16 @@ def test_any_run_stays_within_the_size_budget_and_states_what_is_left_out() -> N
     decisions = [decided(anomaly=f"a{m}", statement=long[:500]) for m in range(60)]
     evidence = [Evidence(about="e", text=long, file="e.txt") for _ in range(300)]
     made = page(*rows, *decisions, *evidence)
-    told = Page(made).text
-    assert "To stay below 5 MB, this page shows of each finding at most" in told
-    assert "more characters are in e.txt" in told
+    shown = Page(made).text
+    assert "To stay below 5 MB, this page shows of each finding at most" in shown
+    assert "more characters are in e.txt" in shown
 
 
 def test_the_smallest_caps_bound_the_page() -> None:
     decisions = [decided(anomaly=f"a{m}" * 20, statement="s" * 10_000) for m in range(3_000)]
     rows = [row(1, text="x" * 100_000, anomaly=f"a{m}" * 20) for m in range(3_000)]
-    told = Page(page(*decisions, *rows)).text
-    assert "further verdicts are in events.ndjson" in told
+    shown = Page(page(*decisions, *rows)).text
+    assert "further verdicts are in events.ndjson" in shown
     assert len(CAPS) > 1
 
 
@@ -293,15 +299,15 @@ def test_a_hundred_thousand_rows_are_a_short_page(analysed: Analysed, inverted: 
     markup = (folder / "report.html").read_text()
     assert len(markup.encode()) < 1_000_000
     assert "The worst 32 of 100,000 rows are shown" in Page(markup).text
-    told = [json.loads(line) for line in (folder / "events.ndjson").read_text().splitlines()]
-    assert sum(event["event"] == "row_shown" for event in told) == 32
+    events = [json.loads(line) for line in (folder / "events.ndjson").read_text().splitlines()]
+    assert sum(event["event"] == "row_shown" for event in events) == 32
 
 
 def test_a_broken_assumption_is_open_on_the_page_with_its_rows(analysed: Analysed) -> None:
     folder = analysed("p1 send k=a k=a -> ok @0 @1")
     markup = (folder / "report.html").read_text()
-    told = Page(markup).text
-    assert told.startswith("undecided · urteil analyze")
-    assert "undecided assumptions broken: values-are-unique" in told
-    assert "a was sent to k by operations 0, 0" in told
+    shown = Page(markup).text
+    assert shown.startswith("undecided · urteil analyze")
+    assert "undecided assumptions broken: values-are-unique" in shown
+    assert "a was sent to k by operations 0, 0" in shown
     assert '<details class="evidence" open>' in markup

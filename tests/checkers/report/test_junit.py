@@ -33,8 +33,8 @@ def cases(root: Element) -> dict[str, str]:
 
 
 def anomaly(name: str, verdict: Verdict, **named: Any) -> AnomalyDecided:
-    told: dict[str, Any] = {"count": 0, "permitted": False, "history": "h.edn", **named}
-    return AnomalyDecided(anomaly=name, verdict=verdict, **told)
+    fields: dict[str, Any] = {"count": 0, "permitted": False, "history": "h.edn", **named}
+    return AnomalyDecided(anomaly=name, verdict=verdict, **fields)
 
 
 def test_an_analysis_is_a_suite_of_its_anomalies(analysed: Analysed, tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_what_was_not_exercised_is_skipped_with_the_reason() -> None:
 
 
 def test_a_property_shows_its_evidence_and_is_named_without_what_changes() -> None:
-    told = PropertyDecided(
+    decision = PropertyDecided(
         property="weak_isr",
         verdict="violated",
         engine="explicit",
@@ -93,7 +93,7 @@ def test_a_property_shows_its_evidence_and_is_named_without_what_changes() -> No
         seconds=0.5,
         trace_length=8,
     )
-    root = parsed(Evidence(about="weak_isr", text="step 1"), told, RunFinished(exit_code=1))
+    root = parsed(Evidence(about="weak_isr", text="step 1"), decision, RunFinished(exit_code=1))
     (case,) = root.iter("testcase")
     assert case.attrib == {
         "classname": "replication kip-101 · explicit · replicas 2",

@@ -25,10 +25,10 @@ class Clock:
     def __post_init__(self) -> None:
         self.line = ProgressLine(self.stream, clock=lambda: self.now)
 
-    def at(self, now: float, told: Progress | str) -> str:
+    def at(self, now: float, progress: Progress | str) -> str:
         self.now = 100.0 + now
         before = len(self.stream.getvalue())
-        self.line(told)
+        self.line(progress)
         return self.stream.getvalue()[before:]
 
 
@@ -37,7 +37,7 @@ def stage(name: str, done: int = 0, total: int | None = None, rows: int | None =
 
 
 @pytest.mark.parametrize(
-    ("told", "text"),
+    ("progress", "text"),
     [
         (stage("reading"), "reading"),
         (stage("reading", 1), "reading  1 task"),
@@ -46,8 +46,8 @@ def stage(name: str, done: int = 0, total: int | None = None, rows: int | None =
         (stage("lost-write", 3, 1_600, 10**7), "lost-write  3 of 1,600 tasks, 10,000,000 rows"),
     ],
 )
-def test_unknown_parts_of_progress_are_left_out(told: Progress, text: str) -> None:
-    assert str(told) == text
+def test_unknown_parts_of_progress_are_left_out(progress: Progress, text: str) -> None:
+    assert str(progress) == text
 
 
 def test_a_log_has_one_line_for_each_stage_and_more_for_a_long_stage() -> None:

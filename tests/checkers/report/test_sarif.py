@@ -50,7 +50,10 @@ def required(document: dict[str, Any]) -> None:
             assert ids[result["ruleIndex"]] == result["ruleId"]
             assert result["level"] in LEVELS
             assert result["locations"]
-            assert all(isinstance(told, str) for told in result["partialFingerprints"].values())
+            assert all(
+                isinstance(fingerprint, str)
+                for fingerprint in result["partialFingerprints"].values()
+            )
             for flow in result.get("codeFlows", ()):
                 assert all(thread["locations"] for thread in flow["threadFlows"])
             for suppression in result.get("suppressions", ()):
@@ -58,7 +61,7 @@ def required(document: dict[str, Any]) -> None:
 
 
 def decided(name: str = "duplicate", **named: Any) -> AnomalyDecided:
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "statement": "A value lies in the log at most once.",
         "rule": "One value at two offsets.",
         "verdict": "violated",
@@ -66,7 +69,7 @@ def decided(name: str = "duplicate", **named: Any) -> AnomalyDecided:
         "permitted": False,
         "history": "histories/my history.edn",
     }
-    return AnomalyDecided(anomaly=name, **{**told, **named})
+    return AnomalyDecided(anomaly=name, **{**fields, **named})
 
 
 def row(number: int = 1, text: str = "key k: the value a", name: str = "duplicate") -> RowShown:
@@ -128,8 +131,8 @@ def test_holds_is_not_a_result_and_undecided_is_a_notification() -> None:
         RunFinished(exit_code=3),
     )
     assert run["results"] == []
-    (told,) = run["invocations"][0]["toolExecutionNotifications"]
-    assert told["message"]["text"] == "b is undecided: assumptions broken"
+    (notification,) = run["invocations"][0]["toolExecutionNotifications"]
+    assert notification["message"]["text"] == "b is undecided: assumptions broken"
     assert not run["invocations"][0]["executionSuccessful"]
 
 
@@ -153,10 +156,10 @@ def test_holds_is_not_a_result_and_undecided_is_a_notification() -> None:
 )
 def test_a_property_is_at_its_spec(spec: str, location: dict[str, Any]) -> None:
     evidence = Evidence(about="weak_isr", text="step 1")
-    told = PropertyDecided(
+    decision = PropertyDecided(
         property="weak_isr", verdict="violated", engine="explicit", spec=spec, variant="kip-101"
     )
-    (result,) = made(evidence, told)["results"]
+    (result,) = made(evidence, decision)["results"]
     assert result["locations"] == [location]
     assert "step 1" in result["message"]["text"]
 

@@ -47,4 +47,4 @@ def test_a_behaviour_that_stops_and_one_that_loops() -> None:
     svg = space_time(Lamp(), Interpreter.of(Lamp()).ranges, around)
     assert "and so on for ever, as after step 0" in texts(svg)
     assert len(of_class(svg, "loop")) == 1
-    assert texts(svg)[0] == "everyone"  # no sort of which elements can only be told apart
+    assert texts(svg)[0] == "everyone"  # elements of a set without an order

@@ -126,8 +126,8 @@ def test_labels_of_the_row_are_there_and_none_covers_another() -> None:
         if text is not None:
             left = float(text.attrib["x"])
             spans.setdefault(text.attrib["y"], []).append((left, left + 6 * len(text.text or "")))
-    told = re.findall(r">(\d+) send", svg)
-    assert {"9", "10"} <= set(told)
+    counts = re.findall(r">(\d+) send", svg)
+    assert {"9", "10"} <= set(counts)
     for row in spans.values():
         for (_, end), (start, _) in zip(sorted(row), sorted(row)[1:], strict=False):
             assert end <= start

@@ -117,9 +117,9 @@ def test_all_anomalies_in_one_history_have_the_same_verdict(
     )
     for number, first in enumerate(range(0, table.num_rows, 3)):
         pq.write_table(table.slice(first, 3), tmp_path / f"{9 - number}.parquet")
-    told: list[Progress] = []
+    progress: list[Progress] = []
     found = analyze_on_spark(
-        tmp_path, rows_per_partition=2, shuffle_partitions=4, watch=told.append
+        tmp_path, rows_per_partition=2, shuffle_partitions=4, watch=progress.append
     )
     assert_same(found, analyze(tmp_path))
     violated = {decision.anomaly.id for decision in found.decisions if decision.count}
@@ -130,8 +130,8 @@ def test_all_anomalies_in_one_history_have_the_same_verdict(
         "duplicate",
         "lost-write",
     }
-    assert [one.stage for one in told[:2]] == ["reading the history", "starting Spark"]
-    passes = [one for one in told if one.stage.startswith("spark: ") and one.done == one.total]
+    assert [one.stage for one in progress[:2]] == ["reading the history", "starting Spark"]
+    passes = [one for one in progress if one.stage.startswith("spark: ") and one.done == one.total]
     assert passes[0].rows == table.num_rows
 
 
@@ -189,9 +189,9 @@ def test_workers_import_this_project_and_not_the_users_folder(
 
         return [(model.__file__, sys.flags.safe_path) for _ in rows]
 
-    (told,) = spark.sparkContext.parallelize([0], 1).mapPartitions(where).collect()
-    assert told[0].endswith("/packages/model/__init__.py")
-    assert told[1] is True
+    (found,) = spark.sparkContext.parallelize([0], 1).mapPartitions(where).collect()
+    assert found[0].endswith("/packages/model/__init__.py")
+    assert found[1] is True
 
 
 def test_workers_import_the_installed_and_compiled_spark(spark: SparkSession) -> None:
@@ -200,8 +200,8 @@ def test_workers_import_the_installed_and_compiled_spark(spark: SparkSession) ->
 
         return [pyspark.__file__ for _ in rows]
 
-    (told,) = spark.sparkContext.parallelize([0], 1).mapPartitions(where).collect()
-    assert told == pyspark.__file__
+    (found,) = spark.sparkContext.parallelize([0], 1).mapPartitions(where).collect()
+    assert found == pyspark.__file__
 
 
 def test_the_archive_contains_only_our_packages(tmp_path: Path) -> None:

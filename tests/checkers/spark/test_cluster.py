@@ -88,12 +88,12 @@ def test_a_worker_that_dies_changes_no_verdict(
     stages: list[str] = []
     workers: list[int] = []
 
-    def watch(told: Progress) -> None:
-        if told.stage.startswith("spark: ") and told.done and not stages:
+    def watch(progress: Progress) -> None:
+        if progress.stage.startswith("spark: ") and progress.done and not stages:
             workers.append(executors())
             cluster.kill("first")
         if workers:
-            stages.append(told.stage)
+            stages.append(progress.stage)
 
     with session(master) as spark:
 

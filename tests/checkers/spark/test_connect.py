@@ -92,7 +92,7 @@ def test_a_connect_server_has_the_same_verdict(
     pq.write_table(reading.whole(tmp_path / "made"), tmp_path / "h.parquet", row_group_size=1_000)
     monkeypatch.chdir(tmp_path)
     history = Path("h.parquet")  # relative to this process, not to the server
-    told: list[Progress] = []
+    progress: list[Progress] = []
     asked = ("offset-order-inversion", "duplicate", "lost-write")
     in_process = analyze(history, anomalies=asked)
 
@@ -101,7 +101,7 @@ def test_a_connect_server_has_the_same_verdict(
             history,
             master=server,
             anomalies=asked,
-            watch=told.append,
+            watch=progress.append,
             rows_per_partition=rows_per_partition,
             shuffle_partitions=2,
         )
@@ -109,9 +109,9 @@ def test_a_connect_server_has_the_same_verdict(
     assert on_server(None) == in_process
     assert on_server(3_000) == in_process
     assert sum(decision.count for decision in in_process.decisions) > 5
-    stages = [one.stage for one in told if one.stage.startswith("spark: ")]
+    stages = [one.stage for one in progress if one.stage.startswith("spark: ")]
     assert len(set(stages)) > 2
-    assert max(one.total or 0 for one in told if one.done) > 1  # of tasks
+    assert max(one.total or 0 for one in progress if one.done) > 1  # of tasks
 
 
 @pytest.mark.timeout(600)

@@ -86,17 +86,17 @@ def test_all_violations_at_once_have_the_same_verdict(
     del spark
     monkeypatch.setattr(log_segments, "TASK_BYTES", 1)
     folders = writing.write(logs(EVERYTHING_WRONG), tmp_path, writing.COMPRESSIONS)
-    told: list[Progress] = []
-    found = audit_on_spark(folders, watch=told.append)
+    progress: list[Progress] = []
+    found = audit_on_spark(folders, watch=progress.append)
     assert_same(found, audit(folders))
     silent = [decision.check.id for decision in found.decisions if not decision.count]
     assert silent == ["open-transaction"]
-    assert [one.stage for one in told if not one.done] == [
+    assert [one.stage for one in progress if not one.done] == [
         "starting Spark",
         "spark: reading segments",
         "spark: comparing records",
     ]
-    assert told[1].total == 8
+    assert progress[1].total == 8
 
 
 def test_segments_are_a_data_source(spark: SparkSession) -> None:

@@ -46,7 +46,7 @@ def txn(
     )
 
 
-def told(
+def observed(
     f: str,
     at: int,
     did: Poll | EndOffset | FetchOffset,
@@ -82,22 +82,22 @@ ABORTED = txn(20, Send(A, "z:2", 2), CommitOffset("in-0", 2), asked=28, outcome=
               error="ABORTED")  # fmt: skip
 AGAIN = txn(30, Send(A, "z:3", 4), CommitOffset("in-0", 3), asked=38)
 READS = (
-    told("poll", 50, Poll(A, 0, "x:1")),
-    told("poll", 51, Poll(B, 0, "y:1")),
-    told("poll", 53, Poll(A, 4, "z:3")),
+    observed("poll", 50, Poll(A, 0, "x:1")),
+    observed("poll", 51, Poll(B, 0, "y:1")),
+    observed("poll", 53, Poll(A, 4, "z:3")),
 )
 KEPT = Transacted(
     history=(
         init(0, 1),
         FIRST,
-        told("fetch_offset", 15, FetchOffset("in-0", None)),
-        told("end_offset", 17, EndOffset(A, 0)),
-        told("fetch_offset", 21, FetchOffset("in-0", 1)),
-        told("end_offset", 22, EndOffset(A, 2)),
+        observed("fetch_offset", 15, FetchOffset("in-0", None)),
+        observed("end_offset", 17, EndOffset(A, 0)),
+        observed("fetch_offset", 21, FetchOffset("in-0", 1)),
+        observed("end_offset", 22, EndOffset(A, 2)),
         ABORTED,
         AGAIN,
         *READS,
-        told("fetch_offset", 60, FetchOffset("in-0", 3)),
+        observed("fetch_offset", 60, FetchOffset("in-0", 3)),
     ),
     read={A: (Poll(A, 0, "x:1"), Poll(A, 4, "z:3")), B: (Poll(B, 0, "y:1"),)},
     logs={
@@ -143,7 +143,7 @@ BROKEN = {
     ),
     "the group offset is visible without the output": (
         "atomic_commit",
-        having(told("fetch_offset", 70, FetchOffset("in-0", 2))),
+        having(observed("fetch_offset", 70, FetchOffset("in-0", 2))),
         "offset 2 was fetched, and z:2 of its transaction is not read",
     ),
     "a retry is appended again": (
@@ -153,22 +153,22 @@ BROKEN = {
     ),
     "a reader receives an aborted record": (
         "read_committed_waits",
-        having(told("poll", 70, Poll(A, 2, "z:2"))),
+        having(observed("poll", 70, Poll(A, 2, "z:2"))),
         "z:2 was read, but was not committed",
     ),
     "a reader receives a record of an open transaction": (
         "read_committed_waits",
-        having(told("poll", 15, Poll(A, 0, "x:1"))),
+        having(observed("poll", 15, Poll(A, 0, "x:1"))),
         "x:1 was read before the end of its transaction was requested",
     ),
     "a reader reads past an open transaction": (
         "read_committed_waits",
-        having(told("poll", 15, Poll(A, 3, "plain"))),
+        having(observed("poll", 15, Poll(A, 3, "plain"))),
         "plain was read, after x:1 of an open transaction",
     ),
     "the end offset goes back": (
         "read_committed_waits",
-        having(told("end_offset", 70, EndOffset(A, 1))),
+        having(observed("end_offset", 70, EndOffset(A, 1))),
         "output-0: the end offset was 2, and later 1",
     ),
     "an acknowledged commit is lost": (
@@ -183,22 +183,22 @@ BROKEN = {
     ),
     "an aborted group offset is fetched": (
         "offsets_in_transaction",
-        having(told("fetch_offset", 70, FetchOffset("in-0", 2))),
+        having(observed("fetch_offset", 70, FetchOffset("in-0", 2))),
         "offset 2 was fetched, but was not committed",
     ),
     "a group offset is fetched before the end of its transaction": (
         "offsets_in_transaction",
-        having(told("fetch_offset", 15, FetchOffset("in-0", 1))),
+        having(observed("fetch_offset", 15, FetchOffset("in-0", 1))),
         "offset 1 was fetched before the end of its transaction was requested",
     ),
     "a committed group offset is lost": (
         "offsets_in_transaction",
-        having(told("fetch_offset", 70, FetchOffset("in-0", 1))),
+        having(observed("fetch_offset", 70, FetchOffset("in-0", 1))),
         "offset 1 was fetched, though offset 3 was committed later",
     ),
     "all group offsets are lost": (
         "offsets_in_transaction",
-        having(told("fetch_offset", 70, FetchOffset("in-0", None))),
+        having(observed("fetch_offset", 70, FetchOffset("in-0", None))),
         "offset None was fetched, though offset 1 was committed later",
     ),
     "a replaced instance writes": (
@@ -252,15 +252,15 @@ def test_a_transaction_in_doubt_may_be_visible_or_not() -> None:
 
 
 def test_while_an_offset_is_pending_the_old_one_is_fetched() -> None:
-    fetched_during = told("fetch_offset", 25, FetchOffset("in-0", 1))
+    fetched_during = observed("fetch_offset", 25, FetchOffset("in-0", 1))
     assert ALWAYS["offsets_in_transaction"](having(fetched_during)) == ()
 
 
 def test_a_read_uncommitted_reader_sees_aborted_and_open_records() -> None:
     goals = SOMETIMES["read_uncommitted_sees_aborted"]
     dirty: Isolation = "read_uncommitted"
-    early = told("poll", 15, Poll(A, 0, "x:1"), dirty)
-    aborted = told("poll", 50, Poll(A, 2, "z:2"), dirty)
+    early = observed("poll", 15, Poll(A, 0, "x:1"), dirty)
+    aborted = observed("poll", 50, Poll(A, 2, "z:2"), dirty)
     for name, operation in (("read while it is open", early), ("read and aborted", aborted)):
         assert goals[name](having(operation, isolation=dirty))
         assert not goals[name](KEPT)

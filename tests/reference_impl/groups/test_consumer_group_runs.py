@@ -16,7 +16,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from model.vocabulary import BrokerEpoch, BrokerId, TopicPartition
+from model.vocabulary import BrokerId, TopicPartition
 from reference_impl.groups import heartbeat
 from reference_impl.groups.consumer_group import ConsumerGroup
 from reference_impl.groups.consumer_group_log import entries, replayed, tombstones
@@ -31,6 +31,7 @@ from reference_impl.protocol.consumer_groups import (
 )
 from reference_impl.protocol.coordinators import Coordinators
 from reference_impl.protocol.messages import ErrorCode
+from tests.reference_impl.contexts import BROKER_1
 
 TOPICS = ("t", "u")
 
@@ -43,11 +44,9 @@ def context(
         for topic, count in counts.items()
         for index in range(count)
     }
-    return Context(
+    return replace(
+        BROKER_1,
         now_ms=now_ms,
-        broker_id=BrokerId(1),
-        broker_epoch=BrokerEpoch(1),
-        brokers={},
         correlation=now_ms,
         timeouts=replace(KAFKA_TIMEOUTS, member_assignment_ms=interval_ms),
         bugs=bugs,

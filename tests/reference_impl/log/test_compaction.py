@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model.vocabulary import (
-    BrokerEpoch,
     BrokerId,
     LeaderEpoch,
     Offset,
@@ -34,7 +33,6 @@ from reference_impl.log.segment import Batch
 from reference_impl.log.transaction_marker import Marker
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
 from reference_impl.node.context import Context
-from reference_impl.node.timeouts import Timeouts
 from reference_impl.partition.follower import Follower
 from reference_impl.partition.roles import clean_logs
 from reference_impl.protocol.controller import PartitionState
@@ -45,6 +43,7 @@ from reference_impl.protocol.topic_config import CleanupPolicy, LogConfig
 from reference_impl.protocol.transactions import FindCoordinator, TxnResult
 from reference_impl.transactions.coordinator import TransactionCoordinator
 from reference_impl.transactions.metadata import TransactionMetadata
+from tests.reference_impl.contexts import BROKER_1
 
 InstantCluster = Any  # of conftest
 StartCluster = Callable[..., InstantCluster]
@@ -250,15 +249,7 @@ def test_a_log_is_compacted_when_enough_of_it_is_dirty() -> None:
 
 
 def context(now_ms: int = 0, bugs: Bugs = NO_BUGS) -> Context:
-    return Context(
-        now_ms=now_ms,
-        broker_id=BrokerId(1),
-        broker_epoch=BrokerEpoch(11),
-        brokers={},
-        correlation=1,
-        timeouts=Timeouts(),
-        bugs=bugs,
-    )
+    return replace(BROKER_1, now_ms=now_ms, bugs=bugs)
 
 
 def as_record(entry: Entry) -> tuple[bytes, bytes | None]:

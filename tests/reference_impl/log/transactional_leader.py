@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from model.vocabulary import (
-    BrokerEpoch,
     BrokerId,
     LeaderEpoch,
     Offset,
@@ -20,11 +21,10 @@ from reference_impl.log.record_batch import encode
 from reference_impl.node.bugs import NO_BUGS, Bugs
 from reference_impl.node.context import Context, Requester
 from reference_impl.node.step import Effects, Reply, StepResult
-from reference_impl.node.timeouts import Timeouts
 from reference_impl.partition.appends import produce, write_marker
 from reference_impl.partition.leader import Leader, become_leader
 from reference_impl.partition.reads import fetch, list_offsets
-from reference_impl.protocol.controller import BrokerState, PartitionState
+from reference_impl.protocol.controller import PartitionState
 from reference_impl.protocol.coordinators import TRANSACTION_STATE, Coordinators
 from reference_impl.protocol.messages import (
     FIRST_CLIENT,
@@ -43,6 +43,7 @@ from reference_impl.protocol.transactions import (
     WrittenTxnMarker,
 )
 from tests.reference_impl.committed_values import committed_values
+from tests.reference_impl.contexts import BROKER_1, registered
 
 TP = TopicPartition("orders", 0)
 CLIENT = Requester(FIRST_CLIENT, 7)
@@ -53,18 +54,11 @@ COMMIT, ABORT = TxnResult.COMMIT, TxnResult.ABORT
 def context(
     now_ms: int = 0, *, bugs: Bugs = NO_BUGS, verifies: bool = False, correlation: int = 1
 ) -> Context:
-    return Context(
+    return replace(
+        BROKER_1,
         now_ms=now_ms,
-        broker_id=BrokerId(1),
-        broker_epoch=BrokerEpoch(11),
-        brokers={
-            BrokerId(n): BrokerState(
-                broker_id=BrokerId(n), broker_epoch=BrokerEpoch(10 + n), fenced=False
-            )
-            for n in (1, 2)
-        },
+        brokers=registered(1, 2),
         correlation=correlation,
-        timeouts=Timeouts(),
         bugs=bugs,
         verifies_transactions=verifies,
         coordinators=COORDINATOR,

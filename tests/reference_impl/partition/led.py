@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from model.vocabulary import (
     BrokerEpoch,
     BrokerId,
@@ -25,7 +27,6 @@ from reference_impl.node.timeouts import Timeouts
 from reference_impl.partition.leader import Leader, become_leader
 from reference_impl.protocol.controller import (
     AlterPartition,
-    BrokerState,
     PartitionState,
 )
 from reference_impl.protocol.messages import (
@@ -34,6 +35,7 @@ from reference_impl.protocol.messages import (
     Fetch,
     Produce,
 )
+from tests.reference_impl.contexts import BROKER_1, registered
 
 TP = TopicPartition("orders", 0)
 CLIENT = Requester(FIRST_CLIENT, 7)
@@ -43,20 +45,8 @@ TIMEOUTS = Timeouts()
 def context(
     now_ms: int = 0, *, bugs: Bugs = NO_BUGS, fenced: tuple[int, ...] = (), correlation: int = 1
 ) -> Context:
-    return Context(
-        now_ms=now_ms,
-        broker_id=BrokerId(1),
-        broker_epoch=BrokerEpoch(11),
-        brokers={
-            BrokerId(n): BrokerState(
-                broker_id=BrokerId(n), broker_epoch=BrokerEpoch(10 + n), fenced=n in fenced
-            )
-            for n in (1, 2, 3)
-        },
-        correlation=correlation,
-        timeouts=TIMEOUTS,
-        bugs=bugs,
-    )
+    brokers = registered(1, 2, 3, fenced=fenced)
+    return replace(BROKER_1, now_ms=now_ms, brokers=brokers, correlation=correlation, bugs=bugs)
 
 
 def state(isr: tuple[int, ...] = (1, 2, 3), min_isr: int = 2, version: int = 0) -> PartitionState:

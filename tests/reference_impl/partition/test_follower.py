@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from model.vocabulary import (
-    BrokerEpoch,
     BrokerId,
     LeaderEpoch,
     Offset,
@@ -34,6 +33,7 @@ from reference_impl.partition.follower import (
 )
 from reference_impl.protocol.controller import PartitionState
 from reference_impl.protocol.messages import NO_BROKER, EpochEndOffset, ErrorCode, Fetch, Fetched
+from tests.reference_impl.contexts import BROKER_1
 
 TP = TopicPartition("orders", 0)
 STATE = PartitionState(
@@ -46,15 +46,7 @@ STATE = PartitionState(
 
 
 def context(now_ms: int = 0, correlation: int = 1, bugs: Bugs = NO_BUGS) -> Context:
-    return Context(
-        now_ms=now_ms,
-        broker_id=BrokerId(1),
-        broker_epoch=BrokerEpoch(11),
-        brokers={},
-        correlation=correlation,
-        timeouts=Timeouts(),
-        bugs=bugs,
-    )
+    return replace(BROKER_1, now_ms=now_ms, correlation=correlation, bugs=bugs)
 
 
 def batch(offset: int, leader_epoch: int) -> bytes:

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from model.vocabulary import (
-    BrokerEpoch,
     BrokerId,
     LeaderEpoch,
     Offset,
@@ -21,7 +20,6 @@ from reference_impl.log.record_batch import encode
 from reference_impl.log.segment import Batch
 from reference_impl.node.context import Context
 from reference_impl.node.step import Effects, Send
-from reference_impl.node.timeouts import Timeouts
 from reference_impl.partition.follower import (
     Follower,
     become_follower,
@@ -38,6 +36,7 @@ from reference_impl.protocol.messages import (
 )
 from reference_impl.protocol.truncation import Truncation
 from reference_impl.simulation.cluster import Cluster
+from tests.reference_impl.contexts import BROKER_1
 
 TP = TopicPartition("orders", 0)
 STATE = PartitionState(
@@ -50,16 +49,7 @@ STATE = PartitionState(
 
 
 def context(version: Truncation, correlation: int = 1, now_ms: int = 0) -> Context:
-    return Context(
-        now_ms=now_ms,
-        broker_id=BrokerId(1),
-        broker_epoch=BrokerEpoch(11),
-        brokers={},
-        correlation=correlation,
-        timeouts=Timeouts(),
-        bugs=frozenset(),
-        truncation=version,
-    )
+    return replace(BROKER_1, now_ms=now_ms, correlation=correlation, truncation=version)
 
 
 def log_of(*leader_epochs: int, high_watermark: int = 0) -> PartitionLog:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from model.vocabulary import (
-    BrokerEpoch,
     BrokerId,
     LeaderEpoch,
     ProducerEpoch,
@@ -16,10 +16,8 @@ from reference_impl.log.coordinator_log import Entry, append, read_batches
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.record_batch import decode, encode
 from reference_impl.log.segment import Batch
-from reference_impl.node.bugs import NO_BUGS
 from reference_impl.node.context import Context, Requester
 from reference_impl.node.step import Effects, Reply, Send, StepResult
-from reference_impl.node.timeouts import Timeouts
 from reference_impl.protocol.coordinators import TRANSACTION_STATE, Coordinators
 from reference_impl.protocol.messages import FIRST_CLIENT, ErrorCode, Produce, Produced
 from reference_impl.protocol.transactions import (
@@ -30,6 +28,7 @@ from reference_impl.protocol.transactions import (
 )
 from reference_impl.transactions.coordinator import TransactionCoordinator
 from reference_impl.transactions.metadata import TransactionMetadata, TxnState
+from tests.reference_impl.contexts import BROKER_1
 
 A, B = TopicPartition("a", 0), TopicPartition("b", 0)
 STATE, OFFSETS = TopicPartition(TRANSACTION_STATE, 0), TopicPartition("__consumer_offsets", 0)
@@ -46,16 +45,8 @@ PRODUCER: dict[str, Any] = {
 def at(
     now_ms: int = 0, correlation: int = 1, leaders: dict[TopicPartition, BrokerId] = LEADERS
 ) -> Context:
-    return Context(
-        now_ms=now_ms,
-        broker_id=BrokerId(1),
-        broker_epoch=BrokerEpoch(11),
-        brokers={},
-        correlation=correlation,
-        timeouts=Timeouts(),
-        bugs=NO_BUGS,
-        coordinators=Coordinators(leaders),
-    )
+    coordinators = Coordinators(leaders)
+    return replace(BROKER_1, now_ms=now_ms, correlation=correlation, coordinators=coordinators)
 
 
 def metadata(

@@ -32,10 +32,10 @@ print(faults(20), pa.default_memory_pool().backend_name)
 
 
 def measured(*, keep: bool) -> tuple[int, str]:
-    told = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", FAULTS.format(keep=keep)], capture_output=True, text=True, check=True
     )
-    faults, pool = told.stdout.split()
+    faults, pool = done.stdout.split()
     return int(faults), pool
 
 

@@ -72,8 +72,8 @@ def test_what_is_known_of_keys_is_known_of_each_row(keys: list[int]) -> None:
         asked.extend(some.tolist())
         return some * some
 
-    told = per_key(np.array(keys, dtype=np.int64), square)
-    assert told.tolist() == [key * key for key in keys]
+    squares = per_key(np.array(keys, dtype=np.int64), square)
+    assert squares.tolist() == [key * key for key in keys]
     assert asked == [key for key, _ in groupby(keys)]
 
 

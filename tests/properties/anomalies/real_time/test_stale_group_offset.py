@@ -48,9 +48,9 @@ def test_the_evidence_of_a_stale_fetch_is_no_other_stale_fetch() -> None:
     assert (first.op, second.op) == (2, 3)
     # operation 2 returned 12 as well: it cannot show that the offset is 11
     assert [(row.possible, row.known_op) for row in (first, second)] == [((11,), 0), ((11,), 0)]
-    told = explain(second, dict(enumerate(h)))
-    assert "returned 12; in every legal order" in told
-    assert "  before  operation 0, " in told
+    text = explain(second, dict(enumerate(h)))
+    assert "returned 12; in every legal order" in text
+    assert "  before  operation 0, " in text
 
 
 @pytest.mark.parametrize(
