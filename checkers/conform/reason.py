@@ -5,14 +5,10 @@ The verdict names the system that must change. `OURS` is an open fault of the re
 notice. `THEIRS` is a finding about the other system. If a difference has no reason, `urteil
 conform` fails.
 
-A reason names some requests, a field of their answers, and the values of this field at each of the
-two systems. `ANY` stands for every value. `when` is a condition on the other fields. If `ends` is
-true, the two systems are in different states after the difference. The rest of the sequence is then
-not compared.
-
-A `general` reason explains differences that no other reason explains. A read that came too early
-may also cause such a difference. So the read is first sent again. The reason counts only if the
-difference is still there.
+A reason applies to some requests, to one field of their answers, and to certain values of this
+field. A `general` reason applies only if no other one does. A read may have come too early, so it
+is sent again before a general reason counts. If `ends` is true, the difference leaves the two
+systems in different states, and the rest of the sequence is not compared.
 """
 
 from __future__ import annotations

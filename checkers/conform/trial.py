@@ -82,9 +82,9 @@ class Found:
         return [row.name for row in rows if not self.explained[row.name]]
 
     def by_verdict(self, rows: Iterable[Reason]) -> dict[Verdict, int]:
-        """Returns, for each verdict such as `permitted`, how often a reason with it was used.
+        """Returns, for each verdict such as `permitted`, how many differences it explains.
 
-        A reason explains a difference between two answers. It counts once for each request.
+        A reason explains a difference between two answers, and has a verdict.
         """
         counts = Counter[Verdict]()
         for row in rows:

@@ -146,7 +146,7 @@ class Fairness:
     # ---- a fair cycle
 
     def cycle(self, nodes: Nodes, start: int, through: Mask) -> list[int]:
-        """Returns the edges of a fair cycle through `start` and a state of `through`.
+        """Returns the edges of a fair cycle that contains `start` and a state of `through`.
 
         The cycle stays in `nodes`, a set of states that contains `start` and in which a fair
         behaviour can stay forever.

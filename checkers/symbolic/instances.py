@@ -1,9 +1,8 @@
 """Ground instances: the claims, instantiated for the terms of a step.
 
-A condition says that an action keeps a claim, the goal, true. By E-matching, Z3 instantiates a
-quantifier only where a term matches the quantifier's trigger. If no term matches, Z3 gives up at
-once, even if a short proof exists. So for hard conditions, each claim is also instantiated with
-these terms:
+A proof shows that an action keeps a claim true: the goal. Z3 instantiates a quantifier only where a
+term matches the quantifier's trigger. If no term matches, Z3 gives up at once, even if a short
+proof exists. So for hard conditions, each claim is also instantiated with these terms:
 
 - the parameters of the action;
 - a fresh constant for each quantified variable of the goal;
@@ -52,10 +51,11 @@ def failing(step: Step, action: Action, claim: Claim) -> tuple[Expr, list[tuple[
 def instances(
     step: Step, action: Action, about: Sequence[tuple[str, Expr]], claims: Sequence[Claim]
 ) -> list[Expr]:
-    """Returns the claims before the step, with terms in place of their quantified variables.
+    """Returns each `forall` of the claims, in the state before the step, applied to terms.
 
     `forall x: p(x)` gives the formula `p(c)` for each term `c`. The terms are the action's
-    parameters, the terms in `about`, and what state variables map these to, such as `leader[c]`.
+    parameters, the terms in `about`, and the values of state variables at these, such as
+    `leader[c]`.
     """
     terms = _terms(step, action, about)
     return [

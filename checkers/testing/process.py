@@ -1,7 +1,7 @@
-"""The process that `Broker` starts: `urteil broker`, which ends when the starting process does.
+"""The process that a `Broker` object starts: `urteil broker`, which never outlives its parent.
 
-The starting process holds the other end of this process's standard input. When the starting process
-ends, even by SIGKILL, the input ends. Then this process stops as after SIGTERM.
+Its standard input is a pipe from the parent process. When the parent ends, even by SIGKILL, the
+input ends, and this process stops as after SIGTERM.
 """
 
 from __future__ import annotations

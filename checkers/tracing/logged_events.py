@@ -1,9 +1,9 @@
 """Events that log lines report, and table rows that describe how to read these lines.
 
 An event is a fact about one subject: a partition or a transactional id. A table row describes one
-kind of log line, which reports one kind of event (its `step`). The row has the logger of the line,
-and the beginning of the message after the `[...]` prefix. The row also has a regular expression,
-which finds the subject and the fields of the event in the message.
+kind of log line, and names the event that the line reports (`step`). The row has the line's logger
+and the beginning of the message after the `[...]` prefix. A regular expression in the row finds the
+subject and the fields of the event.
 """
 
 from __future__ import annotations

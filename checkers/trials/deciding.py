@@ -3,21 +3,19 @@
 A setting is a configuration of the cluster, such as acks=1. It is *inside* a claim's condition if
 the claim must hold there, and *outside* otherwise. A trial is a list of calls that inject faults
 and use clients. The first trials are programs: lists of calls that were found in the simulation.
-Then come trials with random calls. What the trials try depends on the setting and the claim:
+Then come random trials.
 
-    inside      the claim must hold, and trials try to break it. If none breaks it, the verdict is
+    inside      The claim must hold, and trials try to break it. If none breaks it, the verdict is
                 `holds`; this is no proof. The programs are those that find seeded bugs in the
-                simulation
-    outside     a trial should break the claim. The programs break it in the simulation
-    goals       some claims have goals: situations that trials inside the condition should reach.
-                The programs reach them in the simulation
+                simulation.
+    outside     A trial should break the claim. The programs break it in the simulation.
+    goals       Some claims have goals: situations that trials inside the condition should reach.
+                The programs reach them in the simulation.
 
-A random trial that breaks a claim or reaches a goal is shortened; a program is short already. If
-several trials ran at the same time, the others are left out first. Then calls of the trial are left
-out, one by one. The shorter trial runs at most twice. If one of these runs has the same result, the
-shorter trial replaces the longer one. At the end, the shortest trial is repeated, and the
-repetitions with the same result are counted. Claims in the same setting share trials and
-repetitions.
+A random trial that breaks a claim or reaches a goal is shortened. First other trials that ran at
+the same time are left out, then calls, one by one. A shorter trial replaces the longer one if one
+of two runs has the same result. The shortest trial is then repeated, to count how often the result
+comes again. Claims in the same setting share trials and repetitions.
 """
 
 from __future__ import annotations
@@ -91,9 +89,10 @@ class Judged:
 
     @property
     def reason(self) -> str:
-        """The reason for the verdict as text, with the faults that were not tried.
+        """The reason for the verdict, as text.
 
-        It also has the number of trials, or how often a result came again: `again in 2 of 3 runs`.
+        It has the number of trials, the faults that were not tried, and how often a result came
+        again: `again in 2 of 3 runs`.
         """
         parts = [self.why]
         if self.trials and self.evidence is None:
@@ -313,8 +312,8 @@ class Trying:
     def _reduced(self, side: Side, name: str, found: Ran) -> tuple[Ran, Again]:
         """Returns a shorter trial that also shows `name`, and how many repetitions show it.
 
-        `name` is a broken claim or a goal that was reached. If no shorter trial shows it, `found`
-        itself is repeated.
+        `name` is a broken claim or a goal that was reached; the trial `found` shows it. If no
+        shorter trial does, `found` itself is returned and repeated.
         """
         programs = known.recorded(self.suite.name, side.claim, side.setting)
         smallest, left = found, 0 if found.calls in programs else self.effort.reductions

@@ -104,8 +104,8 @@ class Trials:
         """Runs trials in one setting at the same time; returns one result for each, in order.
 
         Each item of `plans` is a list of calls to replay, or a seed for random calls. Some faults,
-        such as a power loss, are possible only if there is one trial. The result of a trial has an
-        equal part of the running time.
+        such as a power loss, are possible only if there is one trial. The results share the running
+        time in equal parts.
         """
         if not plans:
             return []

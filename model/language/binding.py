@@ -2,8 +2,8 @@
 
 Tracing makes a new symbol for each `for x in Sort`, so at first two equal quantifiers differ. When
 a quantifier is complete, each of its symbols is replaced by a canonical variable: one object for
-each sort, name (`x`) and level. An innermost variable has level 1. A variable around others has a
-higher level than they have, so no variable is captured.
+each sort, name (`x`) and level. The level is 1 in an innermost quantifier, and higher in a
+quantifier around it. So no variable is captured.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """State variables: the maps, sets and records that a spec reads and assigns.
 
-Records and sets are notation: a record is a group of variables, a set is a map to Bool. Engines see
-flat variables: `replica[r].isr[f]` is the variable `replica.isr` applied to two keys.
+Engines see only flat variables: a record is a group of variables, and a set is a map to Bool. For
+example, `replica[r].isr[f]` is the variable `replica.isr` applied to two keys.
 
-A record or a map that is bound to a Python name is a *view*: each use of the name reads the
-variables again. A read always means the state before the action, so tracing refuses a read through
-a view after an assignment (`tracing.py`). A term that is bound to a name keeps its value.
+A *view* is a record or a map that is bound to a Python name: each use of the name reads the
+variables again. Every read means the state before the action. So tracing refuses a read through a
+view after an assignment (`tracing.py`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The symmetric sorts of a spec: those whose elements are interchangeable.
 
-A permutation of the elements maps a state to another state with the same future, up to the
-permutation. Only a term that names the least element of the sort can break this. Such a term in an
-initial state does no harm, since the permutation applies to all later states too.
+A sort is symmetric unless an action or a property contains the term for its least element. The
+initial condition may contain this term: the same permutation applies to all later states.
 """
 
 from __future__ import annotations

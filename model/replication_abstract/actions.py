@@ -1,11 +1,9 @@
 """The actions of abstract replication: controller, replicas, followers, leaders, restarts.
 
-A deposed leader may not know yet that the controller has elected another leader. It may go on to
-commit, but only records that all members of its ISR have fetched. A member that has moved to a
-newer epoch fetches nothing more from this leader. So the leader's high watermark cannot pass the
-offset up to which this member had fetched. Several members may have moved: for each epoch of a
-leader, the variable `departure` keeps the smallest of their offsets. The proof in `proof.py` needs
-this bound.
+A deposed leader may go on to commit records, but only those that all members of its ISR have
+fetched. A member that has moved to a newer epoch fetches nothing more from this leader. So the
+leader cannot commit beyond the last fetch of this member. For each leader epoch, the variable
+`departure` keeps the smallest such offset, for the proof in `proof.py`.
 
 The table lists all actions (`Next` in TLA+). No action is fair, because only safety is proved.
 

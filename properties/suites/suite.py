@@ -1,12 +1,13 @@
-"""A suite as data: its machine, and the settings in which it decides each of its claims.
+"""A suite as data: its Hypothesis machine, and the expected verdicts on its claims.
 
-A claim has a condition. *Inside*, a setting (the configuration of a run) satisfies the condition:
-no run may break the claim. *Outside*, a setting or a seeded bug of the broker violates it: some run
-breaks the claim, and the smallest such run is the counterexample.
+A setting is the configuration of a run. Each claim has a condition on the setting:
 
-For a claim that something *can* happen it is the reverse. Such a claim has goals: observations that
-show it. Inside, every goal is reached by some run. Outside, at least one goal is reached by no run.
-If a search inside misses a goal, the claim is undecided, because more runs may reach it.
+- *inside*, the setting satisfies the condition, and no run may break the claim;
+- *outside*, the setting or a seeded bug violates the condition, and some run breaks the claim.
+
+Some claims state that something *can* happen. Such a claim has goals: observations that show it.
+Inside, a run reaches each goal. Outside, no run reaches some goal. If a search inside misses a
+goal, the claim is undecided, because more runs may reach the goal.
 """
 
 from __future__ import annotations

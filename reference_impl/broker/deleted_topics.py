@@ -23,11 +23,11 @@ from reference_impl.protocol.controller import MetadataImage
 
 
 class Remaining(NamedTuple):
-    """The result when a broker applies a metadata image: what is left of its replicas and logs.
+    """What is left of a broker's replicas and logs after it has applied a metadata image.
 
-    `replicas` has the partitions that the broker leads or follows. `unassigned` has the logs found
-    on disk at the start of the broker, as long as no metadata image has made them replicas.
-    `stopped` has error responses to the requests that waited at a deleted partition.
+    `replicas` has the partitions that the broker leads or follows. `unassigned` has logs that the
+    broker found on disk at its start, and that no metadata image has assigned to it yet. `stopped`
+    has error responses to the requests that waited at a deleted partition.
     """
 
     replicas: Mapping[TopicPartition, Replica]

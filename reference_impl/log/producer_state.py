@@ -1,15 +1,12 @@
 """The state of idempotent and transactional producers, and the checks of their next batch.
 
 For each producer id, the state has the producer epoch, the last five batches and the open
-transaction. A client has at most five requests in flight. The leader acknowledges a retry of one of
-the five batches with the original offset. The state is computed from the log, so each replica has
-it up to its log end.
+transaction. A retry of one of the five batches is acknowledged with its original offset.
 
-The state of a producer expires when the producer has no open transaction and has been inactive for
-`producer.id.expiration.ms`. The state stays when the producer's records are deleted. After a crash
-or a truncation, a replica continues from a snapshot. A snapshot keeps only the newest batch of each
-producer. A marker may raise the producer epoch. A new epoch begins at sequence number 0. A producer
-id without a state may begin at any sequence number.
+Each replica computes the state from its own log. After a crash or a truncation, it continues from a
+snapshot, which keeps only the newest batch of each producer. The state of a producer expires when
+it has no open transaction and was inactive for `producer.id.expiration.ms`. The state stays when
+the producer's records are deleted.
 
 Source: KIP-98, KIP-360, KIP-890; ProducerAppendInfo, ProducerStateManager; docs/kafka-rules.md C1,
 whose order of checks is kept.

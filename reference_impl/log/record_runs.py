@@ -248,9 +248,9 @@ def _run(body: bytes, read: _Read, left: int) -> _Read:
 
 
 def _columns(body: bytes, start: int, end: int) -> tuple[list[int], range, range]:
-    """Returns the bytes of the lengths and counts, of the timestamp delta, and of the offset delta.
+    """Returns the positions of three groups of bytes in a valid record.
 
-    Each byte is given by its position in the record, which must be valid.
+    The groups are the lengths and counts, the timestamp delta, and the offset delta.
     """
     fixed: list[int] = []
 

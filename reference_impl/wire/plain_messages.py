@@ -1,12 +1,12 @@
 """The client's side of the wire: encodes requests from plain values, and decodes responses to them.
 
 A plain message is a mapping from field names to numbers, texts, bytes, lists and further mappings.
-Field names are those of kio. `encode` writes only the fields that the request's version has. If the
-mapping lacks a field, the field gets the schema's default; without a default it is null, zero or an
-empty list. So the same mapping can be encoded in every version of a request.
+Field names are those of kio. The same mapping can be encoded in every version of a request:
+`encode` leaves out the fields that the version does not have. A missing field gets the schema's
+default; without a default it is null, zero or an empty list.
 
-The caller has its own enumeration of APIs, whose values are the API keys. So a caller may also send
-requests that the reference broker does not know.
+A caller may also send requests that the reference broker does not know: it passes its own
+enumeration of API keys.
 
 In a decoded response an error code is its name, such as `NOT_LEADER_OR_FOLLOWER`, and a time span
 is a number of milliseconds. Every other value is as on the wire.

@@ -26,9 +26,9 @@ from model.faults import UnknownName
 
 
 class Family(NamedTuple):
-    """A sort of request sequences, such as those on transactions, and how one is generated.
+    """A family of request sequences, such as those on transactions, and how one is generated.
 
-    A random sequence is of this family with a probability in proportion to `weight`.
+    A random sequence belongs to this family with a probability in proportion to `weight`.
     """
 
     weight: int

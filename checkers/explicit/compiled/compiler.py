@@ -1,8 +1,8 @@
 """Compiles generated C and loads it, with the system's compiler or with zig from the ziglang wheel.
 
-A cache in the user's home has each shared library under the hash of its source, flags and compiler.
-So each spec is compiled once. The environment variable `URTEIL_CC` selects another compiler; its
-value `zig` selects that of the wheel.
+A cache in the user's home keeps the shared libraries, so each spec is compiled once. The key is a
+hash of the source, the flags and the compiler. The environment variable `URTEIL_CC` selects another
+compiler; `zig` selects the one in the wheel.
 """
 
 from __future__ import annotations

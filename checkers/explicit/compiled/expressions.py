@@ -47,8 +47,8 @@ class Expressions(FiniteTerms):
     def in_sort(self, value: t.Node, env: Env) -> str:
         """Returns C code for the key of a map, or for an assigned value.
 
-        If the value may be outside its type, such as 5 in 0..4, the code checks it and marks the
-        state as undefined.
+        A value may be outside its type, such as 5 in 0..4. Then the code checks the value, and
+        marks the state as undefined.
         """
         code = self.code(value, env)
         return f"inside(w, {code}, {self.at.size(value.sort)})" if self.may_leave(value) else code
@@ -146,7 +146,7 @@ class Expressions(FiniteTerms):
         """Returns the costly expressions, by `id()`, that can be computed before the loops.
 
         Such an expression reads no loop variable. It is defined in every state, or the assignment
-        always evaluates it; so its early evaluation reports no additional undefined value.
+        always evaluates it; so an early evaluation marks no other state as undefined.
         """
         found: dict[int, t.Node] = {}
         always = isinstance(write.condition, t.Const)

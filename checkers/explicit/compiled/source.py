@@ -1,12 +1,10 @@
 """Generates the C code for a spec at one scope: its sizes, actions and claims.
 
 `runtime.c` includes this code. An action becomes nested loops over its parameters, which process
-many states together. A bit set has the states in which all conjuncts of the guard were true so far.
-A conjunct is tested in the outermost loop in which all parameters of the conjunct are known. If
-`simd.py` can compile the conjunct, one instruction tests many states. Otherwise the states are
-tested one by one. States in which the conjunct is false leave the bit set, and coverage counts
-them. Each state that remains is copied, and the action's writes change the copy, which becomes the
-successor. Claims are tested in the same way.
+many states together. A bit set marks the states in which all conjuncts so far were true. Each
+conjunct is tested in the outermost loop that has its parameters. If `simd.py` can compile it, one
+instruction tests many states; otherwise they are tested one by one. Each state that remains is
+copied, and the action's writes turn the copy into the successor. Claims are tested in the same way.
 """
 
 from __future__ import annotations

@@ -168,8 +168,8 @@ def location_of(batch: Batch) -> Ints:
 def took_effect(batch: Batch, committed: Ints) -> Mask:
     """Returns a mask of the sends whose record must be in the log.
 
-    An acknowledged send counts. So does a send with unknown outcome (`info`), if a poll returned a
-    value of its operation: these operations are in `committed`.
+    These are the acknowledged sends, and some sends with unknown outcome (`info`): those whose
+    operation is in `committed`, because a poll returned one of its values.
     """
     role = role_of(batch)
     took: Mask = role == SEND_OK

@@ -54,7 +54,7 @@ from model.histories import Isolation
 class UnconfirmedValues:
     """The unconfirmed values of a history, with their sends and their observed offsets.
 
-    A value is unconfirmed if it was polled at an offset that no acknowledged send of it has.
+    A value is unconfirmed if it was polled at an offset where no send of it was acknowledged.
 
     - `committed` has the operations that ended `info` but took effect: a poll returned an
       unconfirmed value that they sent.
@@ -99,7 +99,7 @@ class UnconfirmedValues:
     def of(self, batch: Batch) -> Mask:
         """Returns a mask: True for each row of the batch whose value is unconfirmed.
 
-        A value is unconfirmed if it was polled at an offset that no acknowledged send of it has.
+        A value is unconfirmed if it was polled at an offset where no send of it was acknowledged.
         The batch has sends and polls, sorted by key, offset and value.
         """
 
@@ -112,7 +112,7 @@ class UnconfirmedValues:
         """Returns a mask with one entry for each location: True if its value is unconfirmed.
 
         A location is a run of rows with equal key, offset and value. A value is unconfirmed if it
-        was polled at an offset that no acknowledged send of it has.
+        was polled at an offset where no send of it was acknowledged.
         """
 
         def made(batch: Batch) -> Mask:
@@ -134,7 +134,7 @@ _PAIR: Final = pa.schema([("key", pa.int64()), ("value", pa.int64())])
 def find_unconfirmed() -> Plan[UnconfirmedValues]:
     """Returns the unconfirmed values, with their sends and their observed offsets.
 
-    A value is unconfirmed if it was polled at an offset that no acknowledged send of it has.
+    A value is unconfirmed if it was polled at an offset where no send of it was acknowledged.
     """
 
     def records(source: Source, title: str, run: Callable[[Batch], pa.Table]) -> Stage[Batch]:

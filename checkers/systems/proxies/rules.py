@@ -22,14 +22,13 @@ first:
     Match(transactional_id="payments")
 
 A rule acts on whole requests. So a rule for one partition also affects the other partitions in the
-same request. In newer API versions, a request has the id of a topic and not its name: then it
-matches only a rule with this `topic_id`. A rule may need the partitions or
-producers of a request. If they cannot be known, the rule does not act, and `ActiveRule.undecided`
-counts the request.
+same request. In newer API versions, a request has a topic id and no topic name: it matches only a
+rule with this `topic_id`. If the proxy cannot find the partitions or producers that a rule needs,
+the rule does not act, and `ActiveRule.undecided` counts the request.
 
 `sender` is the node that sends the request, and `receiver` is the node that answers it, even if the
 rule acts on the response. A `Cut` is different: it holds all bytes that `sender` sends to
-`receiver`, which are its requests to `receiver` and its responses to requests of `receiver`.
+`receiver`, both requests and responses.
 
 A TCP stream cannot lose bytes in its middle. So the connection is closed after a dropped request or
 response. With `close=False` it stays open, but carries no more bytes in the direction of the

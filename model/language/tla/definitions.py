@@ -104,8 +104,7 @@ class Definitions(Prepared):
     ) -> list[Doc]:
         """Returns LET definitions for the long terms that occur several times.
 
-        From now on, the TLA+ text of other terms has these names in place of the long terms. The
-        next call of `start` ends this.
+        Terms that are written later use the names of these definitions, until `start` is called.
         """
         taken = self.writer.taken | set(names.values())
         constants = list(self.lifting.atoms.values())

@@ -1,10 +1,11 @@
 """Turns the methods of a spec into TLA+ operators, and replaces terms by calls of these operators.
 
 A method that returns a term, such as `is_following(follower, leader)`, is called with symbols as
-its parameters. The returned term is the body of the operator. An action or a claim may contain this
-body, with terms in place of the parameters. There the TLA+ module calls the operator with these
-terms. Until the text is written, a call is the read of a variable named `IsFollowing()`, and the
-arguments are the keys of this variable.
+its parameters. The returned term is the body of the operator. Where an action or a claim contains
+this body, the TLA+ module calls the operator instead.
+
+Until the text is written, a call is the read of a variable named `IsFollowing()`, and the arguments
+are the keys of this variable.
 """
 
 from __future__ import annotations

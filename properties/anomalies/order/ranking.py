@@ -57,10 +57,10 @@ def _rotated_left(word: int, bits: int) -> int:
 
 
 def ranks(history: History) -> Mapping[KeyValue, int]:
-    """Maps each (key, value) to its offset, by Jepsen's rule.
+    """Returns an offset for each (key, value), by the rule of Jepsen's checker.
 
-    If several values were observed at one offset, `ranked` chooses one of them. A value that is
-    chosen at offsets 3 and 9 gets 9. A value that is never chosen is left out.
+    At an offset with several values, `ranked` chooses one value. The offset of a value is the
+    highest one at which it is chosen. A value that is never chosen is left out.
     """
     seen: defaultdict[tuple[str, int], set[str]] = defaultdict(set)
     for it in observations(history):

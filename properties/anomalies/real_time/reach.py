@@ -1,7 +1,7 @@
-"""Lower bounds of the end of a log at a time, each with the observation that proves it.
+"""The facts of a history that prove how far a log had reached at some time.
 
 A log reaches e if every record appended from now on gets offset e or higher. A key stands for a
-topic partition. An operation that ended ok proves such a bound (a *fact*) from its completion on:
+topic partition. An operation that ended ok proves such a *fact*, from its completion on:
 
     a send acknowledged at o    the log reaches o + 1
     a record polled at o        the log reaches o + 1
@@ -10,10 +10,9 @@ topic partition. An operation that ended ok proves such a bound (a *fact*) from 
 Other operations prove no facts. An empty poll proves none either: a fetch may return before it has
 data, and a new leader's high watermark may lag (KIP-207).
 
-Readers at `read_committed` see only the last stable offset, which open transactions and late
-markers legally hold back. A lower bound of the last stable offset needs a poll or a read of the end
-at `read_committed`. If no transaction sends to the key, every fact is also a lower bound of the
-last stable offset.
+Readers at `read_committed` see only the last stable offset, which may be below the end of the log.
+For a key to which transactions send, only polls and end offsets at `read_committed` prove how far
+the last stable offset has reached. For any other key, every fact does.
 """
 
 from __future__ import annotations

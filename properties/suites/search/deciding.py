@@ -24,9 +24,9 @@ RUNS_FOR_A_GOAL: Final = 10  # times the runs: the search ends at the first run 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimVerdict:
-    """The verdict of a search on one claim, and the runs that it found, printed as programs.
+    """The verdict of a search on one claim, with the runs that show it.
 
-    They are the counterexample of a violated claim, or examples of what can happen.
+    The runs are printed as programs. They break the claim, or show that something can happen.
     """
 
     claim: str
@@ -75,10 +75,10 @@ class Search:
         return partial(self.suite.machine, setting, bugs=bugs, tally=self.tally)
 
     def found(self, setting: str, bugs: Bugs, judge: Sequence[str]) -> Found | None:
-        """Searches for a run that breaks a claim of `judge`, or reaches a goal or anomaly of it.
+        """Searches for a run that breaks a claim, or reaches a goal or an anomaly.
 
-        Returns the first such run, or None. A run in which the clients stop making progress may be
-        returned too.
+        `judge` has the names of these. Returns the first such run, or None. A run in which the
+        clients stop making progress may be returned too.
         """
         return search(
             partial(self.machine(setting, bugs), judge=tuple(judge)),

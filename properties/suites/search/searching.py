@@ -1,11 +1,11 @@
 """Searches with Hypothesis for a run that breaks a claim or reaches a goal, and shrinks the run.
 
 A run is a list of calls of the rules of a Hypothesis state machine. Hypothesis generates runs from
-a seed until a run raises `Shown`. Such a run breaks a claim or reaches a goal.
+a seed until a run breaks a claim or reaches a goal.
 
 This module then shrinks the run in small steps. A step leaves out one or two calls, or makes an
-argument simpler. The smaller run must still break the same claim or reach the same goal. Hypothesis
-has a shrinker of its own. But it needs ten times as many runs, and ends with longer runs
+argument simpler. The smaller run must still break the same claim or reach the same goal. The
+shrinker of Hypothesis is not used: it needs ten times as many runs, and ends with longer runs
 (measured).
 """
 

@@ -12,7 +12,7 @@ So one block alone shows most dependencies. Two kinds of dependencies need more 
 
 - between the last record of a block and the first record of the next one: see `block_ends`;
 - through unconfirmed values: the Spark driver finds these. A value is unconfirmed if it was polled
-  at an offset that no acknowledged send of it has.
+  at an offset where no send of it was acknowledged.
 
 An operation that did not end ok counts only if one of its sent values was polled.
 

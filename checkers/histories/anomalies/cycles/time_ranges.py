@@ -11,9 +11,8 @@ but did not end ok has an odd time (`InfoSenders`).
     wr  op 1 -> op 0    time 2 to time 0: this dependency leads back, over the range 0..2
     wr  op 0 -> op 1    time 0 to time 2: this dependency leads forward, inside that range
 
-Dependencies by real time lead only forward. So every cycle has a dependency that leads back, and it
-is one through records, such as `wr`. Every cycle is inside the union of the ranges over which
-dependencies lead back.
+Every cycle has a dependency that leads back in time, so it is inside the union of these ranges.
+Dependencies by real time never lead back.
 
 Source: `properties.anomalies.cycles`.
 """
@@ -42,7 +41,7 @@ class InfoSenders:
     def time(self, ops: Ints) -> Ints:
         """Returns the logical time of each operation: twice its number if it ended ok, else odd.
 
-        An operation that did not end ok may be passed only if it sent a polled value.
+        Each operation in `ops` ended ok or sent a polled value.
         """
         times = 2 * ops
         some = np.flatnonzero(self.ops.has(ops))

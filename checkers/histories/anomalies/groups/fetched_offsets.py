@@ -1,13 +1,12 @@
 """The query plan that finds the anomalies of fetched group offsets.
 
 A register is the committed offset of one group and key. A commit sets a register, and a fetch reads
-it. Fetches are few, and commits are many. So the plan's first stage collects all fetches, and its
-second stage only those commits that matter for a fetch:
+it. Fetches are few, and commits are many. So the first stage collects all fetches. The second stage
+collects only these commits:
 
-- the commits of an offset that a fetch returned;
+- commits of an offset that a fetch returned;
 - for each register, the commit that ended first, and the next one with a different offset;
-- for each fetch, the commit of the highest offset before the fetch began, if this offset is above
-  the fetched one.
+- for each fetch, the highest commit before it, if this commit is above the fetched offset.
 
 Such a higher commit contradicts the fetch, unless a commit of the fetched offset may be later:
 
@@ -15,8 +14,7 @@ Such a higher commit contradicts the fetch, unless a commit of the fetched offse
     commit 3        |-----|             ended after commit 7 began, so it may have come later
     fetch 3                  |--|       legal: commit 7 does not contradict it
 
-For such a fetch, a third stage looks for another higher commit: one that began after commit 3
-ended.
+For such a fetch, a third stage looks for a higher commit that began after commit 3 ended.
 
 Source: `properties.anomalies.groups.offsets` and the anomalies that use it.
 """

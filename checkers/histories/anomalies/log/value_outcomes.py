@@ -9,7 +9,7 @@ A value is decided in one of three places:
 - A value is confirmed if a send of it was acknowledged at an offset, and no poll returned it at
   another, like a. The Spark task that has the records near this offset decides it.
 - A value that was sent ok without an offset, and never polled, is found among the sends.
-- A value is unconfirmed if it was polled at an offset that no acknowledged send of it has, like b
+- A value is unconfirmed if it was polled at an offset where no send of it was acknowledged, like b
   and c. Such values are few, so the Spark driver collects all their rows and decides them.
 
 The plan also finds duplicates across keys: see `duplicates_across_keys`.

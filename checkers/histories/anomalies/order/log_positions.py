@@ -67,8 +67,8 @@ class LogPositions:
     def skipped_count(self, kind: int, key: Ints, first: Ints, second: Ints, dirty: Mask) -> Ints:
         """Returns how many records each step skipped, from offset `first` to offset `second`.
 
-        Readers at read_committed may skip aborted records. So for a poll at read_committed, only
-        those records count that were surely not aborted.
+        A step is a pair of records that a process polled (or sent) one after the other. A poll at
+        read_committed may skip aborted records, so only records that were surely not aborted count.
         """
         low, everything = self.first_skippable(kind, key, first), self.log.everything
         all_of_them = everything.between(key, low, second)

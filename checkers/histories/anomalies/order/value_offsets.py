@@ -45,7 +45,7 @@ class ValueOffsets:
     def only(cls, unconfirmed: UnconfirmedValues) -> Self:
         """Returns the offsets of the unconfirmed values that were observed at exactly one offset.
 
-        A value is unconfirmed if it was polled at an offset that no acknowledged send of it has.
+        A value is unconfirmed if it was polled at an offset where no send of it was acknowledged.
         """
         pairs = NumberSet.of(hash_of_pair(unconfirmed.keys, unconfirmed.values))
         pair, offset = _pairs_and_offsets(unconfirmed.locations())

@@ -213,9 +213,10 @@ def _first_rows_of_maximum(starts: Ints, end: Ints) -> Ints:
 
 
 def witness(of: ObservedOffsets, fact: Ints, batch: Batch) -> tuple[Codes, Ints]:
-    """Returns two arrays: by what a client observed each of some log ends, and in which operation.
+    """Returns, for each observed log end, how it was observed and by which operation.
 
-    `fact` has the numbers of the observed log ends. A send, a poll or an end offset shows one.
+    The first array says how: by a send, a poll or an end offset. The second has the numbers of the
+    operations. `fact` selects the log ends in `of`.
     """
     return of.kind[fact], batch.ints("op")[of.row[fact]]
 

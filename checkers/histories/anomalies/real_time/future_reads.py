@@ -3,9 +3,9 @@
     c1 poll     -> ok k=a@0       op 0     the log of k ends at 1 or higher
     p1 send k=a -> ok @0          op 1     invoked after op 0 completed; 0 is below this end
 
-The send of such a record returns an offset below a log end that was observed before the send. The
-plan `linearizable_offsets` finds these sends. A correct history has no such send. This plan
-examines the polls of their records.
+The poll shows that the log ends above the record, so the send got an offset below an observed log
+end. The plan `linearizable_offsets` finds these sends. This plan examines the polls of their
+records.
 
 A value is unconfirmed if it was polled at an offset at which no send of it was acknowledged. This
 plan examines these values too. They are few, so the Spark driver has all their sends and polls.
@@ -60,7 +60,7 @@ def _times(ops: Ints, batch: Batch) -> pa.Table:
 
 
 def polls_at(keys: Ints, offsets: Ints) -> Stage[pa.Table]:
-    """Returns a stage that collects the successful polls of the records at these places.
+    """Returns a stage that collects the successful polls of records at the given offsets.
 
     Example: `keys` [k, j] and `offsets` [3, 5] mean offset 3 of k, and offset 5 of j.
     """
@@ -90,7 +90,7 @@ def future_reads(
     """Returns the polls that returned a record before the send of the record was invoked.
 
     It examines the candidates in `polls`, and all polls of unconfirmed values. A value is
-    unconfirmed if it was polled at an offset that no acknowledged send of it has.
+    unconfirmed if it was polled at an offset where no send of it was acknowledged.
     """
     confirmed = polls.where(~unconfirmed.among(polls.ints("key"), polls.ints("value")))
     keys, values = confirmed.ints("key"), confirmed.ints("value")

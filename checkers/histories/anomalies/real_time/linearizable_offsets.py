@@ -3,32 +3,27 @@
     c1 end_offset k -> ok @5      op 0     observation: the log of k ends at 5 or higher
     p1 send k=a     -> ok @3      op 1     check: 3 is below 5, so it is an offset-order-inversion
 
-An observation is a log end that a client observed. It counts from the completion of its operation
-on. A check is the offset of a send, or an end offset that a client read. It must not be below a log
-end of the same key that was observed before (`properties.anomalies.real_time`). An observation
-contradicts a check if its log end is higher, and if it was complete when the operation of the check
-was invoked.
+An *observation* is a log end that a client observed. A *check* is the offset of a send, or an end
+offset that a client read. An observation contradicts a check of the same key if its log end is
+higher, and if it was complete when the operation of the check was invoked.
 
-There is one exception, for keys that transactions send to. Here an end offset read at
-`read_committed` is the last stable offset. So it is checked only against the observations at
-`read_committed`.
+If transactions send to a key, an end offset read at `read_committed` is the last stable offset.
+Then only observations at `read_committed` can contradict it.
 
 A batch is a part of the history's rows, in the order of completion.
 
 1. Each batch compares its checks with its own observations (`batch_summary`). For each key, it also
    returns its highest log end and the lowest offset of its checks.
-2. For each batch and key, the driver compares this lowest offset with the highest log end of all
-   earlier batches (`log_ends`). If the offset is lower, the batch is read again.
-3. An operation may be invoked long before its batch begins. Only observations that are older than
-   its invocation can contradict it. So each batch also returns its last observations one by one,
-   with their times.
-4. A send without an acknowledged offset gets the lowest offset at which its record was polled. The
-   batch of the send does not know this offset. So it returns the highest log end that it observed
-   before the send was invoked.
-5. For each contradicted check, the highest contradicting observation is found: the witness. A
-   correct history has no contradicted check.
+2. The driver compares this lowest offset with the highest log end of all earlier batches
+   (`log_ends`). If the offset is lower, the batch is read again.
+3. Some operations were invoked before their batch begins. For them, each batch also returns its
+   last observations one by one, with their times.
+4. A send without an acknowledged offset gets the lowest offset at which its record was polled. This
+   poll may be in another batch. So the batch of the send returns the highest log end that it
+   observed before the send was invoked.
+5. For each contradicted check, the plan finds the highest observation that contradicts it.
 
-Source: Herlihy and Wing.
+Source: Herlihy and Wing, `properties.anomalies.real_time`.
 """
 
 from __future__ import annotations

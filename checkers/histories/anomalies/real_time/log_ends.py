@@ -113,8 +113,8 @@ class LogEnds:
     def may_be_contradicted(self, checks: Batch) -> Mask:
         """Returns a mask: True for each check that an earlier log end may contradict.
 
-        A check is the offset of an operation. A False is certain: no higher log end was observed
-        before the operation was invoked.
+        A check is the offset of an operation. If the result is False, no higher log end was
+        observed before the operation was invoked.
         """
         group, some = self._log_of_each(checks)
         offset, invoked_ns = (checks.ints(name)[some] for name in ("offset", "invoked_ns"))
@@ -127,8 +127,8 @@ class LogEnds:
     def contradicted(self, checks: Batch) -> Mask:
         """Returns a mask: True for each check that an earlier log end contradicts.
 
-        A check is the offset of an operation. A False is certain: no higher log end was observed
-        before the operation was invoked. A True may be wrong if batches overlap in time, or if the
+        A check is the offset of an operation. False is certain: no higher log end was observed
+        before the operation was invoked. True may be wrong if batches overlap in time, or if the
         operation was invoked before its batch began.
         """
         is_contradicted = self.may_be_contradicted(checks)

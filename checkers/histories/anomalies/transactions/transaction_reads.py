@@ -17,7 +17,7 @@ The first stages read the history, and collect three things:
 The next stages read the records by offset. They find the records of these transactions that are
 below the progress, and that no reader got. A correct history has none.
 
-A value is unconfirmed if it was polled at an offset that no acknowledged send of it has. Such
+A value is unconfirmed if it was polled at an offset where no send of it was acknowledged. Such
 values are few, so the Spark driver has all their rows and decides them.
 
 Source: `properties.anomalies.transactions.missing`, `properties.anomalies.transactions.visible`.

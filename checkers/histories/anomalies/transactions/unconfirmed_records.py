@@ -1,9 +1,9 @@
-"""Unconfirmed values one by one: who sent each value, who read it, and at which offsets it was.
+"""The unconfirmed values of a history: who sent and who read each value, and its offsets.
 
     p1 txn{id=x} k=a -> info       op 0     sent_by (op 0, info)
     c1 poll          -> ok k=a@3   op 1     readers op 1, located at offset 3
 
-A value is unconfirmed if it was polled at an offset that no acknowledged send of it has.
+A value is unconfirmed if it was polled at an offset where no send of it was acknowledged.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Record = tuple[int, int]  # key, value
 class UnconfirmedRecord:
     """The senders of an unconfirmed value with their outcomes, its readers, and its offsets.
 
-    A value is unconfirmed if it was polled at an offset that no acknowledged send of it has.
+    A value is unconfirmed if it was polled at an offset where no send of it was acknowledged.
     """
 
     sent_by: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])  # op, role
@@ -59,7 +59,7 @@ def unconfirmed_records(unconfirmed: UnconfirmedValues) -> dict[Record, Unconfir
 
     Callers share the dictionary and must not change it.
     """
-    # A value is unconfirmed if it was polled at an offset that no acknowledged send of it has.
+    # A value is unconfirmed if it was polled at an offset where no send of it was acknowledged.
     return unconfirmed.observations.derived(("records",), lambda _: _collect_records(unconfirmed))
 
 
