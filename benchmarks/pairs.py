@@ -52,9 +52,9 @@ def paired(
     runs: int = 5,
     own: bool = False,
 ) -> Pairing:
-    """Runs both functions in turn; returns their times in seconds, and the ratio.
+    """Runs both functions in turn; returns their times in seconds, and the ratio of the times.
 
-    If `own` is true, the times are not measured here: each function returns its own time.
+    With `own`, the functions are not timed here: each one returns its own time.
     """
     for _, work in () if own else (ours, baseline):  # a warm-up
         work()

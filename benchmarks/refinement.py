@@ -1,9 +1,9 @@
 """Measures the trace validation of broker runs: its speed, its coverage, and what it rejects.
 
 For the speed, two tasks are timed: the first makes runs and validates them, the second only makes
-the same runs. The coverage of a spec is the number of times that the runs take each action, and the
-share of events that change nothing in the spec. A table shows which seeded bugs and mutated runs
-are rejected.
+the same runs. The coverage of a spec says how often the runs take each action, and which share of
+the events changes nothing in the spec. A table shows which seeded bugs and mutated runs are
+rejected.
 """
 
 from __future__ import annotations

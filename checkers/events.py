@@ -186,8 +186,8 @@ class DeliveryDecided(Event):
 
     It is the strongest one that holds for every application, or `neither` if records were both
     skipped and repeated. `applications` counts the applications with each semantics. `records`,
-    `repeated` and `skipped` are totals over all applications. `breaks` lists the records and the
-    violated anomalies that exclude a stronger semantics.
+    `repeated` and `skipped` are totals over all applications. `breaks` lists what excludes a
+    stronger semantics: anomalies, with their records.
     """
 
     name: ClassVar[str] = "delivery_decided"

@@ -43,8 +43,8 @@ AS_EXPECTED: Final = {
 class Meaning:
     """How a verdict is shown, and the exit code of a run whose worst verdict it is.
 
-    `exit_code` is None for `not exercised`, which is ignored beside other verdicts. `state` is the
-    name of the verdict in HTML.
+    `exit_code` is None for `not exercised`, which is ignored if there is any other verdict. `state`
+    is the name of the verdict in HTML.
     """
 
     mark: str

@@ -54,9 +54,9 @@ NEWEST_PATCH: Final[Mapping[str, int]] = {
 class InForce:
     """The range of Kafka releases that have a rule, a bug or a promise: from `since` to `until`.
 
-    Each of the two is None if that release is unknown. A line such as `2.6` stands for all its
-    patch releases, the first for `since` and the last for `until`. Raises ValueError for an end
-    that is no release of Kafka, and for ends in the wrong order.
+    `since` or `until` is None if it is unknown. A release without a patch number, such as `2.6`,
+    means its first patch release in `since` and its last one in `until`. Raises ValueError for an
+    unknown release of Kafka, and if `until` comes before `since`.
     """
 
     since: str | None = None

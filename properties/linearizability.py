@@ -130,7 +130,7 @@ UNKNOWN: Final = -(2**63)  # the initial value of a register
 def register(value: int, action: RegisterAction) -> int | None:
     """Returns the register's value after a write or a read; None if the read is illegal.
 
-    A read is legal if it returned the register's value, or any value while that is `UNKNOWN`.
+    A read is legal if it returned the register's value, or if the register's value is `UNKNOWN`.
     """
     if isinstance(action, Write) or value == UNKNOWN or value == action.value:
         return action.value

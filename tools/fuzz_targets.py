@@ -1,7 +1,7 @@
 """The functions that a fuzzer calls with random bytes, and valid inputs to start from.
 
 The first byte of an input selects one of two decoders, for request frames or for record batches.
-This decoder gets the other bytes.
+The selected decoder gets the other bytes.
 """
 
 from __future__ import annotations

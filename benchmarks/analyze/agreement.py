@@ -13,12 +13,10 @@ their isolation level, is chosen at random. There are five kinds of histories:
 Every result of the analysis must equal that of the definitions: the assumptions that the history
 breaks, the violations of every anomaly, and the delivery semantics.
 
-An analysis costs a tenth of a second even for the smallest history. So most histories are joined to
-one long history and analysed together. The result must equal the union of the results of the
-definitions for each history. If it differs, the histories are divided into two halves, and each
-half is analysed alone. A half that differs is divided again. If neither half differs, only their
-histories together show the difference, and the numbers of these histories are printed. The options
-`--seed NUMBER --histories 1` repeat one of them.
+An analysis costs a tenth of a second even for the smallest history. So most histories are joined
+and analysed together. If the result differs from that of the definitions, the histories are halved
+again and again. At the end, the numbers of the fewest histories that still differ are printed. The
+options `--seed NUMBER --histories 1` repeat one of them.
 """
 
 from __future__ import annotations

@@ -274,9 +274,9 @@ def retried_errors(step: Send) -> frozenset[str]:
     """Returns the errors after which the request is sent again.
 
     With `retries`, these are the errors after which every client retries, such as NOT_COORDINATOR.
-    Without `retries`, it is only CONCURRENT_TRANSACTIONS: the markers of the previous transaction
-    are not yet written. Until then, a broker may also reject Produce with NOT_ENOUGH_REPLICAS, and
-    TxnOffsetCommit with COORDINATOR_NOT_AVAILABLE: in a transaction, both are then sent again.
+    Without `retries`, these are the errors that a broker returns until the markers of the previous
+    transaction are written. The error is CONCURRENT_TRANSACTIONS, or in a transaction also
+    NOT_ENOUGH_REPLICAS (Produce) and COORDINATOR_NOT_AVAILABLE (TxnOffsetCommit).
     """
     retried = RETRIED if step.retries else STILL_ENDING
     is_verified = step.body.get("transactional_id") is not None and step.api in VERIFIED_TOO_EARLY

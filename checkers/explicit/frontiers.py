@@ -6,8 +6,8 @@ compiler works. And only this engine has symmetry reduction, which needs the key
 (`keys.py`). To stay small, it supports neither coverage nor a memory limit.
 
 Each action with its parameters is evaluated on up to 131,072 states at once. The key of a state is
-a weighted sum of its values (`keys.py`). So the key of a successor follows from the few values that
-a step writes, and the successor itself is built only if its key is new.
+a weighted sum of its values (`keys.py`). So the few values that a step writes give the key of the
+successor. The successor itself is built only if this key is new.
 """
 
 from __future__ import annotations

@@ -4,10 +4,9 @@
     process 5           ▕▔ 14 poll -> ok k=c@2 ▔▔▔▔▔▔▏
 
 A bar begins at the invocation and ends at the completion, or at the edge if the operation never
-completed. Time runs to the right, not to scale: the distance between two moments is the logarithm
-of their difference, within bounds, and `//` marks a shortened pause. Times are printed below the
-operations of the anomaly. Lanes after the eighth are left out, and so are labels that would
-overlap.
+completed. Time runs to the right, not to scale; `//` marks a shortened pause. Times are printed
+below the operations of the anomaly. Lanes after the eighth are left out, and so are labels that
+would overlap.
 """
 
 from __future__ import annotations

@@ -33,11 +33,10 @@ Terms = dict[str, list[Expr]]  # sort -> its distinct terms
 
 
 def failing(step: Step, action: Action, claim: Claim) -> tuple[Expr, list[tuple[str, Expr]]]:
-    """Returns the claim after the step, as a formula about arbitrary but fixed elements.
+    """Returns the claim after the step, with fresh constants in place of its outer `forall`.
 
-    Fresh constants replace the variables of the claim's outer `forall`: `forall x: p(x)` gives
-    `p(c)`. Z3 can make the formula false exactly if the step can break the claim. Also returns each
-    constant with the name of its sort; none if the claim has no outer `forall`.
+    For example, `forall x: p(x)` becomes `p(c)`. Z3 can make the formula false exactly if the step
+    can break the claim. Also returns each constant with the name of its sort.
     """
     formula, env, terms = claim.formula, dict[int, Expr](), list[tuple[str, Expr]]()
     if isinstance(formula, t.Forall):

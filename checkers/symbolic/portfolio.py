@@ -11,9 +11,9 @@ A condition says that an action keeps a claim true. The attempts use these metho
 The spec may name a *slice*: claims that suffice to prove the condition. Then a method first assumes
 only these claims.
 
-The time for a hard condition has a heavy tail: the same query may take 0.1 seconds or a minute,
-depending on how Z3 branches. So several short searches that branch differently are better than one
-long search. Later attempts get the time that earlier ones do not use.
+The same query may take 0.1 seconds or a minute, depending on how Z3 branches. So several short
+searches that branch differently are better than one long search. Later attempts get the time that
+earlier ones do not use.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Follows the events of a trace through a spec, and looks ahead for events whose lines came late.
 
 A thread of Kafka writes most lines after their effect. Before that, another thread may see the
-effect and write its own line. So if the spec refuses an event, *late* events may have to be taken
-before it: events that happened earlier, but whose lines come later. An event may be late if three
-things are true:
+effect and write its own line. So the spec may refuse an event because an earlier event has a later
+line. Such a *late* event must be taken first. An event may be late if three things are true:
 
 - Kafka writes lines of this kind after their effect.
 - The line comes at most `ahead_ms` after the line of the refused event.

@@ -49,8 +49,8 @@ class Reading:
 def read(lines: Iterable[LogLine]) -> Reading:
     """Returns the events of each partition and transactional id, in the order of the clock.
 
-    A partition is left out if no line shows its creation. The result also has the lines of unknown
-    form that name one of its partitions: their logger is known, but their message is not.
+    A partition is left out if no line shows its creation. The result also has each unknown line
+    that names one of these partitions: its logger is known, but its message is not.
     """
     found, unknown = Reading(), list[LogLine]()
     for line in lines:

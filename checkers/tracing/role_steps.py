@@ -1,8 +1,7 @@
 """The steps of a broker that gets a role: it loads its log, learns its role, and begins.
 
-The trace line of a new role also shows where the broker's log ends. If the broker has restarted
-since its last role, the log may be shorter than before: the broker lost its disk, or records that
-were not flushed.
+The trace line of a new role also shows where the broker's log ends. After a restart, the log may be
+shorter than before: the broker lost its disk, or unflushed records.
 
 Source: Partition.makeLeader and makeFollower; ReplicaManager.applyDelta.
 """

@@ -78,7 +78,7 @@ def started(
     """Starts the system for trials, with additional broker settings.
 
     Raises InputFault if the system takes no settings, but some are given. Also raises it if
-    `proxied` is true for a system other than Apache Kafka, because its links cannot be cut.
+    `proxied` is true for another system than Apache Kafka: only Kafka's links can be cut.
     """
     if proxied and not isinstance(name, KafkaSystem):
         raise InputFault(

@@ -123,8 +123,8 @@ class GroupOffsetsActions(GroupOffsetsState):
         """The new coordinator reads the next record of the log.
 
         Kafka: OffsetMetadataManager.replay. Simplified: one record per step. The coordinator must
-        apply the records in the order of the log, but the variant `drops-deleted-groups` drops a
-        group if its tombstone is anywhere in the log, and breaks the claim
+        apply the records in the order of the log. The variant `drops-deleted-groups` drops a group
+        if its tombstone is anywhere in the log. It breaks the claim
         `committed_is_the_last_that_counts` in 7 steps (KAFKA-4704).
         """
         at = s.cache.loaded

@@ -1,9 +1,8 @@
 """The actions of the abstract idempotent producer: retries, reordering, and changes of the leader.
 
-A leader computes its knowledge of a producer from its log, so every new leader has the same
-knowledge. The leader appends only the record that continues the producer's records in the log. A
-retry of a record that is already in the log does not continue the log, so the leader does not
-append it.
+A leader knows a producer only by the records in its log. It appends a record only if the record
+continues the producer's records there. A retry of a record that is already in the log does not
+continue them, so the leader does not append it.
 
 The table lists all actions (`Next` in TLA+). No action is fair, because only safety is proved.
 

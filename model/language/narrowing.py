@@ -4,8 +4,8 @@
 An element in no branch may be skipped: with this element, the formula is false and raises no error.
 For an element in a branch, the formula must be evaluated.
 
-A branch has bounds for the element, such as `start <= o`. It may also compare a map at the element:
-with `own < row[o]`, the branch has the elements at which the value of `row` is above `own`.
+A branch has bounds for the element, such as `start <= o`. It may also have a bound for the value of
+a map at the element, such as `own < row[o]`.
 
     (start <= o) & (o < end) & ...      one branch: from start to below end
     (o < end) & (own < row[o])          one branch: below end, where row is above own

@@ -10,9 +10,8 @@ are made cheaper:
     a row that is assigned      after `a[k] = b[k]` for all k, `a` and `b` share one row
 
 The interpreter reports an error when it reaches an undefined term, such as a key outside its sort.
-Narrowing must not hide this error. For example, `o < end` in `p & (o < end)` lets the search skip
-elements, and then `p` is not evaluated for them. So this comparison is used in two cases only: `p`
-can never raise the error, or `p` also compares `o` with a bound.
+Narrowing must not hide this error: in `p & (o < end)`, it may not skip an element for which `p` is
+undefined.
 
 The interpreter is the oracle: a test takes random steps of every spec with both.
 """

@@ -1,8 +1,8 @@
 """Traces an action: its reads, guards and assignments become data.
 
-A read always means the state before the action. If an action reads a variable after it assigned the
-variable, tracing raises an error, because the read looks as if it meant the new value. Of two
-assignments to one variable with the same keys, the later assignment wins.
+A read always means the state before the action. A read of a variable after its assignment would
+seem to mean the new value, so tracing raises an error. Of two assignments to one variable with the
+same keys, the later assignment wins.
 """
 
 from __future__ import annotations

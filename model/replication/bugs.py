@@ -1,7 +1,7 @@
 """Bugs of replication: each class leaves out one rule and so breaks a claim.
 
 The decorator of the class names the claim. Several bugs leave out a rule of KIP-320. The authors of
-its public TLA+ specification found these rules when they verified it: without any one of them,
+its public TLA+ specification found these rules when they verified it. If one rule is left out,
 three replicas with the leader epochs 0..2 lose a committed record. A few bugs never were in Kafka
 and have no JIRA issue. They are here because no other variant breaks their claims.
 

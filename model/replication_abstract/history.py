@@ -4,8 +4,8 @@ The log of a leader epoch is the log of its leader in this epoch; it only grows.
 has a record of the epoch, the two logs are equal up to this record. So any two logs that agree at
 an offset agree at every lower offset. The lemmas whose names end in `_prefix` state this.
 
-The last lemmas are about fetches: a replica keeps the records that it has fetched in an epoch, as
-long as it stays in the epoch.
+The last lemmas are about fetches: while a replica stays in an epoch, it keeps the records that it
+has fetched in this epoch.
 """
 
 from __future__ import annotations

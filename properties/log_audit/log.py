@@ -1,9 +1,8 @@
 """The logs of replicas as plain values: batches with their locations, and the files of metadata.
 
-Most checks compare neighbouring batches. Such a check is wrong if data is missing between the two:
-after a batch with a wrong checksum, over bytes that form no batch, or where compaction removed
-offsets. So these checks compare only within a *contiguous run*: batches that each begin at the
-offset at which the previous batch ends.
+Most checks compare neighbouring batches. Such a check is wrong where data is missing between them:
+where bytes are damaged, or where compaction removed offsets. So these checks compare only within a
+*contiguous run*: batches that each begin at the offset at which the previous batch ends.
 
 Source: Kafka documentation, "Log", "Message Format"; LogSegment, LeaderEpochCheckpointFile,
 TransactionIndex and OffsetCheckpointFile of Kafka.

@@ -2,8 +2,8 @@
 
 A producer numbers its records per topic partition; a broker accepts only the next sequence number.
 In a new producer epoch the numbers begin at 0. After the largest int32 they begin again at 0. An
-unexpected number is a gap if it is ahead of the expected one by less than half of the range, and a
-repeat otherwise.
+unexpected number is a gap if it is ahead of the expected number by less than half of the range.
+Otherwise it is a repeat.
 
 The checks of sequence numbers leave out the logs of `__consumer_offsets`. There, the group
 coordinator writes the offsets of a transaction under the producer's id, numbers every batch from 0,

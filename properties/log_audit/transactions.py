@@ -76,10 +76,10 @@ def _successive(log: ReplicaLog) -> Iterator[tuple[Batch, Batch]]:
 
 
 def unclosed(logs: Logs) -> tuple[NotClosed, ...]:
-    """Returns one row per batch that its producer wrote outside a transaction that was still open.
+    """Returns one row per batch that a producer wrote after an open transaction, not as part of it.
 
-    The batch follows a batch of the transaction, without a marker in between. It is not
-    transactional, or has a newer producer epoch.
+    No marker is between the transaction and the batch. The batch is not transactional, or has a
+    newer producer epoch.
     """
     return tuple(
         sorted(

@@ -1,14 +1,12 @@
 """One topic partition of the reference broker as a behaviour of abstract replication.
 
-The abstract spec is proved for any number of replicas, epochs and offsets. Its steps are as small
-as the broker's: a fetch and its response are two steps, with any time in between. (In the detailed
-specs `replication` and `election`, a fetch and its response are one step.) The spec's variables get
-their values from the broker:
+The abstract spec is proved for any number of replicas, epochs and offsets. As on the broker, a
+fetch and its response are two steps, with any time in between. In the detailed specs `replication`
+and `election` they are one step. The spec's variables get their values from the broker:
 
     replica[r]       the log, the high watermark and the role of a broker; after a restart, its disk
     led[e]           the log of the leader of an epoch, its ISR, and the fetches that it received
-    isr[e]           the ISR *and* the ELR: while the ISR is too small nothing is committed, so the
-                     members of the ELR have every committed record
+    isr[e]           the ISR and the ELR: the members of both have every committed record
 
 A consumer is mapped to a replica that is never in sync (`consumer_reads`).
 

@@ -7,9 +7,9 @@ abstract state. Every transition of the rich spec, explored at a finite scope, m
 abstract actions, or no change.
 
 When the epochs of a producer id run out, the producer gets a new id; in the abstract spec its
-epochs just continue. A transaction begins when the coordinator first hears of it: its first
-partition is added, or it is aborted before any partition was added. In the abstract spec this takes
-two steps: the transaction begins, and then the partition is added, or the abort is decided.
+epochs just continue. In the spec `transactions`, one step begins a transaction and adds its first
+partition. One step also begins and aborts a transaction without a partition. In the abstract spec,
+each of these is two steps.
 
 Source: Lamport, Specifying Systems, chapter 5.8.
 Simplified: transactional ids do not expire and no log is truncated, as in the abstract spec.

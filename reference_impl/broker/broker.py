@@ -13,9 +13,9 @@ A broker ignores metadata images that are older than its own registration. An ol
 it leader in a leader epoch of its earlier incarnation. That incarnation may have written records in
 this epoch, and the crash may have lost them.
 
-A consumer's fetch waits in the broker for up to `max_wait_ms`. It has one topic partition. A Fetch
-request over TCP has many, so the TCP server does not use this wait. The server sends each fetch to
-the broker with `max_wait_ms` 0. It fetches again when the effect `Readable` announces new data.
+A consumer's fetch names one topic partition, and waits in the broker for up to `max_wait_ms`. A
+Fetch request over TCP names many. So the TCP server makes one fetch for each, with `max_wait_ms` 0,
+and fetches again when the effect `Readable` announces new data.
 
 Source: docs/kafka-rules.md A1 to B10.
 Simplified: producer ids are made from the broker epoch, not from a block assigned by the

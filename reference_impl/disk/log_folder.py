@@ -6,10 +6,9 @@
       leader-epoch-checkpoint
       partition.metadata
 
-A log is an immutable value. To write a change, the old and the new version of the log are compared.
-Most changes append to the last segment, which takes one write(). A process may be killed while it
-writes any other change; the folder then stays readable. Truncated segments are deleted from the
-end, and a compacted segment replaces the old file as a whole.
+A change is written as the difference between the old and the new log. Most changes append to the
+last segment, by one write(). Truncated segments are deleted from the end, and a compacted segment
+replaces its file as a whole. So the folder stays readable if the process is killed during a change.
 
 Source: LogSegment, UnifiedLog, LogFileUtils of Kafka.
 Simplified: no `.index`, `.timeindex` and `.txnindex`. Kafka rebuilds all three for each segment

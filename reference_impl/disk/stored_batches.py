@@ -1,8 +1,8 @@
 """The batches of a closed segment, which leave the memory and are read again from their file.
 
-A closed segment never changes in place on disk. So its batches can be read from the file when they
-are needed: by a consumer that is far behind, a compaction or a truncation. The offsets and the size
-of the segment stay in memory, so a search and retention read no file.
+A closed segment never changes in place on disk. So its batches can be read from the file when a
+slow consumer, a compaction or a truncation needs them. The offsets and the size of the segment stay
+in memory, so a search and retention read no file.
 
 Source: LogSegment, FileRecords of Kafka.
 Simplified: a segment is read as a whole. The segments that were read last stay in memory.

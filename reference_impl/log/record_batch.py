@@ -1,7 +1,7 @@
 """Record batches, version 2: the bytes that producers send, logs store and fetches return.
 
 A batch is a header of 61 bytes and its records, which a broker need not parse. The checksum covers
-only the bytes after the leader epoch, so the broker can write the base offset and the leader epoch
+only the bytes after the leader epoch. So the broker can write the base offset and the leader epoch
 (`stamped`) without a new checksum. Compression covers the records as one block.
 
 The codec of the library kio is not used: it always parses all records, does not decompress them,

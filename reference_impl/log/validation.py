@@ -9,8 +9,8 @@ batch before the leader handles it.
     decompress, up to a limit -> each record within the batch? -> as many as declared? -> facts
 
 `scan_each` is the definition: it reads one record after the other, and also returns the facts about
-each record. `scan` returns the same facts about the batch, or raises the same error, but it reads
-records of the same layout together, see the module `record_runs`.
+each record. `scan` returns the same facts about the batch, or raises the same error. It reads
+records of the same layout together (module `record_runs`).
 
 Whatever `scan` accepts can be decoded: `record_batch.decode` raises no exception for such a batch.
 

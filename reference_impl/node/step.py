@@ -13,9 +13,8 @@ The contract between a node and its runtime:
 - A `Send` arrives at the other node as `RequestReceived`. A `Reply` arrives as `ResponseReceived`,
   with the correlation id of its request. Either message may be lost, late, repeated or reordered,
   so a node trusts only the content of a message. Messages to and from the controller may be lost or
-  late, but are neither repeated nor reordered. A leader relies on this order. It sends copies of an
-  ISR proposal until it gets a response. If the controller rejects the newest copy, it has already
-  handled all earlier copies, and has applied none of them.
+  late, but are neither repeated nor reordered. A leader that repeats an ISR proposal relies on this
+  order.
 - Every request gets a response, unless the node crashes first. There are two exceptions.
   UpdateMetadata never has a response. Produce with acks=0 has one only if it is rejected; the TCP
   server does not send this response, but closes the connection, as Kafka does. A response may come

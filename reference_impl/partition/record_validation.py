@@ -74,7 +74,7 @@ def only_batch(data: bytes) -> Batch | ErrorCode:
 
 
 def scanned(batch: Batch, *, each: bool = False) -> RecordFacts | ErrorCode:
-    """Returns the records' largest timestamp, whether one has no key, and whether all are in order.
+    """Returns the largest timestamp, whether a key is missing, and if the records are in order.
 
     With `each`, also returns all timestamps, and which records have no key. If the records cannot
     be read, returns the error that rejects the batch.

@@ -88,9 +88,10 @@ def on_verified(
 ) -> StepResult[Leader]:
     """Handles the response to a verification: appends or rejects each batch that waited for it.
 
-    Nothing happens if a transaction marker was written since the verification request. While
-    markers of the previous transaction are missing, the partition cannot be added to the new one:
-    then the leader repeats the request for some time. Kafka: ReplicaManager.handleProduceAppend.
+    Nothing happens if a transaction marker was written since the verification request. If markers
+    of the previous transaction are missing, the leader repeats the request for some time.
+
+    Kafka: ReplicaManager.handleProduceAppend.
     """
     found = [entry for entry in leader.unverified if entry.correlation == correlation]
     if not found:

@@ -1,10 +1,10 @@
 """The requests and responses about one topic partition, in Kafka's terms and without wire versions.
 
 The modules `controller`, `deletion`, `transactions`, `groups` and `consumer_groups` define the
-other messages. Each request has one response, named by the past participle of the same verb. The
-wire adapter splits a wire request with many topic partitions, and joins the responses. Records are
-bytes: whole record batches of version 2. An absent offset, id or epoch is -1, as on the wire.
-Brokers have small ids, the controller the id -1, and clients ids from `FIRST_CLIENT` on.
+other messages. Each request has one response, such as `Fetched` for `Fetch`. The wire adapter
+splits a wire request with many topic partitions, and joins the responses. Records are bytes: whole
+record batches of version 2. An absent offset, id or epoch is -1, as on the wire. Brokers have small
+ids, the controller the id -1, and clients ids from `FIRST_CLIENT` on.
 
 Source: Kafka message schemas; KIP-98, KIP-101, KIP-320, KIP-595, KIP-903.
 Simplified: no topic ids, fetch sessions, throttling, racks, log directories or authentication.

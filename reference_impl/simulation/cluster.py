@@ -310,10 +310,9 @@ class Cluster(Machines):
     ) -> None:
         """Ends all faults and waits for recovery; raises NoProgress after `within_ms`.
 
-        The cluster has recovered when all replicas are in sync, those that moved to other brokers
-        are deleted, every producer has a result for each send, and the given programs have
-        finished. If `core` is given, only its brokers are started and must recover; the other
-        brokers stay down.
+        The cluster has recovered when four things are true: all replicas are in sync; removed
+        replicas are deleted; every send has a result; the given programs have finished. If `core`
+        is given, only its brokers are started and must recover; the other brokers stay down.
         """
         self._network.calm_down()
         self._armed.disarm()

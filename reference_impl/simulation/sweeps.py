@@ -4,8 +4,8 @@ A sweep has one run for each seed, and the seed decides which faults happen when
 faults are those under which Kafka keeps its guarantees.
 
 Simplified: one host at a time loses its power or its disk. The next host does so only when the
-replicas of the first one are in the ISR again. Otherwise all replicas of a record might lose it
-before they flush it, and Kafka does not protect such a record.
+replicas of the first one are in the ISR again. Otherwise all replicas of a record might lose the
+record before they flush it. Kafka does not protect such a record.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     DYNAMIC   the defaults of topics; a request can change them, for all brokers at once
     STATIC    set when the broker was started; a request to change them is refused
 
-A request to change any other setting is refused too. As in Kafka with eligible leader replicas,
-min.insync.replicas always has a default, which cannot be removed, or set for a single broker.
+A request to change any other setting is refused too. The default of min.insync.replicas cannot be
+removed, as in Kafka with eligible leader replicas.
 
 Source: KIP-226, KIP-966; Kafka documentation, "Broker Configs"; ConfigAdminManager,
 ConfigurationControlManager of Apache Kafka.

@@ -10,9 +10,9 @@ event loop, so that other clients are not kept waiting.
 As in Kafka, a connection stops reading in two cases: a request waits for its response, or the
 client does not read its responses. Up to 128 KiB are still read ahead.
 
-The connection also counts the bytes that it holds in memory. They belong to requests that it has
-not answered, even if only a part has arrived, and to responses that the client has not read. While
-the count is large, the connection reports it to its owner.
+The connection also counts the bytes that it holds in memory: requests that are not answered, or
+only partly received, and responses that the client has not read. While the count is large, the
+connection reports it to its owner.
 """
 
 from __future__ import annotations

@@ -164,10 +164,10 @@ class FetchSessions:
     def end(
         self, context: FetchContext, epoch: int, answers: Answers, now_ms: int
     ) -> tuple[Answers, int] | SessionError:
-        """Returns the answers to send in the response, and the session id.
+        """Returns the session id, and the answers to send in the response: one for each partition.
 
-        Later responses of a session have only the partitions with news. `epoch` is the epoch in the
-        request; returns a SessionError if the session has gone on since.
+        Later responses of a session have only the partitions that changed. Returns a SessionError
+        if another request has used the session since the one with this `epoch`.
 
         Kafka: FetchContext.updateAndGenerateResponseData.
         """

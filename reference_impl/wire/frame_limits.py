@@ -8,14 +8,11 @@ kio allocates the declared number of array elements before it reads the first el
 bytes with a declared count of 2**32 - 2 makes kio allocate 71 GB and abort the process. kio's
 readers are native code, so Python cannot check the counts while kio decodes the frame.
 
-Instead, `check` scans the frame before kio reads it, and raises FrameRefused if a limit is
-exceeded. The scan follows the fields of kio's schema classes, reads only lengths, counts and tags,
-and skips all values. The schemas alone define the scan, so it covers every request and version.
+So `check` scans the frame first, and raises FrameRefused if a limit is exceeded. The scan follows
+the fields of kio's schema classes, reads only lengths, counts and tags, and skips all values.
 
 The number of elements has a limit, because elements can be small. An empty string takes one byte of
-the frame, and a million empty strings occupy the broker for seconds. Kafka has no such limit. But
-like this module, it compares each count with the bytes that are left, and closes the connection of
-a request that it cannot read.
+the frame, and a million empty strings occupy the broker for seconds. Kafka has no such limit.
 
 Source: MetadataRequestData.read ("Tried to allocate a collection of size") and its like;
 Processor.processCompletedReceives; NetworkReceive.readFrom (socket.request.max.bytes); KIP-482

@@ -65,7 +65,7 @@ def reason_to_rest(nodes: Nodes, node_id: NodeId, timer: Timer) -> Reason | None
 def present(nodes: Nodes, node_id: NodeId, timer: Timer) -> Reason:
     """Returns the replicas whose state decides whether a due timer must fire.
 
-    For a timer that must always fire, there are none. A replica that does not exist is None.
+    The result is empty for a timer that must always fire. A replica that does not exist is None.
     """
     place = timer.topic_partition
     replica = _replica(nodes, node_id, place)

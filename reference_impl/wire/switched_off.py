@@ -1,9 +1,9 @@
 """Wire handlers of features that are switched off: access control, tokens and client quotas.
 
-A Kafka without an authorizer answers SECURITY_DISABLED, one without authentication refuses requests
-for tokens, and one without quotas lists none. Requests of telemetry are not served,
-and ApiVersions does not list them. The module `share_and_streams` handles the requests of share and
-streams groups.
+The answers are those of a Kafka without these features. Without an authorizer the answer is
+SECURITY_DISABLED, without authentication a request for tokens is refused, and without quotas the
+list is empty. Requests of telemetry are not served, and ApiVersions does not list them. The module
+`share_and_streams` handles the requests of share and streams groups.
 
 Source: KIP-48, KIP-140, KIP-546; AclApis, KafkaApis of Apache Kafka.
 """

@@ -3,8 +3,8 @@
 The versions are those of Apache Kafka 4.1. Only JoinGroup, and the requests of share and streams
 groups, have the versions of Kafka 4.3. An unsupported request is not listed.
 
-Produce is an exception, as in Kafka: versions 0 to 2 are advertised, because old versions of
-librdkafka need this, but a request of these versions is rejected.
+Produce is an exception, as in Kafka. Its versions 0 to 2 are advertised, because old versions of
+librdkafka need this, but they are rejected.
 
 Source: Kafka message schemas, 4.1; KIP-896; KAFKA-18659.
 """

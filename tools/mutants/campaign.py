@@ -52,9 +52,10 @@ def jobs(
     *,
     of_each: int | None = None,
 ) -> Iterator[Job]:
-    """Yields the wanted mutants, one of each room (a part of the product) in turn.
+    """Yields mutants for which `wanted` is true, one of each part of the product in turn.
 
-    With `of_each`, it looks for them only among the first `of_each` mutants of each room.
+    The parts are `rooms`. With `of_each`, only the first `of_each` mutants of each part are
+    considered.
     """
     # So a campaign that is continued tries no mutants beyond the first ones.
     chosen = [[(room, it) for it in mutants_in(room, seed)[:of_each]] for room in rooms]

@@ -1,7 +1,7 @@
 """The claims that Kafka keeps even where they need not hold, with the reason for each.
 
-Many claims have a condition, such as a configuration. Where it is not satisfied, a trial should
-break the claim. The table has exactly the claims that no trial on Apache Kafka 4.3.0 broke.
+Many claims have a condition, such as a configuration. A trial without this condition should break
+the claim. The table lists the claims that no such trial on Apache Kafka 4.3.0 broke.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Fetch sessions: partitions join, move and leave, sessions end, and wrong epochs are refused.
 
-All partitions have their only replica on broker 1, so that one session can have all of them, and so
-that the high watermark does not depend on followers.
+All partitions have their only replica on broker 1. So one session can have all of them, and no high
+watermark depends on followers.
 """
 
 from __future__ import annotations

@@ -3,9 +3,8 @@
 A variable without keys has one value. A variable with keys has one value for each key.
 
 A value never crosses the border between two bytes. So SIMD code unpacks a value in many states at
-once: it takes the same byte of each state, and shifts and masks all these bytes together. Eight
-bytes form a 64-bit word. To assign a value, the code clears the bits of the value in the word by a
-mask, and inserts the new bits by a shift.
+once, from the same byte of each state. Eight bytes form a 64-bit word; an assignment replaces the
+bits of one value in a word.
 """
 
 from __future__ import annotations

@@ -50,8 +50,8 @@ class Context:
 class AnomalyChecker:
     """A query plan that finds all occurrences of some anomalies.
 
-    The result is valid only if the history satisfies the assumptions that `assumes` names, and if
-    its table has the columns that `columns` names, with valid values.
+    `assumes` names the assumptions that the history must satisfy. `columns` names the columns in
+    which its table must have valid values.
     """
 
     ids: tuple[str, ...]

@@ -174,8 +174,8 @@ class KeyedWords:
     def insertion_point(self, key: Ints, starts: Ints, word: Ints) -> Ints:
         """Returns the row of each word, or the row at which it would be inserted.
 
-        Example: `key` [7, 9], `starts` [0, 2] and `word` [0, 1, 4] ask for the words 0 and 1 of key
-        7, and word 4 of key 9. A word of an unknown key would be inserted after all rows.
+        Example: `key` [7, 9], `starts` [0, 2] and `word` [0, 1, 4] mean the words 0 and 1 of key 7,
+        and the word 4 of key 9. A word of an unknown key would be inserted after all rows.
         """
         of_key, exists = self._ranks_of(key)
         of_key = np.where(exists, of_key, len(self.keys))  # after all keys

@@ -56,10 +56,9 @@ class PrefixMaxIndex:
         return np.where(rank < 0, NOWHERE, far)
 
     def before(self, group: Codes, time_ns: Ints) -> Ints:
-        """Returns the position of the last row of a group before a time, or -1.
+        """Returns the position of the last row of each given group before the given time, or -1.
 
-        There is one result for each given group and time. A position is the place of a row in the
-        order of group and time.
+        Positions number the rows in the order of group and time.
         """
         facts = len(self.instants)
         if not facts:

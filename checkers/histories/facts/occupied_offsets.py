@@ -167,8 +167,7 @@ class OccupiedOffsets:
     def of(cls, words: pa.Table) -> OccupiedOffsets:
         """Returns, for each key, the union of the offsets that several batches found.
 
-        A row of `words` has 64 bits for one key: bit i of word n stands for the offset 64n + i. If
-        the row is `clean`, every reader at read_committed must get the records at its offsets.
+        A row of `words` has 64 bits for one key: bit i of word n stands for the offset 64n + i.
         """
         everything = OffsetCounts.of(words)
         clean = words.filter(words["clean"])

@@ -1,7 +1,7 @@
-"""KIP-360: an instance that repeats its request for the last epoch of a producer id gets an error.
+"""KIP-360: a producer that repeats its request for the last epoch of its producer id gets an error.
 
-A producer id has the epochs 0 to 32766. After an error, an instance with epoch 32765 requests the
-next epoch. The coordinator returns 32766, but the answer is lost. The instance repeats its request.
+A producer id has the epochs 0 to 32766. After an error, a producer with epoch 32765 requests the
+next epoch. The coordinator returns 32766, but the answer is lost. The producer repeats its request.
 The coordinator should recognise the retry by its epoch. But first it finds that all epochs are
 used, and throws an IllegalStateException.
 

@@ -75,7 +75,7 @@ class Lifting:
     def of(cls, spec: Spec) -> Lifting:
         """Returns an object that writes numbers in the spec's terms as names of constants.
 
-        Some constants cannot be written by name. They are fixed: the terms keep their numbers.
+        If a constant cannot be written by name, its number stays in the terms.
         """
         free = [n for n, c in spec.constants.items() if c.type is int]
         while free:

@@ -1,8 +1,7 @@
 """The actions of partitions: their leaders append records and markers, and readers read.
 
-A leader computes its knowledge of a producer from its log, so every new leader has the same
-knowledge. The log does not have the list of verified transactions: the leader keeps this list in
-its memory. An entry of the list is a *guard*: it permits the leader to append records of one
+A leader knows a producer by the records in its log. Only the list of verified transactions is in
+its memory. An entry of this list is a *guard*: it permits the leader to append records of one
 transaction. The next record or marker of the same producer removes the guard.
 
 A reader of committed data stops at the *last stable offset*. This is the offset of the first record
@@ -161,8 +160,8 @@ class Partitions(State):
     def is_in_flight(s, p: TopicPartition, k: Transaction) -> Bool:
         """True if the client sent the record and the log does not have it yet.
 
-        If the constant `records_late` is false, no record arrives after the client has asked to
-        end the transaction: from then on, no record is in flight.
+        If the constant `records_late` is false, no record is in flight after the client has asked
+        to end the transaction.
         """
         sent = s.sent[k][p] & ~s.has_record(p, k)
         return sent if s.records_late else sent & s.is_waiting(k)

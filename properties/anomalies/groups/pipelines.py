@@ -2,8 +2,8 @@
 
 A step of a pipeline is a transaction that commits an offset of a group in an input partition (a
 key). The step's input is the records that it polled from this partition, at offsets below the
-committed offset. A step that ended `ok` consumed its input; a step that ended `fail` did not. If it
-ended `info`, it is unknown whether it consumed its input.
+committed offset. A step that ended `ok` consumed its input; a step that ended `fail` did not. A
+step that ended `info` may have consumed its input.
 
 Source: KIP-98, KIP-447: sendOffsetsToTransaction; D2 consume, process, produce.
 """

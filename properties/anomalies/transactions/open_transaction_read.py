@@ -1,9 +1,9 @@
 """A reader at read_committed received a record of a transaction that was still open.
 
-A client ends its transaction by a request to commit or to abort. Until this request, the records of
-the transaction are above the last stable offset. So a poll that completed before this request
-received the records too early, even if the transaction committed. If the time of the request
-(`end_asked_ns`) is unknown, only polls that completed before the transaction began are reported.
+A client ends its transaction by a request to commit or to abort. No poll that completed before this
+request may return a record of the transaction, even if the transaction committed later. If the time
+of the request (`end_asked_ns`) is unknown, only polls that completed before the transaction began
+are reported.
 
 If several operations sent the same value, the first one that did not fail counts as its sender.
 """

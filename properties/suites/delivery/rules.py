@@ -1,11 +1,11 @@
 """The rules of the suite `delivery`: an application is killed or paused at any of its steps.
 
 A producer sends to `orders-0`. An application from the module `applications` consumes in a group,
-and writes to a database that outlives its process. The rules send records, kill the application and
-start it again, or *replace* it: the first instance is paused, another takes over, and then the
-first one continues as a zombie. Brokers may crash, and requests and responses of clients may be
-lost; links between brokers are never cut. After all faults have ended, the database and the output
-are compared with the records sent.
+and writes to a database that outlives its process. The rules send records, and kill the application
+and start it again. They also *replace* it: the first instance is paused, another takes over, and
+then the first one continues as a zombie. Brokers may crash, and requests and responses of clients
+may be lost; links between brokers are never cut. After all faults have ended, the database and the
+output are compared with the records sent.
 """
 
 from __future__ import annotations

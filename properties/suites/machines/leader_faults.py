@@ -1,4 +1,4 @@
-"""The machine of a cluster whose leaders fail: they crash at elections, and links are cut.
+"""The state machine of a cluster whose leaders crash at elections, and whose links are cut.
 
 *Focused* rules drive the cluster straight to its most fragile moments: just before and at an
 election.

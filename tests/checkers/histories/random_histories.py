@@ -1,9 +1,8 @@
 """Generates random histories from seeds; their observations may contradict each other.
 
 A history has all kinds of micro-operations, at few offsets of few keys, so there are many
-contradictions.
-One history in eight may break an assumption of the analysis: a process has two open operations, or
-a value is sent twice. Some offsets are at the boundaries of bitset words.
+contradictions. One history in eight may break an assumption of the analysis: a process has two open
+operations, or a value is sent twice. Some offsets are at the boundaries of bitset words.
 
 The parameter `settled` makes most observations agree on one log, so that repeated or skipped
 deliveries stand out.

@@ -94,7 +94,7 @@ def brokers_restart_before_the_retries(bugs: Bugs) -> History:
 def a_partition_leaves_a_broker_and_returns(bugs: Bugs) -> History:
     """Returns the history of a run in which a removed replica becomes the only replica.
 
-    With the seeded bug ADDED_REPLICA_COUNTS, its broker leads before it has copied a record.
+    With the seeded bug ADDED_REPLICA_COUNTS, this replica leads before it has copied a record.
     """
     cluster = Cluster(bugs=bugs)
     one, other = cluster.add_producer(), cluster.add_producer()

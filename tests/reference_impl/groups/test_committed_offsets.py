@@ -149,9 +149,8 @@ def test_a_rejected_commit_has_opened_its_transaction(group: Group) -> None:
 def test_an_aborted_commit_has_created_its_group(group: Group) -> None:
     """A transactional commit creates its group, even if the transaction aborts.
 
-    A stranger's commit shows whether the group exists. A group that exists answers
-    UNKNOWN_MEMBER_ID, because it checks the member first. Without the group the error is
-    ILLEGAL_GENERATION.
+    A commit by an unknown member shows whether the group exists: the error is then
+    UNKNOWN_MEMBER_ID, otherwise ILLEGAL_GENERATION.
 
     Kafka: OffsetMetadataManager.validateTransactionalOffsetCommit, ClassicGroup.validateMember.
     """

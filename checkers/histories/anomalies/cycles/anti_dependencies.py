@@ -11,8 +11,7 @@
 3. The operation has an rw dependency on the operation that sent the next record.
 
 The plan of `cycles` collects only the dependencies inside some ranges of time. This plan collects
-all dependencies: a reader that lags has dependencies that go far back in time, so such ranges would
-contain most of the history.
+all dependencies, because a reader that lags has dependencies that go far back in time.
 
 Source: `properties.anomalies.cycles`.
 Simplified: this check runs only on request, and its data must fit in memory. It needs about 100

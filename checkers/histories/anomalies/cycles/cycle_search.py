@@ -223,7 +223,8 @@ def _first_predecessors(
 ) -> Ints:
     """Returns, for each operation in `rest`, the position of its first predecessor in `frontier`.
 
-    A predecessor has an edge to the operation. Without one, the result is the length of `frontier`.
+    A predecessor has an edge to the operation. If there is none, the position is the length of
+    `frontier`.
     """
     # `frontier` has the operations that the breadth-first search reached last.
     none = len(frontier)
@@ -263,10 +264,9 @@ class Shown:
 def cycles(graph: Graph) -> dict[str, list[Shown]]:
     """Returns the cycles to report for each form of cycles, such as `G1c`.
 
-    A form allows some kinds of dependencies. These dependencies form strongly connected components,
-    and the result has one cycle of each component. A form that allows fewer kinds is stronger:
-    every `G0` cycle is also a `G1c` cycle. A component is left out if a stronger form already has a
-    cycle there.
+    A form allows some kinds of dependencies. The result has one cycle of each strongly connected
+    component of these dependencies. A form that allows fewer kinds is stronger: every `G0` cycle is
+    also a `G1c` cycle. A component is left out if a stronger form already has a cycle there.
     """
     everything = graph.components(EVERYTHING)
     if not everything:

@@ -207,9 +207,8 @@ def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
 def first_deliveries(owner: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Table:
     """Returns the polls in this batch that returned one of the given records.
 
-    A record is given by the application that polled it, its key and its offset. Each row has the
-    index of the record, the operation, and the position in it. The caller chooses the first of
-    these polls.
+    An application, a key and an offset identify each record. Each row has the index of the record,
+    the operation, and the position in it. The caller chooses the first of these polls.
     """
     polls = _delivered(batch, member(batch.ints("offset"), np.unique(offset)))
     polled = hash_of_pair(

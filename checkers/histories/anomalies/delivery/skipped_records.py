@@ -7,9 +7,9 @@
     c1 poll     -> ok k=c@2       delivered        offsets 0 2      bits 101
                                   skipped          offset  1        bits 010
 
-Only offsets below the highest delivered one count as skipped. The module `unconfirmed_deliveries`
-checks two sorts of records, which have no bit here: those that were polled at an offset where no
-send of them was acknowledged, and those that share their offset with another record.
+Only offsets below the highest delivered one count as skipped. Some records have no bit here:
+records that were polled at an offset where no send of them was acknowledged, and records that share
+an offset. The module `unconfirmed_deliveries` checks these.
 
 Source: `properties.delivery`.
 """

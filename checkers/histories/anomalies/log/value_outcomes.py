@@ -4,13 +4,13 @@
     p2 txn k=b  -> fail
     c1 poll     -> ok k=b@1 k=c@2     a is unseen, b an aborted read, c a value nobody sent
 
-A value is decided in one of three places:
+A value is confirmed if a send of it was acknowledged at an offset, and no poll returned it at
+another offset, like a. The Spark task that has the records near this offset decides it.
 
-- A value is confirmed if a send of it was acknowledged at an offset, and no poll returned it at
-  another, like a. The Spark task that has the records near this offset decides it.
-- A value that was sent ok without an offset, and never polled, is found among the sends.
-- A value is unconfirmed if it was polled at an offset where no send of it was acknowledged, like b
-  and c. Such values are few, so the Spark driver collects all their rows and decides them.
+A value is unconfirmed if it was polled at an offset where no send of it was acknowledged, like b
+and c. Such values are few, so the Spark driver collects their rows and decides them.
+
+If a value was sent ok without an offset, and never polled, the sends alone show that it is unseen.
 
 The plan also finds duplicates across keys: see `duplicates_across_keys`.
 

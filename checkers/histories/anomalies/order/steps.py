@@ -14,8 +14,8 @@ Both may be in one operation (`WITHIN`), or in two (`BETWEEN`). In the second ca
 operation is a poll that ended ok, or a send that did not fail. If the process was assigned other
 keys between the two operations, but not this key, there is no step.
 
-If a process occurs in several batches, each batch also returns the first and the last record of the
-process and key, as `HEAD` and `TAIL`. The module `steps_across_batches` connects them.
+A process may occur in several batches. Then each batch also returns its first and its last record
+of the process and key, as `HEAD` and `TAIL`. The module `steps_across_batches` connects them.
 
 Source: `properties.anomalies.order.steps`.
 """

@@ -4,9 +4,9 @@
     c1 poll     -> ok k=a@3 k=b@4      a was observed only at 3: the send has this offset
     c2 poll     -> ok k=b@9            b was observed at 4 and 9: each poll keeps its own offset
 
-Without the option `--jepsen`, a poll or send keeps the offset that it returned. If it returned
-none, it gets the offset of its value. If the value was observed at several offsets, or at none, the
-poll or send stays without an offset (`properties.anomalies.order.own_offsets`).
+Without the option `--jepsen`, a poll or send keeps the offset that it returned. A poll or send that
+returned no offset gets the offset of its value. If the value was observed at several offsets, or at
+none, the poll or send stays without an offset (`properties.anomalies.order.own_offsets`).
 
 With the option `--jepsen`, all polls and sends of a value have the same offset. If several values
 were observed at one offset, Jepsen chooses one of them as the record there. A value that was chosen

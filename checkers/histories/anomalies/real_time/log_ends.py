@@ -7,12 +7,10 @@ A batch is a part of the history's rows, in the order of completion. An operatio
 is a send or observed an end offset. Log ends that were observed before its invocation contradict
 the operation, if they are higher than its offset.
 
-An operation of batch 1 is compared with batch 0 as follows:
-
-- It was invoked after batch 0 ended: it is compared with the highest log end of batch 0.
-- It was invoked earlier: it is compared with the last observations of batch 0. The summary of
-  batch 0 has their times, so observations after the invocation are left out.
-- If a contradiction is still possible, a further stage reads batch 0 itself.
+If an operation of batch 1 was invoked after batch 0 ended, it is compared with the highest log end
+of batch 0. If it was invoked earlier, only the log ends that batch 0 observed before the invocation
+count. The summary of batch 0 has only its last log ends. If these do not decide, a further stage
+reads batch 0 itself.
 """
 
 from __future__ import annotations

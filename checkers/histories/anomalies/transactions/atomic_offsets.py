@@ -43,7 +43,7 @@ OFFSET_ALONE: Final = offset_without_output.ANOMALY.id
 
 
 def outputs_without_offset(of: FetchedOffsets) -> Plan[Finding]:
-    """Finds fetches of an old group offset, although a reader already got a transaction's records.
+    """Finds fetches that return an old group offset after a transaction's output was read.
 
     Example: a transaction sends a record and commits offset 5. A reader gets the record. Then a
     fetch returns offset 3.

@@ -1,9 +1,7 @@
 """Mutations of transactions in a run: of decisions, of committed records, of responses.
 
-Trace validation compares two things: the transactions of a coordinator, and the high watermarks of
-the topic partitions. A mutation alters the state after one event. The altered state may show none
-of the event's changes to these two. Then the changes come with the broker's next event, and the
-mutant may be a possible run (see `runs`).
+A mutation alters the state after one event. If it removes all changes of this event, they come with
+the broker's next event. Such a mutant may be a possible run (see `runs`).
 """
 
 from __future__ import annotations
