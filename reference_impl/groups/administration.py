@@ -21,7 +21,6 @@ from reference_impl.groups import offsets as group_offsets
 from reference_impl.groups.classic_group import ClassicGroup, GroupState, Member
 from reference_impl.groups.consumer_group import ConsumerGroup
 from reference_impl.groups.coordinator import GroupCoordinator, PendingResponse
-from reference_impl.log.coordinator_log import Entry
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.node.context import Context, Requester
 from reference_impl.node.step import StepResult
@@ -74,7 +73,7 @@ def _delete_group(
         return coordinator, (requester.reply(DeletedGroup(error=error)),)
     offsets = coordinator.offsets
     entries = [group_offsets.tombstone(group, at) for at in offsets.places_of(group)]
-    entries += [Entry(classic.entry().key, None)] if classic.generation else []
+    entries += [classic.tombstone()] if classic.generation else []
     entries += consumer_group_log.tombstones(consumer)
     coordinator = replace(
         coordinator,

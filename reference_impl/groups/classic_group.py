@@ -24,11 +24,9 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Final
 
-from reference_impl.log.coordinator_log import Entry
+from reference_impl.log.coordinator_records import GROUP, Entry
 from reference_impl.node.context import Requester
 from reference_impl.protocol.groups import JoinedGroup, JoinGroup
-
-KIND = "group"
 
 
 class GroupState(Enum):
@@ -214,49 +212,59 @@ class ClassicGroup:
             else (),
         )
 
-    def entry(self) -> Entry:
-        """Returns the record of `__consumer_offsets` that stores the group."""
+    def entry(self, now_ms: int) -> Entry:
+        """Returns the record of `__consumer_offsets` that stores the group.
+
+        Kafka: GroupCoordinatorRecordHelpers.newGroupMetadataRecord.
+        """
         return Entry(
-            [KIND, self.group],
+            [GROUP, self.group],
             {
                 "generation": self.generation,
                 "protocol_type": self.protocol_type,
-                "protocol": self.protocol,
-                "leader": self.leader,
-                "empty_since_ms": self.empty_since_ms,
+                "protocol": self.protocol or None,
+                "leader": self.leader or None,
+                # when it became empty; or, with members, when the record was written
+                "current_state_timestamp": now_ms if self.members else self.empty_since_ms,
                 "members": [
                     {
                         "member_id": member.member_id,
-                        "instance_id": member.instance_id,
+                        "group_instance_id": member.instance_id,
                         "client_id": member.client_id,
-                        "session_timeout_ms": member.session_timeout_ms,
-                        "rebalance_timeout_ms": member.rebalance_timeout_ms,
-                        "protocols": [[name, data.hex()] for name, data in member.protocols],
-                        "assignment": member.assignment.hex(),
+                        "client_host": "",
+                        "session_timeout": member.session_timeout_ms,
+                        "rebalance_timeout": member.rebalance_timeout_ms,
+                        "subscription": dict(member.protocols).get(self.protocol, b""),
+                        "assignment": member.assignment,
                     }
                     for member in self.members.values()
                 ],
             },
         )
 
+    def tombstone(self) -> Entry:
+        return Entry([GROUP, self.group], None)
+
     @classmethod
     def of(cls, entry: Entry, now_ms: int) -> ClassicGroup:
         """Returns the group that is stored in a record.
 
-        The session of each member starts at `now_ms`.
+        The session of each member starts at `now_ms`. Of a member's protocols only the group's
+        protocol is stored.
         """
         key: Any = entry.key
         value: Any = entry.value
+        protocol = value["protocol"] or ""
         members = {
             one["member_id"]: Member(
                 member_id=one["member_id"],
-                instance_id=one["instance_id"],
+                instance_id=one["group_instance_id"],
                 client_id=one["client_id"],
-                session_timeout_ms=one["session_timeout_ms"],
-                rebalance_timeout_ms=one["rebalance_timeout_ms"],
-                protocols=tuple((name, bytes.fromhex(data)) for name, data in one["protocols"]),
+                session_timeout_ms=one["session_timeout"],
+                rebalance_timeout_ms=one["rebalance_timeout"],
+                protocols=((protocol, one["subscription"]),),
                 last_heartbeat_ms=now_ms,
-                assignment=bytes.fromhex(one["assignment"]),
+                assignment=one["assignment"],
             )
             for one in value["members"]
         }
@@ -265,9 +273,9 @@ class ClassicGroup:
             state=GroupState.STABLE if members else GroupState.EMPTY,
             generation=value["generation"],
             protocol_type=value["protocol_type"],
-            protocol=value["protocol"],
-            leader=value["leader"],
-            empty_since_ms=value["empty_since_ms"],
+            protocol=protocol,
+            leader=value["leader"] or "",
+            empty_since_ms=-1 if members else value["current_state_timestamp"],
             members=members,
         )
 

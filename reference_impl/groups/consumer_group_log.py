@@ -7,13 +7,16 @@ records waits for their replication.
 
 Source: KIP-848 (the types of the records); Apache Kafka, CoordinatorRuntime; KAFKA-16147 (partition
 epochs).
-Simplified: keys and values are JSON, as in `coordinator_log`.
+Simplified: a record has the names of topics beside their ids, and a group's record has the numbers
+of partitions of its topics instead of their hash. Members have no rack, no host and no regular
+expression.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Any, Final
 
 from model.vocabulary import Offset, TopicPartition
@@ -25,18 +28,22 @@ from reference_impl.groups.consumer_group import (
     MemberState,
 )
 from reference_impl.log import coordinator_log
-from reference_impl.log.coordinator_log import Entry, Json
+from reference_impl.log.coordinator_records import (
+    CONSUMER_GROUP,
+    CURRENT,
+    MEMBER,
+    TARGET,
+    TARGET_EPOCH,
+    Entry,
+)
+from reference_impl.log.message_schema import Plain
 from reference_impl.log.partition_log import FIRST_OFFSET, PartitionLog
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
 
-# The types of the records have the names of KIP-848, in lower case.
-GROUP: Final = "consumer-group-metadata"
-MEMBER: Final = "consumer-group-member-metadata"
-TARGET_EPOCH: Final = "consumer-group-target-assignment-metadata"
-TARGET: Final = "consumer-group-target-assignment-member"
-CURRENT: Final = "consumer-group-current-member-assignment"
+# Kafka: MemberState
+_STATES: Final = (MemberState.STABLE, MemberState.UNREVOKED, MemberState.UNRELEASED)
 
-Records = dict[tuple[str, ...], Json]
+Records = dict[tuple[str, ...], dict[str, Plain]]
 
 
 def entries(before: ConsumerGroup, after: ConsumerGroup) -> list[Entry]:
@@ -58,39 +65,67 @@ def _records(group: ConsumerGroup) -> Records:
         return {}
     id_ = group.group
     records: Records = {
-        (GROUP, id_): {
+        (CONSUMER_GROUP, id_): {
             "epoch": group.epoch,
-            "topics": {**group.topics},
+            "topics": [
+                {"topic": topic, "partitions": count} for topic, count in group.topics.items()
+            ],
             "empty_since_ms": group.empty_since_ms,
         },
-        (TARGET_EPOCH, id_): [group.assignment_epoch, group.assigned_ms],
+        (TARGET_EPOCH, id_): {
+            "assignment_epoch": group.assignment_epoch,
+            "assignment_timestamp": group.assigned_ms,
+        },
     }
     for member_id, member in group.members.items():
         records[MEMBER, id_, member_id] = {
             "instance_id": member.instance_id,
+            "rack_id": None,
             "client_id": member.client_id,
-            "topics": [*member.topics],
-            "assignor": member.assignor,
+            "client_host": "",
+            "subscribed_topic_names": [*member.topics],
+            "subscribed_topic_regex": None,
+            "server_assignor": member.assignor,
             "rebalance_timeout_ms": member.rebalance_timeout_ms,
         }
         records[CURRENT, id_, member_id] = {
-            "epoch": member.epoch,
-            "previous_epoch": member.previous_epoch,
-            "state": member.state.value,
-            "assigned": _listed(member.assigned),
-            "revoking": _listed(member.revoking),
+            "member_epoch": member.epoch,
+            "previous_member_epoch": member.previous_epoch,
+            "state": _STATES.index(member.state),
+            "assigned_partitions": _with_epochs(member.assigned),
+            "partitions_pending_revocation": _with_epochs(member.revoking),
         }
     for member_id, part in group.target.items():
-        records[TARGET, id_, member_id] = [[tp.topic, tp.index] for tp in sorted(part)]
+        records[TARGET, id_, member_id] = {
+            "topic_partitions": [
+                {"topic": topic, "partitions": [place.index for place in places]}
+                for topic, places in _by_topic(part)
+            ]
+        }
     return records
 
 
-def _listed(epochs: Epochs) -> Json:
-    return [[tp.topic, tp.index, epoch] for tp, epoch in sorted(epochs.items())]
+def _with_epochs(epochs: Epochs) -> Plain:
+    return [
+        {
+            "topic": topic,
+            "partitions": [place.index for place in places],
+            "assignment_epochs": [epochs[place] for place in places],
+        }
+        for topic, places in _by_topic(epochs)
+    ]
+
+
+def _by_topic(places: Iterable[TopicPartition]) -> list[tuple[str, list[TopicPartition]]]:
+    return [(topic, [*of]) for topic, of in groupby(sorted(places), key=lambda place: place.topic)]
 
 
 def _epochs(value: Any) -> Epochs:
-    return {TopicPartition(topic, index): epoch for topic, index, epoch in value}
+    return {
+        TopicPartition(of["topic"], index): epoch
+        for of in value
+        for index, epoch in zip(of["partitions"], of["assignment_epochs"], strict=True)
+    }
 
 
 # ---------------------------------------------------------------- replay
@@ -109,21 +144,30 @@ def _group(group: ConsumerGroup, _: str, value: Any, _bugs: Bugs) -> ConsumerGro
     return replace(
         group,
         epoch=value["epoch"],
-        topics=value["topics"],
+        topics={of["topic"]: of["partitions"] for of in value["topics"]},
         empty_since_ms=value["empty_since_ms"],
     )
 
 
 def _target_epoch(group: ConsumerGroup, _: str, value: Any, _bugs: Bugs) -> ConsumerGroup:
-    assignment_epoch, assigned_ms = value or (0, NEVER)
-    return replace(group, assignment_epoch=assignment_epoch, assigned_ms=assigned_ms)
+    if value is None:
+        return replace(group, assignment_epoch=0, assigned_ms=NEVER)
+    return replace(
+        group,
+        assignment_epoch=value["assignment_epoch"],
+        assigned_ms=value["assignment_timestamp"],
+    )
 
 
 def _target(group: ConsumerGroup, member_id: str, value: Any, _bugs: Bugs) -> ConsumerGroup:
     others = {id_: part for id_, part in group.target.items() if id_ != member_id}
     if value is None:
         return replace(group, target=others)
-    part = frozenset(TopicPartition(topic, index) for topic, index in value)
+    part = frozenset(
+        TopicPartition(of["topic"], index)
+        for of in value["topic_partitions"]
+        for index in of["partitions"]
+    )
     return replace(group, target={**others, member_id: part})
 
 
@@ -136,8 +180,8 @@ def _member(group: ConsumerGroup, member_id: str, value: Any, _bugs: Bugs) -> Co
         known,
         instance_id=value["instance_id"],
         client_id=value["client_id"],
-        topics=tuple(value["topics"]),
-        assignor=value["assignor"],
+        topics=tuple(value["subscribed_topic_names"]),
+        assignor=value["server_assignor"],
         rebalance_timeout_ms=value["rebalance_timeout_ms"],
     )
     return replace(group, members={**others, member_id: member})
@@ -149,11 +193,11 @@ def _current(group: ConsumerGroup, member_id: str, value: Any, bugs: Bugs) -> Co
     if value is not None:
         new = replace(
             old,
-            epoch=value["epoch"],
-            previous_epoch=value["previous_epoch"],
-            state=MemberState(value["state"]),
-            assigned=_epochs(value["assigned"]),
-            revoking=_epochs(value["revoking"]),
+            epoch=value["member_epoch"],
+            previous_epoch=value["previous_member_epoch"],
+            state=_STATES[value["state"]],
+            assigned=_epochs(value["assigned_partitions"]),
+            revoking=_epochs(value["partitions_pending_revocation"]),
         )
         group = replace(group, members={**group.members, member_id: new})
     return replace(group, partition_epochs=_partition_epochs(group, old, new, bugs))
@@ -175,7 +219,7 @@ def _partition_epochs(
 
 
 _REPLAY: Final[Mapping[str, Callable[[ConsumerGroup, str, Any, Bugs], ConsumerGroup]]] = {
-    GROUP: _group,
+    CONSUMER_GROUP: _group,
     TARGET_EPOCH: _target_epoch,
     TARGET: _target,
     MEMBER: _member,

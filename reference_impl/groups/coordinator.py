@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 from model.vocabulary import LeaderEpoch, Offset, TopicPartition
 from reference_impl.groups import (
     assignment,
-    classic_group,
     consumer_group_log,
     expiry,
     heartbeat,
@@ -31,7 +30,8 @@ from reference_impl.groups.consumer_group_log import ConsumerGroups
 from reference_impl.groups.offsets import GroupOffsets
 from reference_impl.groups.sessions import Clocks, MemberKey
 from reference_impl.log import coordinator_log
-from reference_impl.log.coordinator_log import CLIENT_ERRORS, Entry
+from reference_impl.log.coordinator_log import CLIENT_ERRORS
+from reference_impl.log.coordinator_records import GROUP, Entry
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.node.bugs import Bugs
 from reference_impl.node.context import Context, Requester
@@ -93,7 +93,7 @@ class GroupCoordinator:
         for batch in coordinator_log.read_batches(log):
             for entry in batch.entries:
                 key: Any = entry.key
-                if key[0] != classic_group.KIND:
+                if key[0] != GROUP:
                     continue
                 groups.pop(key[1], None)
                 if entry.value is not None:
@@ -219,7 +219,7 @@ class GroupCoordinator:
             group, some = membership.without_expired_members(known, context)
             coordinator, effects = coordinator.with_classic(group), effects + some
             if membership.must_be_logged(known, group, context.bugs):
-                entries.append(group.entry())
+                entries.append(group.entry(context.now_ms))
         for consumer in coordinator.consumers.groups.values():
             late = sessions.expired_members(coordinator.clocks, consumer, context)
             if late:

@@ -22,7 +22,7 @@ from reference_impl.groups import offsets as group_offsets
 from reference_impl.groups.classic_group import ClassicGroup
 from reference_impl.groups.consumer_group import ConsumerGroup
 from reference_impl.groups.offsets import GroupOffsets
-from reference_impl.log.coordinator_log import Entry
+from reference_impl.log.coordinator_records import Entry
 from reference_impl.node.bugs import Bug
 from reference_impl.node.context import Context
 
@@ -73,7 +73,7 @@ def forgotten_groups(
         for group in classic.values()
         if not group.members and not group.pending_members and group.group not in with_offsets
     ]
-    entries = [Entry(group.entry().key, None) for group in old if group.generation]
+    entries = [group.tombstone() for group in old if group.generation]
     for consumer in consumers.values():
         if not consumer.members and consumer.group not in with_offsets:
             entries += consumer_group_log.tombstones(consumer)

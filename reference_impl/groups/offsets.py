@@ -16,13 +16,12 @@ from typing import Any, NamedTuple, cast
 
 from model.vocabulary import LeaderEpoch, Offset, ProducerId, TopicPartition
 from reference_impl.log import coordinator_log
-from reference_impl.log.coordinator_log import Entry, LoggedBatch
+from reference_impl.log.coordinator_log import LoggedBatch
+from reference_impl.log.coordinator_records import OFFSET, Entry
 from reference_impl.log.partition_log import FIRST_OFFSET, PartitionLog
 from reference_impl.node.bugs import Bug, Bugs
 from reference_impl.protocol.groups import CommittedOffset
 from reference_impl.protocol.transactions import TxnResult
-
-KIND = "offset"
 
 
 class GroupPartition(NamedTuple):
@@ -144,15 +143,22 @@ class GroupOffsets:
         return any(place in places for places in self.pending.values())
 
 
-def entry(group: str, topic_partition: TopicPartition, committed: CommittedOffset) -> Entry:
+def entry(
+    group: str, topic_partition: TopicPartition, committed: CommittedOffset, now_ms: int
+) -> Entry:
     return Entry(
-        [KIND, group, topic_partition.topic, topic_partition.index],
-        [committed.offset, committed.leader_epoch, committed.metadata],
+        [OFFSET, group, topic_partition.topic, topic_partition.index],
+        {
+            "offset": committed.offset,
+            "leader_epoch": committed.leader_epoch,
+            "metadata": committed.metadata,
+            "commit_timestamp": now_ms,
+        },
     )
 
 
 def tombstone(group: str, topic_partition: TopicPartition) -> Entry:
-    return Entry([KIND, group, topic_partition.topic, topic_partition.index], None)
+    return Entry([OFFSET, group, topic_partition.topic, topic_partition.index], None)
 
 
 def _offset_records(batch: LoggedBatch) -> dict[GroupPartition, OffsetRecord]:
@@ -160,15 +166,14 @@ def _offset_records(batch: LoggedBatch) -> dict[GroupPartition, OffsetRecord]:
     for number, (key, value) in enumerate(batch.entries):
         place, value = _place(key), cast("Any", value)
         if place is not None and value is not None:
-            offset, leader_epoch, metadata = value
             found[place] = OffsetRecord(
                 batch.offset + number,
                 CommittedOffset(
-                    offset=Offset(offset),
-                    leader_epoch=LeaderEpoch(leader_epoch),
-                    metadata=metadata,
+                    offset=Offset(value["offset"]),
+                    leader_epoch=LeaderEpoch(value["leader_epoch"]),
+                    metadata=value["metadata"],
                 ),
-                batch.timestamp_ms,
+                value["commit_timestamp"],
             )
     return found
 
@@ -179,7 +184,7 @@ def _tombstoned(batch: LoggedBatch) -> list[GroupPartition]:
 
 
 def _place(key: Any) -> GroupPartition | None:
-    return GroupPartition(key[1], TopicPartition(key[2], key[3])) if key[0] == KIND else None
+    return GroupPartition(key[1], TopicPartition(key[2], key[3])) if key[0] == OFFSET else None
 
 
 def _skipped(log: PartitionLog, bugs: Bugs) -> frozenset[int]:
@@ -191,7 +196,7 @@ def _skipped(log: PartitionLog, bugs: Bugs) -> frozenset[int]:
         for entry in batch.entries
     ]
     keys: list[Any] = [entry.key for _, entry in batches if entry.value is None]
-    forgotten = {key[1] for key in keys if key[0] != KIND}
+    forgotten = {key[1] for key in keys if key[0] != OFFSET}
     return frozenset(
         offset
         for offset, entry in batches

@@ -26,7 +26,6 @@ from reference_impl.groups import commits as group_commits
 from reference_impl.groups import offsets as group_offsets
 from reference_impl.groups.classic_group import ClassicGroup
 from reference_impl.groups.coordinator import GroupCoordinator, PendingAppend, PendingResponse
-from reference_impl.log.coordinator_log import Entry
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.node.context import Context, Requester
 from reference_impl.node.step import Reply, StepResult
@@ -115,7 +114,7 @@ def _on_classic_request(
     takes_over = consumer is not None and bool(group.members)
     entries = consumer_group_log.tombstones(consumer) if consumer and takes_over else []
     if membership.must_be_logged(before, group, context.bugs):
-        entries.append(group.entry())
+        entries.append(group.entry(context.now_ms))
     if not entries:
         return coordinator, effects
     mine = [
@@ -145,7 +144,7 @@ def _heartbeat(
         clocks = sessions.after_heartbeat(clocks, before, after, answer.member_id, context.now_ms)
     entries = consumer_group_log.entries(before, after)
     if entries and before.epoch == 0 and classic.generation:
-        entries.append(Entry(classic.entry().key, None))
+        entries.append(classic.tombstone())
     owed = PendingResponse(requester, request, answer)
     return replace(coordinator, clocks=clocks).once_written(context, request.group, entries, owed)
 
@@ -167,7 +166,7 @@ def _sync(
     if not is_to_be_written:
         return coordinator, effects
     written = PendingAppend(request.group, (), after.generation)
-    return coordinator.append(context, [after.entry()], written)
+    return coordinator.append(context, [after.entry(context.now_ms)], written)
 
 
 def _commit(
@@ -178,7 +177,7 @@ def _commit(
     error = ErrorCode.NONE if is_txn else coordinator.commit_error(request, context.bugs)
     too_large = group_commits.with_too_large_metadata(request)
     entries = [
-        group_offsets.entry(request.group, at, kept)
+        group_offsets.entry(request.group, at, kept, context.now_ms)
         for at, kept in request.offsets
         if at not in too_large
     ]

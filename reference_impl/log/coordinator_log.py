@@ -2,21 +2,21 @@
 
 A coordinator appends through the leader of its topic partition, as a producer with acks=all does. A
 change takes effect when its append is acknowledged. A new coordinator rebuilds the state from
-the log. For each key only the last record matters, and compaction keeps it.
+the log. For each key only the last record matters, and compaction keeps it. The module
+`coordinator_records` has the formats of the records.
 
 Source: KIP-98; docs/kafka-rules.md D6, E3.
-Simplified: keys and values are JSON, not Kafka's own schemas.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from model.vocabulary import NO_PRODUCER_ID, Offset, ProducerEpoch, ProducerId, TopicPartition
 from reference_impl.log import transaction_marker
+from reference_impl.log.coordinator_records import Entry, decoded, encoded
 from reference_impl.log.partition_log import FIRST_OFFSET, PartitionLog
 from reference_impl.log.record import Record
 from reference_impl.log.record_batch import decode, encode
@@ -24,15 +24,6 @@ from reference_impl.log.transaction_marker import Marker
 from reference_impl.node.context import Context
 from reference_impl.node.step import Send
 from reference_impl.protocol.messages import NO_PRODUCER_EPOCH, ErrorCode, NodeId, Produce
-
-Json = None | bool | int | str | list["Json"] | dict[str, "Json"]
-
-
-class Entry(NamedTuple):
-    """A record of an internal topic; with the value None it is a tombstone."""
-
-    key: Json
-    value: Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,14 +53,10 @@ def append(
 
     The leader of the partition is on the same broker.
     """
-    records = [
-        Record(
-            key=json.dumps(entry.key).encode(),
-            value=None if entry.value is None else json.dumps(entry.value).encode(),
-            timestamp_ms=context.now_ms,
-        )
-        for entry in entries
-    ]
+    records: list[Record] = []
+    for entry in entries:
+        key, value = encoded(entry, context.coordinators.topic_id)
+        records.append(Record(key=key, value=value, timestamp_ms=context.now_ms))
     data = encode(
         records,
         producer_id=producer_id,
@@ -93,7 +80,9 @@ def read_batches(
 ) -> Iterator[LoggedBatch]:
     """Yields the batches from `start` up to `end`, by default up to the log end.
 
-    A batch that ends above `end` is not read.
+    A batch that ends above `end` is not read. Records of unknown types are left out.
+
+    Raises ValueError for a malformed record.
     """
     for batch in log.batches(start):
         head = batch.header
@@ -108,19 +97,13 @@ def read_batches(
                 marker=transaction_marker.read(batch.data),
             )
             continue
-        entries = tuple(
-            Entry(
-                json.loads(record.key or b"null"),
-                None if record.value is None else json.loads(record.value),
-            )
-            for _, record in decode(batch.data)
-        )
+        read = (decoded(record.key or b"", record.value) for _, record in decode(batch.data))
         yield LoggedBatch(
             offset=head.base_offset,
             timestamp_ms=head.max_timestamp_ms,
             producer_id=head.producer_id,
             is_transactional=head.is_transactional,
-            entries=entries,
+            entries=tuple(entry for entry in read if entry is not None),
         )
 
 

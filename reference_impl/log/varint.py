@@ -1,5 +1,7 @@
 """Varints and byte strings, as encoded in the records of a batch.
 
+Unsigned varints are not in records, but in tagged fields and flexible messages.
+
 Source: Kafka documentation, "Message Format"; the varints of Protocol Buffers.
 """
 
@@ -17,6 +19,22 @@ def write_varint(out: bytearray, number: int) -> None:
         out.append(rest & 0x7F | 0x80)
         rest >>= 7
     out.append(rest)
+
+
+def write_unsigned_varint(out: bytearray, number: int) -> None:
+    """Appends a number that is not negative as an unsigned varint."""
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+
+
+def read_unsigned_varint(data: bytes, at: int) -> tuple[int, int]:
+    """Returns the number below 2**35 at position `at`, and the position after it.
+
+    Raises IndexError if the bytes end too early, or if the number has more than five bytes.
+    """
+    return _unsigned(data, at, 5)
 
 
 def read_varint(data: bytes, at: int) -> tuple[int, int]:

@@ -38,6 +38,7 @@ from reference_impl.partition.record_validation import (
     scanned,
 )
 from reference_impl.partition.waiting import AppendOrigin, WaitingProduce
+from reference_impl.protocol.coordinators import INTERNAL_TOPICS
 from reference_impl.protocol.messages import (
     ACKS_ALL,
     ACKS_LEADER,
@@ -112,6 +113,9 @@ def _error(
     # These checks need no producer state.
     if request.acks not in {ACKS_NONE, ACKS_LEADER, ACKS_ALL}:
         return BatchError(ErrorCode.INVALID_REQUIRED_ACKS)
+    if leader.topic_partition.topic in INTERNAL_TOPICS and not request.by_coordinator:
+        # Kafka: ReplicaManager.appendRecordsToLeader; it excepts clients named __admin_client.
+        return BatchError(ErrorCode.INVALID_TOPIC_EXCEPTION)
     if request.acks == ACKS_ALL and leader.in_sync.below_minimum:
         # Rejected before anything is written: the broker gives up availability, not durability.
         return BatchError(ErrorCode.NOT_ENOUGH_REPLICAS)

@@ -13,10 +13,12 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
+from uuid import UUID
 
 from model.vocabulary import BrokerId, TopicPartition
 from reference_impl.protocol.controller import MetadataImage
 from reference_impl.protocol.messages import NO_BROKER, NodeId
+from reference_impl.protocol.topic_id import topic_id
 
 TRANSACTION_STATE: Final = "__transaction_state"
 CONSUMER_OFFSETS: Final = "__consumer_offsets"
@@ -25,22 +27,27 @@ INTERNAL_TOPICS: Final = (TRANSACTION_STATE, CONSUMER_OFFSETS)
 
 @dataclass(frozen=True, slots=True)
 class Coordinators:
-    """Finds the coordinator of a group or transactional id.
+    """Finds the coordinator of a group or transactional id, and the ids of the topics in its log.
 
     The coordinator is the leader of one partition of an internal topic. `leaders` comes from the
-    metadata of a broker.
+    metadata of a broker, and so do `incarnations`: how many topics of a name were deleted before.
     """
 
     leaders: Mapping[TopicPartition, BrokerId] = field(
         default_factory=dict[TopicPartition, BrokerId]
     )
+    incarnations: Mapping[str, int] = field(default_factory=dict[str, int])
 
     @classmethod
     def of(cls, image: MetadataImage) -> Coordinators:
         """Returns the leader of each topic partition in a metadata image."""
         return cls(
-            {topic_partition: state.leader for topic_partition, state in image.topic_partitions}
+            {topic_partition: state.leader for topic_partition, state in image.topic_partitions},
+            {place.topic: state.incarnation for place, state in image.topic_partitions},
         )
+
+    def topic_id(self, topic: str) -> UUID:
+        return topic_id(topic, self.incarnations.get(topic, 0))
 
     def partition_counts(self) -> dict[str, int]:
         return dict(Counter(topic_partition.topic for topic_partition in self.leaders))

@@ -87,9 +87,10 @@ class TransactionCoordinator:
         transactions: dict[str, TransactionMetadata] = {}
         for batch in coordinator_log.read_batches(log):
             for entry in batch.entries:
-                transactions.pop(str(entry.key), None)
+                transactional_id = str(entry.key[1])
+                transactions.pop(transactional_id, None)
                 if entry.value is not None:
-                    transactions[str(entry.key)] = TransactionMetadata.of(entry)
+                    transactions[transactional_id] = TransactionMetadata.of(entry)
         coordinator = cls(
             topic_partition=topic_partition,
             coordinator_epoch=coordinator_epoch,

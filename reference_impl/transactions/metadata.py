@@ -16,8 +16,9 @@ The producer epoch increases with each new instance of a transactional id, and w
 with each transaction. After `LAST_EPOCH` the coordinator assigns another producer id.
 
 Source: KIP-98, KIP-360, KIP-890; docs/kafka-rules.md D1 to D7.
-Simplified: Kafka's state PrepareEpochFence, which is never stored, is here the pending append of
-PrepareAbort.
+Simplified: the previous producer epoch is in a field of the record that Kafka does not have; in
+Kafka a new coordinator does not know it. Kafka's state PrepareEpochFence, which is never stored, is
+here the pending append of PrepareAbort.
 """
 
 from __future__ import annotations
@@ -25,10 +26,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from itertools import groupby
 from typing import Any, Final
 
 from model.vocabulary import NO_PRODUCER_ID, ProducerEpoch, ProducerId, TopicPartition
-from reference_impl.log.coordinator_log import Entry
+from reference_impl.log.coordinator_records import TRANSACTION, Entry
+from reference_impl.log.message_schema import Plain
 from reference_impl.protocol.messages import NO_PRODUCER_EPOCH
 from reference_impl.protocol.transactions import TransactionVersion, TxnResult
 
@@ -47,6 +50,11 @@ class TxnState(Enum):
     DEAD = "Dead"  # expired, unknown from now on: a tombstone in the log
 
 
+# By their numbers in the log. Kafka: TransactionState.
+_STATUSES: Final = (*TxnState,)
+# Kafka: TransactionVersion.transactionVersionForEndTxn
+_CLIENT_VERSIONS: Final = {TransactionVersion.V1: 0, TransactionVersion.V2: 2}
+_OF_CLIENT_VERSION: Final = {number: version for version, number in _CLIENT_VERSIONS.items()}
 _AT_REST: Final = frozenset({TxnState.EMPTY, TxnState.COMPLETE_COMMIT, TxnState.COMPLETE_ABORT})
 
 # From which states a state may be entered. A client of V2 that does not know whether its
@@ -162,21 +170,26 @@ class TransactionMetadata:
 
     def entry(self) -> Entry:
         if self.state is TxnState.DEAD:
-            return Entry(self.transactional_id, None)
+            return Entry([TRANSACTION, self.transactional_id], None)
+        topics = groupby(sorted(self.topic_partitions), key=lambda place: place.topic)
+        partitions: list[Plain] = [
+            {"topic": topic, "partition_ids": [place.index for place in places]}
+            for topic, places in topics
+        ]
         return Entry(
-            self.transactional_id,
+            [TRANSACTION, self.transactional_id],
             {
                 "producer_id": self.producer_id,
-                "timeout_ms": self.timeout_ms,
+                "transaction_timeout_ms": self.timeout_ms,
                 "producer_epoch": self.producer_epoch,
                 "last_producer_epoch": self.last_producer_epoch,
                 "previous_producer_id": self.previous_producer_id,
                 "next_producer_id": self.next_producer_id,
-                "state": self.state.value,
-                "topic_partitions": [[place.topic, place.index] for place in self.topic_partitions],
-                "started_ms": self.started_ms,
-                "updated_ms": self.updated_ms,
-                "version": int(self.version),
+                "transaction_status": _STATUSES.index(self.state),
+                "transaction_partitions": None if self.state is TxnState.EMPTY else partitions,
+                "transaction_start_timestamp_ms": self.started_ms,
+                "transaction_last_update_timestamp_ms": self.updated_ms,
+                "client_transaction_version": _CLIENT_VERSIONS[self.version],
             },
         )
 
@@ -184,16 +197,20 @@ class TransactionMetadata:
     def of(cls, entry: Entry) -> TransactionMetadata:
         value: Any = entry.value
         return cls(
-            transactional_id=str(entry.key),
+            transactional_id=str(entry.key[1]),
             producer_id=value["producer_id"],
-            timeout_ms=value["timeout_ms"],
+            timeout_ms=value["transaction_timeout_ms"],
             producer_epoch=value["producer_epoch"],
             last_producer_epoch=value["last_producer_epoch"],
             previous_producer_id=value["previous_producer_id"],
             next_producer_id=value["next_producer_id"],
-            state=TxnState(value["state"]),
-            topic_partitions=tuple(TopicPartition(*at) for at in value["topic_partitions"]),
-            started_ms=value["started_ms"],
-            updated_ms=value["updated_ms"],
-            version=TransactionVersion(value["version"]),
+            state=_STATUSES[value["transaction_status"]],
+            topic_partitions=tuple(
+                TopicPartition(of["topic"], index)
+                for of in value["transaction_partitions"] or ()
+                for index in of["partition_ids"]
+            ),
+            started_ms=value["transaction_start_timestamp_ms"],
+            updated_ms=value["transaction_last_update_timestamp_ms"],
+            version=_OF_CLIENT_VERSION[value["client_transaction_version"]],
         )

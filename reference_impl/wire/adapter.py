@@ -23,7 +23,6 @@ from datetime import timedelta
 from functools import cache
 from types import ModuleType
 from typing import Any, Final, Literal, get_args
-from uuid import NAMESPACE_URL, UUID, uuid5
 
 from reference_impl.wire.apis import Api
 from reference_impl.wire.entity_writer import writer
@@ -152,15 +151,6 @@ def _checked(kind: Any) -> tuple[tuple[str, bool, bool], ...]:
 
 def _has_parts(kind: Any) -> bool:
     return is_dataclass(kind) or any(map(_has_parts, get_args(kind)))
-
-
-@cache
-def topic_id(topic: str, incarnation: int = 0) -> UUID:
-    """Returns the topic id, computed from the topic's name and its incarnation: how many topics of
-    this name were deleted before.
-    """
-    again = f":{incarnation}" if incarnation else ""
-    return uuid5(NAMESPACE_URL, f"topic:{topic}{again}")
 
 
 def milliseconds(span: timedelta) -> int:

@@ -24,7 +24,7 @@ from model.vocabulary import BrokerId
 from reference_impl.disk.data_dir import DataDir
 from reference_impl.node.bugs import NO_BUGS, Bugs
 from reference_impl.node.timeouts import Timeouts
-from reference_impl.wire.adapter import topic_id
+from reference_impl.protocol.topic_id import topic_id
 from reference_impl.wire.applied_log import AppliedLog
 from reference_impl.wire.cluster_faults import carry_out, check_brokers, has_happened
 from reference_impl.wire.connection import Connection

@@ -14,7 +14,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from reference_impl.protocol.controller import MetadataImage
-from reference_impl.wire.adapter import topic_id
+from reference_impl.protocol.topic_id import topic_id
 from reference_impl.wire.served_broker import ServedBroker, image
 
 _REMEMBERED: Final = 4  # brokers apply an image a little later than others

@@ -28,7 +28,8 @@ from reference_impl.protocol.controller import (
 )
 from reference_impl.protocol.messages import ErrorCode
 from reference_impl.protocol.topic_defaults import NO_DEFAULTS, TopicDefaults
-from reference_impl.wire.adapter import Call, topic_id
+from reference_impl.protocol.topic_id import topic_id
+from reference_impl.wire.adapter import Call
 from reference_impl.wire.control_plane import DEFAULT_REPLICATION_FACTOR
 from reference_impl.wire.served_broker import ServedBroker, image, request_core
 from reference_impl.wire.topic_configs import create_topic_fields, describe

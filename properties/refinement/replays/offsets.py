@@ -27,7 +27,7 @@ from reference_impl.groups.expiry import expired_offsets
 from reference_impl.groups.membership import join
 from reference_impl.groups.offsets import GroupOffsets
 from reference_impl.log import coordinator_log
-from reference_impl.log.coordinator_log import Entry
+from reference_impl.log.coordinator_records import Entry
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.record_batch import stamped
 from reference_impl.log.segment import Batch
@@ -55,7 +55,9 @@ class OffsetHarness:
     before: OffsetHarness | None = None  # a copy from before the last action
 
     def reset(self, to: int) -> None:
-        self._write([group_offsets.entry(GROUP, INPUT, CommittedOffset(offset=Offset(to)))])
+        self._write(
+            [group_offsets.entry(GROUP, INPUT, CommittedOffset(offset=Offset(to)), self.now_ms)]
+        )
 
     def begin_rebalance(self) -> None:
         request = JoinGroup(group=GROUP, protocols=(("range", b""),), needs_id_first=False)

@@ -20,7 +20,7 @@ from model.vocabulary import BrokerId, TopicPartition
 from reference_impl.groups import heartbeat
 from reference_impl.groups.consumer_group import ConsumerGroup
 from reference_impl.groups.consumer_group_log import entries, replayed, tombstones
-from reference_impl.log.coordinator_log import Entry
+from reference_impl.log.coordinator_records import Entry
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
 from reference_impl.node.context import Context
 from reference_impl.node.timeouts import KAFKA_TIMEOUTS

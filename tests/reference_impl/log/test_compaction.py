@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -24,7 +23,7 @@ from reference_impl.groups import offsets as group_offsets
 from reference_impl.groups.offsets import GroupOffsets
 from reference_impl.log import transaction_marker
 from reference_impl.log.compaction import compacted
-from reference_impl.log.coordinator_log import Entry
+from reference_impl.log.coordinator_records import encoded
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.producer_state import ProducerStates
 from reference_impl.log.record import Record
@@ -40,6 +39,7 @@ from reference_impl.protocol.coordinators import TRANSACTION_STATE
 from reference_impl.protocol.groups import CommittedOffset
 from reference_impl.protocol.messages import ErrorCode, Fetch, InitProducerId, NodeId
 from reference_impl.protocol.topic_config import CleanupPolicy, LogConfig
+from reference_impl.protocol.topic_id import topic_id
 from reference_impl.protocol.transactions import FindCoordinator, TxnResult
 from reference_impl.transactions.coordinator import TransactionCoordinator
 from reference_impl.transactions.metadata import TransactionMetadata
@@ -252,11 +252,6 @@ def context(now_ms: int = 0, bugs: Bugs = NO_BUGS) -> Context:
     return replace(BROKER_1, now_ms=now_ms, bugs=bugs)
 
 
-def as_record(entry: Entry) -> tuple[bytes, bytes | None]:
-    value = None if entry.value is None else json.dumps(entry.value).encode()
-    return json.dumps(entry.key).encode(), value
-
-
 COMMITS = st.lists(
     st.one_of(
         st.tuples(st.sampled_from("gh"), st.integers(0, 1), st.integers(0, 99), st.just(-1)),
@@ -276,8 +271,8 @@ def test_a_group_coordinator_reads_the_same_offsets(steps: list[Any]) -> None:
             continue
         group, index, offset, pid = step
         committed = CommittedOffset(offset=Offset(offset))
-        entry = group_offsets.entry(group, TopicPartition("in", index), committed)
-        data.append(keyed(as_record(entry), pid=pid))
+        entry = group_offsets.entry(group, TopicPartition("in", index), committed, now_ms=0)
+        data.append(keyed(encoded(entry, topic_id), pid=pid))
     log, producers = log_of(*data)
 
     def read(log: PartitionLog) -> tuple[Any, Any]:
@@ -297,7 +292,7 @@ def test_a_transaction_coordinator_reads_the_same_transactions(changes: list[Any
             timeout_ms=60_000,
             producer_epoch=ProducerEpoch(epoch),
         )
-        data.append(keyed(as_record(transaction.entry())))
+        data.append(keyed(encoded(transaction.entry(), topic_id)))
     log, producers = log_of(*data)
 
     def read(log: PartitionLog) -> Any:

@@ -12,7 +12,8 @@ from model.vocabulary import (
     ProducerId,
     TopicPartition,
 )
-from reference_impl.log.coordinator_log import Entry, append, read_batches
+from reference_impl.log.coordinator_log import append, read_batches
+from reference_impl.log.coordinator_records import Entry
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.record_batch import decode, encode
 from reference_impl.log.segment import Batch

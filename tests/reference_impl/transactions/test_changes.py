@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reference_impl.protocol.messages import ErrorCode, InitializedProducerId, InitProducerId
-from reference_impl.transactions.metadata import COMPLETED, TxnState
+from reference_impl.transactions.metadata import COMPLETED, TransactionMetadata, TxnState
 from tests.reference_impl.transactions.one_coordinator import (
     CLIENT,
     A,
@@ -22,26 +22,26 @@ from tests.reference_impl.transactions.one_coordinator import (
 NEW_INSTANCE = InitProducerId(transactional_id="t")
 
 
-def record_of(state: TxnState) -> tuple[Any, list[Any]]:
-    """Returns the record that a new instance causes in this state, and its response."""
+def record_of(state: TxnState) -> tuple[TransactionMetadata, list[Any]]:
+    """Returns the metadata that a new instance appends in this state, and its response."""
     coordinator, _ = loaded(metadata(state, A))
     coordinator, effects = coordinator.on_request(at(correlation=5), CLIENT, NEW_INSTANCE)
     (entry,) = appended(effects)
-    return entry.value, replies(replicated(coordinator)[1])
+    return TransactionMetadata.of(entry), replies(replicated(coordinator)[1])
 
 
 def test_a_new_instance_first_aborts_the_open_transaction() -> None:
     """Kafka: TransactionCoordinator.handleInitProducerId."""
     record, answers = record_of(TxnState.ONGOING)
-    assert (record["state"], record["topic_partitions"]) == ("PrepareAbort", [["a", 0]])
-    assert (record["producer_epoch"], record["last_producer_epoch"]) == (4, 3)
+    assert (record.state, record.topic_partitions) == (TxnState.PREPARE_ABORT, (A,))
+    assert (record.producer_epoch, record.last_producer_epoch) == (4, 3)
     assert answers == [InitializedProducerId(error=ErrorCode.CONCURRENT_TRANSACTIONS)]
 
 
 @pytest.mark.parametrize("state", [TxnState.EMPTY, *COMPLETED.values()])
 def test_a_new_instance_gets_the_next_epoch_when_nothing_is_open(state: TxnState) -> None:
     record, answers = record_of(state)
-    assert (record["state"], record["producer_epoch"]) == ("Empty", 4)
+    assert (record.state, record.producer_epoch) == (TxnState.EMPTY, 4)
     assert [(one.producer_id, one.producer_epoch, one.error) for one in answers] == [
         (7, 4, ErrorCode.NONE)
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reference_impl.log.coordinator_log import Entry
+from reference_impl.log.coordinator_records import TRANSACTION, Entry
 from reference_impl.node.timeouts import Timeouts
 from reference_impl.protocol.messages import ErrorCode
 from reference_impl.protocol.transactions import (
@@ -28,7 +28,7 @@ from tests.reference_impl.transactions.one_coordinator import (
     written,
 )
 
-TOMBSTONE = Entry("t", None)
+TOMBSTONE = Entry([TRANSACTION, "t"], None)
 
 
 @pytest.mark.parametrize("version", TransactionVersion)
@@ -49,7 +49,7 @@ def test_a_decision_is_carried_out_after_a_failover(
     coordinator, effects = written(coordinator, A, correlation=1)
     assert appended(effects) == []
     coordinator, effects = written(coordinator, B, correlation=1)
-    assert [entry.key for entry in appended(effects)] == ["t"]
+    assert [entry.key for entry in appended(effects)] == [[TRANSACTION, "t"]]
     assert coordinator.transactions["t"].state is PREPARED[result]
     coordinator, _ = replicated(coordinator)
     assert coordinator.transactions["t"].state is COMPLETED[result]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reference_impl.wire.adapter import topic_id
+from reference_impl.protocol.topic_id import topic_id
 from reference_impl.wire.apis import Api
 from reference_impl.wire.versions import VERSIONS
 

@@ -18,7 +18,7 @@ from model.vocabulary import ProducerEpoch, ProducerId, Sequence
 from reference_impl.log.record import Record
 from reference_impl.log.record_batch import encode, whole_batches
 from reference_impl.protocol.messages import DEBUGGING_CONSUMER, ErrorCode
-from reference_impl.wire.adapter import topic_id
+from reference_impl.protocol.topic_id import topic_id
 from reference_impl.wire.apis import Api
 from reference_impl.wire.serving import Served
 from tests.reference_impl.wire.single_requests import begun
