@@ -6,9 +6,6 @@ contains a small Java runtime, so a machine without Java needs only pip.
 Spark starts Java with the option `--add-modules=jdk.incubator.vector`. Small runtimes lack this
 module, which only speeds up linear algebra. `launcher_home` makes a `java` that drops the option.
 
-If SPARK_HOME is set, workers import pyspark from a zip in that folder, and compile it each time.
-Otherwise they import the installed pyspark.
-
 Source: Spark 4 documentation, "Java 17/21"; JavaModuleOptions and PythonUtils of Spark.
 """
 

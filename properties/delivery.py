@@ -1,23 +1,20 @@
 """Delivery semantics: whether a history is at-most-once, at-least-once or exactly-once.
 
-Each application is judged separately: a consumer group, or a process that consumes without a group.
-A record is *delivered* to an application by an operation that received the record and ended `ok`.
+A history satisfies a semantics if each of its applications does. An application is a consumer
+group, or a process that consumes without a group.
 
     at-most-once    no record was delivered twice
     at-least-once   no record was skipped
     exactly-once    both
 
-A record is identified by its key and value. So if a producer's retry appends a record again, and
-both copies are delivered, the record was delivered twice, at two offsets.
+A record is *delivered* by an operation that received it and ended `ok`. It is identified by its key
+and value. If a producer's retry appends a record again, and both copies are delivered, the record
+was delivered twice. So was a record that the application received again because it sought back.
 
 A record is *skipped* if its send must have taken effect, but the application did not receive it. An
 operation that ended `fail` received nothing. The check covers the offsets from the lowest one that
 the application received up to the highest one that was delivered to it. Later records may still
-arrive.
-Records that retention may have deleted do not count as skipped.
-
-A history satisfies a semantics if all its applications do. An application that seeks back receives
-records again, so its deliveries are not at-most-once.
+arrive. Records that retention may have deleted do not count as skipped.
 
 Source: docs/sources.md D0; claims: at_most_once, at_least_once, exactly_once_publish,
 exactly_once_pipeline, rewind_redelivers.

@@ -1,18 +1,20 @@
 """Writes the record of the claims: the verdicts of each engine on the claims that it decides.
 
 `python -m tools.claims [--profile pr] [--side outside] [--reprint] [NAME ...]` writes
-`checkers/claim_record.json`. A row of this file is the verdict of one engine on one claim. A claim
-has a condition, for example on the settings of clients. Inside the condition the claim must hold;
-outside, it should be violated. A NAME is a suite, or `model`, `proof` or `history`. Only the rows
-of the given names are replaced; without a name, all rows are.
+`checkers/claim_record.json`. A row of this file is the verdict of one engine on one claim. A NAME
+is a suite, or `model`, `proof` or `history`. Only the rows of the given names are replaced; without
+a name, all rows are.
+
+A claim has a condition, for example on the settings of clients. Inside the condition the claim must
+hold; outside, it should be violated.
 
     suite    Inside, no random run may break the claim. Outside, the suite searches for a
              counterexample on each seed of the profile, and shrinks that of the first seed.
     model    The verdicts are copied from `checkers/track_record.json`.
     proof    The proof is run again.
-    history  A sweep makes a simulated history for each of some seeds. With a correct broker, no
-             seed may show an anomaly. With a seeded bug that history analysis must catch, some
-             seed has to show the anomaly. If no seed does, a suite searches for such a history.
+    history  Histories are simulated from several seeds. With a correct broker, none may have an
+             anomaly. With a seeded bug that history analysis must catch, one of them must. If none
+             does, a suite searches for such a history.
 
 A counterexample of a suite is recorded as a program: the list of its calls, with comments.
 `--reprint` only runs the recorded programs again, and updates their comments.

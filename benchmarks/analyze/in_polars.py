@@ -1,11 +1,11 @@
 """The checks `linearizable` and `shared` of the benchmark, as Polars queries.
 
-The queries are lazy, and the streaming engine of Polars runs them. `linearizable` is the first of
-these three queries; `shared` is all three.
+The queries are lazy, and the streaming engine of Polars runs them. `shared` consists of all three
+queries, `linearizable` of the first one.
 
-- Real-time order: sends, polls and end-offset requests return offsets. For each key, these offsets
-  are read in the order of completion, and their running maximum is computed. For each send and each
-  end-offset request, an as-of join finds the maximum at the moment when the request began.
+- Real-time order: the offsets of each key are read in the order of completion, and their running
+  maximum is computed. For each send and end-offset request, an as-of join finds the maximum at the
+  moment when the request began.
 - Agreement on the log: the records are grouped once by value and once by offset.
 - Order within a process: a rank by offset finds the next lower offset in the log, and a shift finds
   the previous step of the process.

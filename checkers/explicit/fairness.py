@@ -1,18 +1,17 @@
 """Finds fair cycles: sets of states in which a fair behaviour can stay forever.
 
-The states are the nodes of a graph, and the steps are its edges. The nodes that a behaviour visits
-infinitely often are strongly connected. A single node is strongly connected too, by stuttering. An
-*instance* is a fair action with values of its parameters. A strongly connected set is *fair* if,
-for each instance, one of these is true:
+The states are the nodes of a graph, and the steps are its edges. A behaviour stays forever in a
+strongly connected set of nodes; a single node is one too, by stuttering. An *instance* is a fair
+action with values of its parameters. A set is *fair* if, for each instance, one of these is true:
 
 - an edge of the instance is inside the set;
 - the instance is weakly fair, and disabled in some node of the set;
 - the instance is strongly fair, and disabled in all nodes of the set.
 
-The algorithm splits the graph into its strongly connected components. A component may be unfair to
-an instance: none of the three is true. If the instance is weakly fair, the component contains no
-fair set. If it is strongly fair, no fair set in the component has a node that enables the instance.
-So the algorithm removes these nodes, and splits the rest of the component again.
+The algorithm splits the graph into its strongly connected components. If a component is unfair to a
+weakly fair instance, it contains no fair set. If it is unfair to a strongly fair instance, the
+nodes that enable the instance are in no fair set. The algorithm removes these nodes, and splits the
+rest of the component again.
 
 Source: Emerson and Lei, Modalities for model checking, 1987; Lichtenstein and Pnueli, 1985.
 """

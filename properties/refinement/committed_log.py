@@ -1,17 +1,16 @@
 """Replication provides the log that the transactions spec uses: its committed records stay.
 
-The transactions spec uses an abstract *committed log*: a leader appends, a high watermark advances,
-and a new leader may lack records above the high watermark. The transactions spec ignores replicas
-that lag, truncate or follow old leaders. This module checks that the replication spec provides such
-a log:
+The transactions spec has an abstract *committed log*, without replicas. A leader appends, a high
+watermark advances, and a new leader may lack records above the high watermark. This module checks
+that the replication spec provides such a log:
 
     log_of_replication   maps a state of the replication spec to a committed log
     log_of_partition     maps a partition of the transactions spec to a committed log
     actions_between      finds the abstract actions from one committed log to the next
 
-Every transition of both specs, explored at a finite scope, must be a sequence of actions of the
-committed log, or leave the log as it is. A new leader may have a record that the previous leader
-lacked. Such a transition is a change of leader, and then an append of this record.
+At a finite scope, every transition of both specs must be a sequence of actions of the committed
+log, or leave the log as it is. If a new leader has a record that the previous leader lacked, the
+sequence is a change of leader, and then an append.
 
 Source: Lamport, Specifying Systems, chapter 5.8; Abadi and Lamport, The Existence of Refinement
 Mappings (history variables); KIP-101; KIP-320.

@@ -12,10 +12,9 @@ WAITS lets waiting requests time out, REPLICA_LAG removes slow followers from th
 repeats a fetch without a response. Equal replicas have the same records, high watermark and log
 start.
 
-A timer need not fire at the moment when it is due. So a resting timer may fire later, after the
-leader or the follower has changed. A replica is an immutable object, and each change makes a new
-object. So two objects are compared by identity to see whether a replica has changed.
-`ReplicaChanges` finds the topic partitions with a changed replica; only these are looked at.
+A resting timer fires later, after the leader or the follower has changed. A replica is an immutable
+object, so a changed replica is another object. `ReplicaChanges` finds the topic partitions with a
+changed replica; only these are looked at.
 
 If these timers fired, the followers of 500 partitions would send 2,000 fetches a second. In Kafka
 one fetch of a fetch session has all partitions of a leader.

@@ -4,18 +4,17 @@ Word n stands for the numbers from 64n to 64n+63.
 
     members 3, 5, 64     word 0: 0b101000     word 1: 0b1
 
-A hundred million consecutive numbers take 12.5 MB. So every Spark task can have a copy of the set.
+A hundred million consecutive numbers take 12.5 MB, so every Spark task can have a copy of the set.
 To make a set, each task packs the numbers in its part of the data into words (`packed`).
 `Bitset.of` is the union of all these words.
 
-`KeyedWords` has several bitsets, one for each key (for example, one for each topic partition). The
-words of all bitsets are in one column, sorted by their addresses:
+`KeyedWords` has one bitset for each key, such as a topic partition. The words of all bitsets are in
+one column, sorted by their addresses:
 
-    address = rank of the key * (count of word numbers + 1) + rank of the word number n
+    address = rank of the key * (count of word numbers + 1) + rank of the word number
 
-A rank is a position in ascending order, from 0: among all keys, or among the word numbers that
-occur in any bitset. The count is the count of these word numbers. The `+ 1` leaves a free address
-after the last word of each key.
+A rank is a position in ascending order, from 0: among the keys, or among the word numbers that
+occur. The `+ 1` leaves a free address after the last word of each key.
 """
 
 from __future__ import annotations

@@ -3,12 +3,12 @@
     RECORD_LOCATIONS  a row for each record that was polled, or sent at a known offset
     SENDS             a row for each send
 
-A shuffle splits each table into partitions. All sends of a value are adjacent rows in one partition
-of SENDS. The offsets of a key are divided into blocks of 65,536. All rows of a block are in one
-partition of RECORD_LOCATIONS, sorted by key, offset, value and operation.
+A shuffle splits each table into Spark partitions. One partition of SENDS has all sends of a value,
+in adjacent rows. One partition of RECORD_LOCATIONS has all rows of a key whose offsets are in the
+same block of 65,536. They are sorted by key, offset, value and operation.
 
-A location is a key, an offset and a value. Most values have one location, so all their rows are in
-one partition of RECORD_LOCATIONS. For the other values, see `unconfirmed_values`.
+Most values have one location (key and offset), so all their rows are in one partition. For the
+other values, see `unconfirmed_values`.
 
 Source: jepsen.tests.kafka version-orders.
 """

@@ -4,16 +4,14 @@
     p1 send k=b -> info      c1 poll k=b@1              b is unconfirmed: its send has no offset
 
 A value is confirmed if it was polled only at offsets where a send of it was acknowledged. The
-source RECORD_LOCATIONS is partitioned by offset. So one task has all sends and polls of the value
-at one offset, and needs no rows of other tasks.
+source RECORD_LOCATIONS is partitioned by offset, so one task has all these sends and polls.
 
-Any other polled value is unconfirmed. Examples are duplicates, aborted reads, values that were
-never sent, and values that were polled without an offset. Such values are few. So the driver
-collects all their rows, and passes these rows to every Spark task.
+Any other polled value is unconfirmed: for example a duplicate, an aborted read, a value that was
+never sent, or one that was polled without an offset. Such values are few. So the driver collects
+all their rows, and passes these rows to every Spark task.
 
-Two checks, of send offsets and of end offsets, can also run without the shuffle that makes
-RECORD_LOCATIONS. Then the driver collects only the sends without an acknowledged offset. The
-history is read again to find the polls of their values.
+The checks of send offsets and of end offsets can also run without RECORD_LOCATIONS. Then the driver
+collects only the sends without an acknowledged offset, and the polls of their values.
 """
 
 from __future__ import annotations

@@ -6,13 +6,13 @@ A request has a list of topics, and a list of partitions inside each topic:
     topics [{name: "orders", partition_indexes: [0]}]                   WriteTxnMarkers
     topics [{topic_id: 4ac2..., partitions: [{partition: 0}]}]          Fetch from version 13 on
 
-A request names a producer by its transactional id or by its producer id. The producer id is in a
-field, or in the batches of a Produce request. From Produce 13, Fetch 13 and OffsetCommit 10 on, a
-topic has an id only.
+From Produce 13, Fetch 13 and OffsetCommit 10 on, a topic has an id and no name. A request names a
+producer by its transactional id or by its producer id, which may be in the batches of a Produce
+request.
 
 An incremental Fetch names only the partitions that changed, but it fetches all partitions of its
-session. So the partitions of a session are collected from the earlier Fetch requests of the
-connection. They are incomplete if the session began on another connection.
+session. These are collected from the earlier Fetch requests of the connection. They are incomplete
+if the session began on another connection.
 
 Source: Kafka documentation, "Protocol Guide"; KIP-227 for fetch sessions; KIP-516 for topic ids.
 """

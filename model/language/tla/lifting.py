@@ -1,9 +1,9 @@
 """Finds where a spec uses its constants, so that the TLA+ module has their names, not their values.
 
-The terms of a spec have only the values: a term made from `s.replicas` has the number 3. So the
-spec is built again with larger constants, and the terms are compared. A number that has grown is
-written as a sum, such as `Replicas + 1`. If larger constants change more than numbers, for example
-because of an `if` on a constant, the module keeps the values: the constant is *fixed*.
+A term of the spec has only the value of a constant: 3 in place of `s.replicas`. So the spec is
+built again with larger constants, and the terms are compared. A number that has grown is written as
+a sum, such as `Replicas + 1`. If more than numbers differ, for example because of an `if` on a
+constant, the module keeps the values: the constant is *fixed*.
 """
 
 from __future__ import annotations

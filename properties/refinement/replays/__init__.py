@@ -28,8 +28,6 @@ In this example (`elections`), replica 0 of the spec is broker 1, and replica 1 
     without the bug                  true
 
 The function `cells` reads the values of the spec's variables from the harness. If a message arrives
-late in the counterexample, the simulated network holds it until the action that receives it. For
-some actions the replay does nothing, because the broker takes these steps by itself
-(`Replay.by_itself`). The module `replay` defines what a replay is. Each other module describes one
-harness and the replays on it.
+late in the counterexample, the simulated network holds it until the action that receives it. The
+replay carries out no action that the broker takes by itself (`Replay.by_itself`).
 """

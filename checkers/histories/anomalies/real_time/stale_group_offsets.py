@@ -9,18 +9,16 @@ began after A ended, and B ended before the fetch began. A fetch cannot return t
 hidden commit.
 
 1. The first stage collects the fetches, which are few.
-2. The second stage collects commits. They are many, so the commits that are hidden from every fetch
-   are left out. No fetch can return them, and they fit into any linearization of the other calls.
+2. The second stage collects those commits that are not hidden from every fetch.
 3. For each register, the driver searches for a linearization of its commits and fetches. A fetch
    that fits into none is stale.
 
-Most registers need no search, because every fetch could return one offset only, and returned it.
-There are two kinds of such fetches:
+A register needs no search if each of its fetches is in one of these cases:
 
-- The fetch began after a commit ended. All commits but one are hidden from the fetch, or began
-  after the fetch ended. The fetch returned the offset of the remaining commit.
-- The fetch ended before the first commit began. All such fetches of the register returned the same
-  offset.
+- One commit ended before the fetch began, every other commit is hidden from the fetch or began
+  after it ended, and the fetch returned the offset of that commit.
+- The fetch ended before the first commit began, and returned the same offset as all such fetches of
+  the register.
 
 Source: `properties.anomalies.real_time.stale_group_offset`.
 """
