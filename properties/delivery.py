@@ -58,7 +58,7 @@ class DeliveredAt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repetition:
-    """A record that was delivered twice to an application, and the places of both deliveries."""
+    """A record that was delivered twice to an application, with both deliveries."""
 
     application: str  # `group orders` or `process 7`
     key: str

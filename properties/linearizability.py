@@ -1,13 +1,13 @@
 """Linearizability by search: is there a legal order of all calls that agrees with real time?
 
-A call takes effect at one instant between its invocation and its completion; a call that never
+A call takes effect at one instant between its invocation and its completion. A call that never
 completed may take effect later or never. The search visits invocations and completions in the order
-of time and keeps every possible configuration: a state of the object, and the open calls that have
+of time. It keeps every possible configuration: a state of the object, and the open calls that have
 taken effect. If a completion leaves no configuration, no legal order exists.
 
-A register needs this search. For a log with gaps, whose end only grows, it suffices to compare
-pairs of calls (`anomalies.real_time`): if no legal order exists, then two of the calls contradict
-each other. Tests compare both methods.
+A register needs this search. A log needs no search, because its end only grows: if no legal order
+exists, then two of the calls contradict each other (`anomalies.real_time`). Tests compare both
+methods.
 
 Source: Wing and Gong, "Testing and verifying concurrent objects", 1993; Lowe, "Testing for
 linearizability", 2017 (the memory of configurations, just-in-time linearization).

@@ -1,7 +1,7 @@
 """The options of `analyze` that describe how the clients and topics of a history were configured.
 
-A recorded folder states three of these facts itself: the isolation level of the readers, how the
-consumers got their partitions, and whether every log was read to its end. The options override
+The folder of a recording states three of these facts: the isolation level of the readers, how
+consumers got their partitions, and whether all logs were read to the end. The options override
 them.
 """
 

@@ -6,9 +6,9 @@ of steps. `Send` sends a request and waits for its answer. `Begin` only sends a 
 back without loss.
 
 The body of a request may contain symbols. A text that begins with `~` is a name that this sequence
-alone uses. A text that begins with `^` is a name that all sequences of a run share. The functions
-of this module make the other symbols: for a value from an earlier answer, a topic id, record
-batches, a time, or bytes.
+alone uses. A text that begins with `^` is a name that all sequences of a run share. Functions of
+this module make the other symbols, such as those for a value from an earlier answer, a topic id, or
+record batches.
 
 The field `to` of a step names the broker that gets the request:
 

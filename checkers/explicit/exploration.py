@@ -1,8 +1,8 @@
 """The input and the result of an exploration: counts, verdicts and shortest traces.
 
 Counts are defined as in TLC. *distinct* counts states. *generated* counts transitions and initial
-states. *depth* counts levels: the initial states are level 1, so the last state of a counterexample
-of n steps is at depth n + 1.
+states. *depth* counts levels: the initial states are level 1. So a counterexample of n steps ends
+at depth n + 1.
 """
 
 from __future__ import annotations

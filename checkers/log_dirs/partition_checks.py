@@ -2,11 +2,11 @@
 
 Each replica is checked on its own and against the others. `check_partition` reads the record
 batches. `compare_records` reads the records of batches that differ between replicas. Both return a
-table with the schema FOUND. A row of it is the result of one check: the check's name, the number of
-things that were checked, and the violations as an embedded table.
+table with the schema FOUND. A row is the result of one check: its name, the number of things that
+it checked, and an embedded table of violations.
 
-Simplified: the batches of one topic partition, but not its records, must fit into memory: about 200
-bytes for each batch while they are checked.
+Simplified: the headers of a topic partition's batches must fit into memory, with about 200 bytes
+for each batch.
 """
 
 from __future__ import annotations

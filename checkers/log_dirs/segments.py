@@ -1,9 +1,8 @@
 """Segments as Arrow tables, one row per batch or one row per record, read with NumPy.
 
-A row of BATCHES is a batch, or the bytes at the end of a segment that are not a batch; the column
-`fault` distinguishes the two. Checksums are computed batch by batch; records are decompressed and
-parsed in parallel (`records`). A row of RECORDS has those fields of a record on which replicas must
-agree.
+A row of BATCHES is a batch, or bytes at the end of a segment that are no batch. The column `fault`
+distinguishes the two. Checksums are computed batch by batch; records are decompressed and parsed in
+parallel (`records`). A row of RECORDS has those fields of a record on which replicas must agree.
 
 For any file the result equals that of the reader in `tests/checkers/log_dirs/plain.py`. Simplified:
 in messages of magic 0 and 1, only position and offset are read. Two different records count as

@@ -1,8 +1,8 @@
 """The processes of a history: threads that call an unmodified client and record the results.
 
 A process has at most one operation open. After an operation with the outcome `info`, the process
-ends and its thread continues as a new process: the operation may still take effect, so no later
-operation of the same process may follow it.
+ends, and its thread continues as a new process. The operation may still take effect, so it must be
+the last one of its process.
 """
 
 from __future__ import annotations

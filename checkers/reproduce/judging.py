@@ -7,8 +7,8 @@ if a step did not happen, or if an assumption about the history is broken.
 
 Two kinds of defects are decided in another way:
 
-- A defect in the logs, which no client sees before the schedule ends: the log directories are
-  audited, by the code of `urteil analyze --log-dirs`.
+- A defect in the logs that no client sees: the log directories are audited, by the code of `urteil
+  analyze --log-dirs`.
 - A wrong answer: the answer to the last step decides.
 """
 

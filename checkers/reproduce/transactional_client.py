@@ -1,7 +1,6 @@
 """A transactional producer of confluent-kafka; each transaction is an operation of the history.
 
-If the commit of a transaction was never requested, its outcome is `fail`, even if its abort failed:
-no request of the application can have committed it.
+If the commit of a transaction was never requested, its outcome is `fail`, even if its abort failed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Z3 with limits: every query of `checkers.symbolic` goes through this module.
 
-Every query has a time limit and a resource limit, even if it should be fast: one axiom made a query
+Every query has a time limit and a resource limit, even if it should be fast. One axiom made a query
 at a finite scope run for ten minutes. A query that reaches a limit returns `unknown` with the
 reason.
 """

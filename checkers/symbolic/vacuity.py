@@ -1,8 +1,8 @@
-"""Vacuity checks: do the claims and actions allow any behaviour, so that a proof is meaningful?
+"""Vacuity checks: find claims that contradict each other, and actions that are never enabled.
 
 Contradictory claims prove everything, and an action that is never enabled preserves everything. So
-two checks run at a finite scope. The first: some state satisfies all claims. The second: for every
-action, some state satisfies all claims and the guard of the action.
+two checks run at a finite scope: some state satisfies all claims; and for every action, some state
+satisfies all claims and the guard of the action.
 """
 
 from __future__ import annotations

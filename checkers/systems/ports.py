@@ -1,7 +1,7 @@
 """Free ports on loopback, below the range that the operating system uses for outgoing connections.
 
-While a broker is down, its port is free. If the port were in that range, the operating system could
-use it for an outgoing connection, and the broker could not start again.
+While a broker is down, its port is free. If the port were in that range, an outgoing connection
+could take it, and the broker could not start again.
 """
 
 from __future__ import annotations

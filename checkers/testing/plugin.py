@@ -5,10 +5,11 @@
         producer = Producer({"bootstrap.servers": urteil_broker.bootstrap_servers})
 
 Each test has a broker of its own. With `urteil_scope = module` or `session` in the configuration,
-tests share one: after each test all faults end and every broker runs again, but topics stay.
+tests share a broker. Then all faults end after each test, and every broker runs again, but topics
+stay.
 
-pytest loads this module in every run of a project that has Urteil installed, so it imports nothing
-until a test uses the fixture.
+If Urteil is installed, pytest loads this module in every run. So the module imports nothing until a
+test uses the fixture.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The steps of the controller: how its state of a partition changes.
 
-A new leader is in the ISR or in the ELR, with two exceptions: if both sets are empty, the last
-known leader may be elected; an unclean election may choose any replica. These two kinds of steps
-may lose records.
+A new leader is in the ISR or in the ELR, with two exceptions. If both sets are empty, the last
+known leader may be elected. An unclean election may choose any replica. In both cases records may
+be lost.
 
 Source: ReplicationControlManager; PartitionChangeBuilder; KIP-497; KIP-966.
 """

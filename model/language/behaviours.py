@@ -11,8 +11,8 @@ which every behaviour may do.
 An action is called with values of its parameters. A lasso is *fair* to such a call in two cases:
 
 - The cycle takes the action with these values.
-- The action with these values is disabled: in some state of the cycle for weak fairness, in every
-  state of the cycle for strong fairness.
+- The action with these values is disabled in some state of the cycle (weak fairness), or in every
+  state of the cycle (strong fairness).
 """
 
 from __future__ import annotations

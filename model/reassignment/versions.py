@@ -59,7 +59,7 @@ class Kafka41(Kafka43):
     although it is no replica any more. This version breaks the claim `candidate_completeness`.
 
     If the removed broker is added again, it may be elected. With three replicas and
-    min.insync.replicas=3, this version so breaks the claim `leader_completeness` too. No record is
+    min.insync.replicas=3, this version also breaks the claim `leader_completeness`. No record is
     lost if every reassignment keeps the number of replicas.
     """
 

@@ -55,7 +55,7 @@ class Leadership(Record):
 
 
 class Departure(Record):
-    """Of the ISR members that left a leader epoch for a newer one, the one that fetched least.
+    """The ISR member that left a leader epoch for a newer one with the fewest fetched records.
 
     If none has left, `happened` is false.
     """

@@ -101,11 +101,11 @@ class JoinsWithOldRecords(Retention):
     """A follower joins the ISR when it has reached the high watermark, whatever its log start is.
 
     Kafka from 3.7 to 4.3 has this bug. A new follower asks the leader where an old epoch ends, and
-    truncates its log there. If the leader has deleted the records of that epoch, it answers with
-    its log start. So the follower keeps records below that offset, even if they were never
-    committed. It keeps them until it learns the leader's log start. If the follower becomes leader
-    before that, it returns these records to consumers. This was reproduced on brokers of Kafka 4.3;
-    no other report is known. This bug breaks the claim `latest_values_are_kept`.
+    truncates its log there. If the leader has deleted that epoch, it answers with its log start. So
+    the follower keeps records below that offset, even uncommitted ones, until it learns the
+    leader's log start. If it becomes leader before that, consumers read these records. This was
+    reproduced on brokers of Kafka 4.3; no other report is known. This bug breaks the claim
+    `latest_values_are_kept`.
     """
 
     def has_heard_log_start(s, r: Replica) -> Bool:

@@ -87,7 +87,7 @@ def must_have_taken_effect(operation: Operation, read: AbstractSet[KeyValue]) ->
 
 
 def keys_read(history: History) -> frozenset[str]:
-    """Returns the keys of which a poll at read_committed returned a record.
+    """Returns each key with a record that a poll at read_committed returned.
 
     Only operations that ended `ok` count.
     """

@@ -2,10 +2,9 @@
 
 The log start of a key is the highest start offset that any client read, at any time: log starts
 never fall. Any record of a topic that is declared compacted may be gone, because the history does
-not show which records have a later one with the same key.
+not show which records compaction keeps.
 
-Simplified: a reader may miss a record that is deleted later, or a record that was already deleted;
-the two cases are not distinguished.
+Simplified: a reader may also miss a record that is deleted only later; this is not reported.
 """
 
 from __future__ import annotations

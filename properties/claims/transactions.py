@@ -1,8 +1,8 @@
 """Executable definitions of the claims about transactions.
 
-`Transacted` has the history of the clients, the logs with their end offsets at both isolation
-levels, and the records that a reader reads from the start. The isolation level of readers is a
-setting of the run.
+`Transacted` has the history of the clients, and the logs with their end offsets at both isolation
+levels. It also has the records that a reader reads from the start. The isolation level of readers
+is a setting of the run.
 
 Values are unique among all sends. A value such as `work 3:2` has two parts: `work 3` names the
 work, and `2` the attempt. After an abort, the application repeats the same work in another attempt.

@@ -40,9 +40,9 @@ class Record:
 class Batch:
     """One record batch: its location, its header, and what was read from it.
 
-    `fault` is the reason why the content is unknown: the checksum is wrong, the records cannot be
-    read although the checksum is right, or the format is older than version 2. `marker` is `commit`
-    or `abort` for a transaction marker; it is empty for other control batches.
+    `fault` is the reason why the content is unknown: a wrong checksum, records that cannot be read,
+    or a format before version 2. `marker` is `commit` or `abort` for a transaction marker; it is
+    empty for other control batches.
     """
 
     segment: str  # the file's name

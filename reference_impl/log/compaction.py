@@ -4,11 +4,11 @@
     '------------ keys are compared here ----------'
 
 A segment is closed if it is not the last one, and stable if it ends below the last stable offset.
-Below the last stable offset nothing is truncated and every transaction has ended, so a later record
-of a key replaces an earlier one for good. Records of aborted transactions are removed. A record
-without a value is a tombstone: it deletes its key and stays for delete.retention.ms after the first
-compaction that finds it. Offsets do not change, so compaction leaves gaps. A log is compacted when
-its dirty part is large enough; each replica compacts its own log.
+Below the last stable offset nothing is truncated, and every transaction has ended. So a later
+record of a key replaces an earlier one for good. Records of aborted transactions are removed. A
+record without a value is a tombstone: it deletes its key and stays for delete.retention.ms after
+the first compaction that finds it. Offsets do not change, so compaction leaves gaps. A log is
+compacted when its dirty part is large enough; each replica compacts its own log.
 
 Source: KIP-58, KIP-534, KAFKA-13194; docs/kafka-rules.md D9.
 Simplified: a segment is compacted as a whole or not at all; compacted segments are not merged;

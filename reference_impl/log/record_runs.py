@@ -1,8 +1,8 @@
 """Reads the records of a batch in runs: neighbouring records whose bytes have the same layout.
 
-The records of a producer are often alike: their keys, values and headers have equal lengths, so
-their fields begin at the same positions. Such a run is a table with one record in each row. A slice
-of the bytes is one column of the table, so a whole column is compared at once.
+The records of a producer are often alike: their keys, values and headers have equal lengths. So
+their fields begin at the same positions. Such records are a *run*: a table with one record in each
+row. A slice of the bytes is one column of the table, so a whole column is compared at once.
 
     length  attributes  timestamp delta  offset delta  key length  ...
     ------  ----------  ---------------  ------------  ----------
@@ -11,8 +11,8 @@ of the bytes is one column of the table, so a whole column is compared at once.
       1c        00            04              04           01
       1e        00            04              06           01           a longer record ends the run
 
-In a run, all lengths and counts are equal, each offset delta is the position of its record, and all
-timestamp deltas have equally many bytes. Records outside of runs are read one by one.
+In a run, all lengths and counts are equal, and all timestamp deltas have equally many bytes. Each
+offset delta is the position of its record. Records outside of runs are read one by one.
 
 The module `validation` reads each record by itself, and so defines the result. `facts_by_runs`
 returns the same result, or None if it cannot decide. It never raises an exception.

@@ -1,7 +1,7 @@
 """Retention: each replica deletes the oldest segments of its log.
 
-A segment is deleted if it is the oldest one of its log and lies wholly below the high watermark,
-and if one of these three conditions is true:
+Only the oldest segment of a log is deleted, and only if all of it is below the high watermark. One
+of these conditions must also be true:
 
     all of it is below the log start             (DeleteRecords, or the leader's log start)
     its newest record is older than retention.ms

@@ -1,8 +1,8 @@
 """Faults that wait for requests: how they match requests, and which messages they affect.
 
 An armed fault counts the matching requests when they are sent. It applies to `count` requests,
-beginning with the one numbered `occurrence`. A fault that affects the response, or kills the
-receiving broker, is stored under the correlation id of the request until it takes effect.
+beginning with the one numbered `occurrence`. A fault may affect the response, or kill the receiving
+broker. It is then stored under the request's correlation id until it takes effect.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
     {"event": "produce", "broker": 0, "topic_partition": "a-0", "base_offset": 4, "records": 2,
      "producer_id": 1000, "producer_epoch": 0, "base_sequence": 4, "answered": false}
 
-A line is written when the broker acknowledges the batch: with acks=1 after the append at the
-leader, with acks=all after the replication to all in-sync replicas. The field `answered` is false
-if a fault dropped the acknowledgement on its way to the client.
+A line is written when the broker acknowledges the batch. With acks=1 this is after the leader's
+append; with acks=all it is after the replication to all in-sync replicas. The field `answered` is
+false if a fault dropped the acknowledgement on its way to the client.
 
 A retry that was recognized as a duplicate has a line of its own with the same offset. A batch that
 was appended but never acknowledged has no line, so counts from this log are lower bounds.

@@ -5,8 +5,6 @@ A fault happens in one of two ways:
     at once          the control port carries out the fault, and answers when it has happened; a
                      fault that cannot happen raises BadFault
     by a request     a client's request triggers the fault; the request does not wait for the fault
-
-If a request triggers the crash of a broker that is already down, nothing happens.
 """
 
 from __future__ import annotations

@@ -91,8 +91,8 @@ class FetchPartition:
     def keep(self, request: Fetch, answer: Fetched | None, replica: object) -> None:
         """Remembers a response without records, and the replica that was read.
 
-        None forgets the earlier response. Does nothing if the client has meanwhile requested other
-        offsets.
+        If `answer` is None, forgets the earlier response. Does nothing if the client has since
+        requested other offsets.
         """
         if request is self._request:
             self.unchanged = answer

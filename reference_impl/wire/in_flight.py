@@ -50,8 +50,8 @@ def allow_open_files(count: int) -> None:
 class InFlight(Generic[C]):
     """The open connections, and how many bytes of large requests and responses they hold.
 
-    Large means more than 64 KiB. A connection holds the bytes that it has received of a request,
-    and the bytes of a response that the client has not read yet.
+    Large means more than 64 KiB. A connection holds the received bytes of a request, and the unread
+    bytes of a response.
     """
 
     limits: InFlightLimits = IN_FLIGHT

@@ -2,7 +2,7 @@
 WriteTxnMarkers and DescribeQuorum.
 
 WriteTxnMarkers is a request between brokers. An administrator may also send it, to end a hanging
-transaction: one that is still open in a log, but no longer known to the coordinator.
+transaction. Such a transaction is open in a log, but the coordinator does not know it.
 
 Source: KIP-113, KIP-595 (DescribeQuorum), KIP-664, KIP-836, KIP-853, KIP-994, KIP-1152; KafkaApis,
 TransactionStateManager.listTransactionStates of Apache Kafka.

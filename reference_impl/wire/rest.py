@@ -89,7 +89,7 @@ class ReplicaChanges:
     _seen: dict[NodeId, Mapping[TopicPartition, Replica]] = field(default_factory=dict)
 
     def since_last_call(self, nodes: Nodes) -> frozenset[TopicPartition]:
-        """Returns the topic partitions of which a replica has changed since the last call.
+        """Returns the topic partitions with a replica that has changed since the last call.
 
         A replica has also changed if it is new or gone. The first call returns all partitions.
         """

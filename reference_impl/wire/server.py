@@ -1,15 +1,13 @@
 """The TCP server: reads request frames and writes response frames.
 
-As in Kafka, the requests of a connection are handled one after the other: the next frame is read
-when the response has been sent. So if a fault drops a response and closes the connection, no later
-request of this connection has been applied. An invalid frame closes its connection and is logged in
-one line: Kafka does so in Processor.processCompletedReceives.
+As in Kafka, the requests of a connection are handled one after the other. The next frame is read
+when the response has been sent. An invalid frame closes its connection and is logged in one line.
 
     frame -> few elements: decoded and handled here
           -> many elements: decoded and handled in the thread of large requests
 
-Source: Kafka documentation, "Protocol Guide": "Network" and "Common Request and Response
-Structure".
+Source: Processor.processCompletedReceives; Kafka documentation, "Protocol Guide": "Network" and
+"Common Request and Response Structure".
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The version of the request selects the transaction protocol: EndTxn 5, TxnOffset
 12 belong to KIP-890 (`transaction.version` 2). A client that sends older versions uses the first
 protocol on the same broker.
 
-As in Kafka, the wire layer checks whether the topic partitions of a request exist, and translates
+As in Kafka, the wire layer checks whether the topic partitions of a request exist. It also replaces
 an error that old clients do not know.
 
 Source: KIP-98, KIP-360, KIP-447, KIP-890; KafkaApis of Apache Kafka.

@@ -6,7 +6,7 @@
 
 It simulates histories with one planted fault or none, analyzes them, and counts the anomalies. The
 record is benchmarks/results/convictions.json, the page docs/convictions.md. The exit code is 1 if a
-history has an anomaly that is neither an effect of its fault nor a consequence of such an effect.
+history has an anomaly that its fault does not explain, directly or through another anomaly.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The record of the campaign: every mutant that was tried, and what the tests made of it.
+"""The record of the campaign: every mutant that was tried, and the verdict of the tests.
 
 It is kept as JSON, one line for each mutant, so a campaign goes on where the last one ended.
 """

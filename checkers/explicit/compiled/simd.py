@@ -6,8 +6,8 @@ zeros.
 
 SIMD code can evaluate only formulas with these three properties:
 
-- They are defined in every state, because the code always evaluates both sides of `and`, `or` and
-  `if`, and all elements of a quantifier.
+- They are defined in every state: the code evaluates both sides of `and`, `or` and `if`, and all
+  elements of a quantifier.
 - The keys of their maps do not depend on the state, because all lanes of a vector have the same
   key. So `end_offset[b1]` is allowed, but `end_offset[leader]` is not.
 - Their numbers fit into a signed byte.

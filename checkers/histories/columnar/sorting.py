@@ -154,7 +154,7 @@ def runs(*columns: Ints) -> tuple[Ints, Ints]:
 def any_in_run(flags: Mask, starts: Ints) -> Mask:
     """Returns, for each range of rows, whether it has a flagged row.
 
-    `flags` has one entry for each row. `starts` has the first row of each range: the first range
+    `flags` has one entry for each row. `starts` has the first row of each range. The first range
     begins at row 0, and each range ends where the next one begins.
     """
     if not len(starts):
@@ -186,7 +186,7 @@ def per_key(key: Ints, of: Callable[[Ints], Ints]) -> Ints:
 def concatenated_ranges(first: Ints, counts: Ints) -> Ints:
     """Returns the integers of several ranges, one range after the other.
 
-    Range i has `counts[i]` integers, of which the lowest is `first[i]`.
+    Range i has `counts[i]` integers, from `first[i]` on.
     """
     numbers = np.repeat(first - (np.cumsum(counts) - counts), counts)
     numbers += np.arange(len(numbers))

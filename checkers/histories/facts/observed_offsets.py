@@ -6,8 +6,8 @@ counts if the operation ended ok.
 - Every offset is a lower bound of the log's end.
 - If a reader at `read_committed` observed an offset, it is also a lower bound of the last stable
   offset.
-- The offset of a send and an end offset are also checked: they must not be below a log end that was
-  observed before their operation was invoked.
+- The offset of a send and an end offset are also checked. They must not be below a log end that was
+  observed before.
 
 Source: `properties.anomalies.real_time.reach`.
 """
@@ -61,7 +61,7 @@ class ObservedOffsets:
 
 
 def observed_offsets(batch: Batch, isolation: Isolation) -> ObservedOffsets:
-    """Returns the rows of the batch that have an offset, in completion order.
+    """Returns the rows that have an offset, in completion order.
 
     If a row has no isolation level, the level `isolation` is assumed.
     """

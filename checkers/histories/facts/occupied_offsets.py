@@ -98,7 +98,7 @@ class OffsetCounts:
 
     @classmethod
     def of(cls, words: pa.Table) -> OffsetCounts:
-        """Returns, for each key, the union of the offsets that several batches found.
+        """Returns, for each key, the offsets that any batch of the history found.
 
         A row of `words` has 64 bits for one key: bit i of word n stands for the offset 64n + i.
         """
@@ -165,7 +165,7 @@ class OccupiedOffsets:
 
     @classmethod
     def of(cls, words: pa.Table) -> OccupiedOffsets:
-        """Returns, for each key, the union of the offsets that several batches found.
+        """Returns, for each key, the offsets that any batch of the history found.
 
         A row of `words` has 64 bits for one key: bit i of word n stands for the offset 64n + i.
         """

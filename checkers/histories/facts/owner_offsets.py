@@ -50,7 +50,7 @@ OWNER_WORDS: Final = pa.schema(
 
 
 def packed_offsets(owner: Ints, key: Ints, offset: Ints, batch: int) -> pa.Table:
-    """Returns the offsets that each owner got in each key of one batch, as 64-bit words.
+    """Returns the offsets that each owner got in one batch of the history, as 64-bit words.
 
     An owner is a consumer or a consumer group. A row has an owner, a key, the number n of a word,
     and its bits: bit i stands for the offset 64n + i. The column `repeated` has the bits of the
@@ -100,7 +100,7 @@ class OwnerOffsets:
 
     @classmethod
     def of(cls, words: pa.Table) -> OwnerOffsets:
-        """Returns the union of the offsets that several batches found.
+        """Returns the offsets that owners got in several batches of the history.
 
         `words` has the tables of these batches (`OWNER_WORDS`), those of earlier batches first.
         """
@@ -148,9 +148,9 @@ class OwnerOffsets:
     def within(self, owner: Ints, key: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints, Bits]:
         """Returns three arrays with the offsets that owners got inside intervals.
 
-        Interval i has the offsets from `low[i]` to `high[i] - 1` of one owner and key. For each
-        stored 64-bit word that an interval touches, the arrays have the number of the interval, the
-        row of the word, and those bits of the word that are inside the interval.
+        Interval i has the offsets from `low[i]` to `high[i] - 1` of one owner and key. There is one
+        entry for each stored 64-bit word that an interval touches: the number of the interval, the
+        row of the word, and the word's bits inside the interval.
         """
         first = self._insertion_point(owner, key, word_of(low))
         last = self._insertion_point(owner, key, word_of(high + 63))

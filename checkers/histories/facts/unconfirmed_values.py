@@ -95,10 +95,10 @@ class UnconfirmedValues:
         return pairs.have(key, value)
 
     def of(self, batch: Batch) -> Mask:
-        """Returns a mask: True for each row of the batch whose value is unconfirmed.
+        """Returns a mask: True for each row whose value is unconfirmed.
 
         A value is unconfirmed if it was polled at an offset where no send of it was acknowledged.
-        The batch has sends and polls, sorted by key, offset and value.
+        The rows are sends and polls, sorted by key, offset and value.
         """
 
         def made(batch: Batch) -> Mask:

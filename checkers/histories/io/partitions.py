@@ -135,7 +135,7 @@ def _among(ops: Ints, first: int, last: int) -> bool:
 
 
 def partition_size(rows: int) -> int:
-    """Returns the number of rows per partition for a history of `rows` rows."""
+    """Returns how many rows each partition of a history with `rows` rows should have."""
     return min(ROWS_PER_PARTITION, max(_FEWEST_ROWS, rows // _FEWEST_PARTITIONS))
 
 

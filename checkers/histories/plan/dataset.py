@@ -27,7 +27,7 @@ NameT = TypeVar("NameT")
 
 
 class Dataset(Protocol):
-    """Rows in partitions, on which functions from a batch of rows to a table (kernels) can run."""
+    """A table in partitions, on which kernels run: functions from a batch of rows to a table."""
 
     def collect(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
         """Runs the kernels (functions from a batch to a table), and returns one table for each.

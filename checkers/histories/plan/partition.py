@@ -22,7 +22,7 @@ class Partition(Protocol):
     def read(self, columns: Sequence[str]) -> pa.Table: ...
 
     def may_contain(self, ops: Ints) -> bool:
-        """Returns False if it is certain that the partition has none of the operations `ops`.
+        """Returns False if this partition of the history surely has none of the operations `ops`.
 
         `ops` is ascending.
         """

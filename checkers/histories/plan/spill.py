@@ -74,7 +74,7 @@ def _table(data: pa.Buffer) -> pa.Table:
 
 
 def spill(table: pa.Table, path: Path) -> OnDisk:
-    """Appends the table to a file, and returns a partition that reads it from there."""
+    """Appends the table to a file, and returns a dataset partition that reads it there."""
     with pa.OSFile(str(path), "ab") as sink:
         at = sink.tell()
         with pa.ipc.new_stream(sink, table.schema) as stream:
@@ -91,7 +91,7 @@ class SpillStore:
     used_bytes: int = 0
 
     def keep(self, number: int, table: pa.Table) -> Partition:
-        """Stores a table, and returns a partition from which its rows can be read.
+        """Stores a table, and returns a dataset partition that has the table's rows.
 
         Tables with the same `number` are appended to one file, as soon as the memory limit is
         reached.

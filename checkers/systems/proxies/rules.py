@@ -26,9 +26,9 @@ same request. In newer API versions, a request has a topic id and no topic name:
 rule with this `topic_id`. If the proxy cannot find the partitions or producers that a rule needs,
 the rule does not act, and `ActiveRule.undecided` counts the request.
 
-`sender` is the node that sends the request, and `receiver` is the node that answers it, even if the
-rule acts on the response. A `Cut` is different: it holds all bytes that `sender` sends to
-`receiver`, both requests and responses.
+`sender` is the node that sends the request, and `receiver` is the node that answers it. This is
+also true if the rule acts on the response. A `Cut` is different: it holds all bytes that `sender`
+sends to `receiver`, both requests and responses.
 
 A TCP stream cannot lose bytes in its middle. So the connection is closed after a dropped request or
 response. With `close=False` it stays open, but carries no more bytes in the direction of the

@@ -1,7 +1,7 @@
 """G1b: a reader received part of a transaction, then a later record, but never the last part.
 
-A poll may return only the first records of a transaction. This alone is no fault: the next poll
-continues from there, unless the reader stops for good or loses the key (the topic partition).
+A poll may return only the first records of a transaction. This alone is no fault, because the next
+poll continues from there. A reader may also stop for good, or lose the key (the topic partition).
 
 A read is intermediate if three things are true:
 

@@ -60,7 +60,7 @@ class _Shown:
 def _shown(history: History) -> Iterator[_Shown]:
     """Yields each offset commit in a transaction, with the first read of the transaction's records.
 
-    Left out are transactions that failed, or of which no record was read.
+    Transactions that failed, or whose records nobody read, are left out.
     """
     readers = first_readers(history)
     for commit in commits(history):

@@ -1,8 +1,8 @@
 """An acknowledged write that no poll ever returned, although the readers read every log to its end.
 
-This check also finds values that `lost-write` does not check: values above the highest offset that
-was read, and values without an observed offset. If the user declares that the readers did not read
-every log to its end, such a value is no violation.
+This check also finds values that `lost-write` does not check. They are above the highest offset
+that was read, or have no observed offset. If the user declares that the readers did not read every
+log to its end, such a value is no violation.
 
 Source: jepsen.tests.kafka unseen.
 Simplified: Jepsen counts the unseen writes after every operation; here only the end of the history

@@ -9,8 +9,8 @@ Some records do not count, because a poll may legally skip them:
 - a record that may be gone (`retention`);
 - for a poll at `read_committed`, a record that only polls at `read_uncommitted` returned: its
   transaction may have aborted;
-- for a poll at `read_committed`, a record of which every send failed: a reader that received it was
-  wrong (`G1a`), so a reader that skipped it was right.
+- for a poll at `read_committed`, a record whose sends all failed: a reader must not receive it
+  (`G1a`).
 
 Jepsen counts the last two kinds.
 

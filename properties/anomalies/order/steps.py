@@ -4,8 +4,8 @@ The checks for skipped and reordered records look at steps. Inside an operation,
 consecutive records that it polled from a key, or sent to a key, are a step. There is one exception:
 if a rebalance of the key happened during the operation, its polls of the key are no steps.
 
-Between two operations of a process, a step goes from the last record of a key in the first
-operation to the first record of this key in the second operation:
+A step may also lead from one operation of a process to another. It begins at the last record of a
+key in the first operation, and ends at the first record of this key in the second:
 
 - A step of polls begins in an operation that ended `ok`. It ends in the next operation that polls
   the key, whatever its outcome.

@@ -1,8 +1,8 @@
 """The rules of the suite `elections`: brokers crash and return in every order.
 
-The rules lead to the most difficult elections: all brokers crash, one broker returns alone, or a
-broker's host loses power, and with it the records that were not flushed. The claims are checked on
-the history of the clients and on the state of each replica after each step.
+The rules lead to the most difficult elections: all brokers crash, or one broker returns alone. The
+host of a broker may also lose power, so records that were not flushed are lost. The claims are
+checked on the history of the clients and on the state of each replica after each step.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The rules of the suite `log`: writers and readers of a replicated log while leaders change.
 
 Each writer sends one record at a time, to one or two topic partitions; each reader reads on from
-some offset. At the end of a run all faults end, the writers finish their sends, and the readers
-read to the end of the log.
+some offset. At the end of a run all faults end. Then the writers finish their sends, and the
+readers read to the end of the log.
 """
 
 from __future__ import annotations

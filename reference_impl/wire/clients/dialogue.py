@@ -59,9 +59,8 @@ class Names:
     On the wire, topics, groups and transactional ids have the prefix of the run. The object also
     stores the topic ids from Metadata responses.
 
-    A broker without CreateTopics creates a topic when a client first names it, perhaps with too
-    many partitions. `partitions` has the number that the run needs; its clients do not see the
-    others.
+    A broker that creates topics by itself may give them too many partitions. `partitions` has the
+    number of partitions that the run uses; the others are hidden from its clients.
     """
 
     prefix: str = ""

@@ -1,7 +1,7 @@
 """Generates random terms, actions and specs over one small state, to compare two engines.
 
-The terms include cases in which engines could differ: an integer outside its sort, a variable
-written twice, a bounded `for` that skips elements, and undefined results.
+Some cases are those in which engines could differ, such as an integer outside its sort, a variable
+that is written twice, or an undefined result.
 """
 
 from __future__ import annotations

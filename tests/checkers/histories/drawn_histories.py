@@ -114,8 +114,8 @@ def assert_agrees(
 ) -> None:
     """Asserts that the kernels and the literal definitions agree about each of these anomalies.
 
-    They must find the same violations, and count the same number of observations: the places in the
-    history where the anomaly could have occurred.
+    They must find the same violations, and count equally many observations: those that could have
+    shown the anomaly.
     """
     analysis = analysed(h, anomalies, declared, at)
     assert not analysis.broken

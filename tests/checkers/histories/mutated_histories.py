@@ -136,7 +136,7 @@ def _other(micro: MicroOperation, by: int) -> MicroOperation:
 
 
 def partitioned(h: History, rng: random.Random, *, files: int = 12) -> LocalDataset:
-    """Returns a history in random partitions, which are read from files in any order."""
+    """Divides a history into random partitions, which are read from files in any order."""
     table = as_table(h)
     rows = table.num_rows
     width = rows // rng.choice([1, 5, 25])

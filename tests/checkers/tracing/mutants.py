@@ -4,8 +4,8 @@
     swapped    two consecutive events of one thread are exchanged
     altered    a number of an event is one more or less, or a set has a broker more or less
 
-Some mutants are *equivalent* to the real trace, so no check can reject them: a dropped event
-changes nothing, or two exchanged events lead to the same state in both orders.
+Some mutants are *equivalent* to the real trace, so no check can reject them. For example, a dropped
+event changed nothing, or two exchanged events lead to the same state in both orders.
 
 Events of different threads are not exchanged, because their lines may come late and in any order.
 Fields that the spec does not have are not altered.

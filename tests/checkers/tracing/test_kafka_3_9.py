@@ -1,7 +1,7 @@
 """Trace validation accepts a trace of Kafka 3.9, and rejects its mutants.
 
-Kafka 3 writes other lines than Kafka 4 about transactions: the metadata is a Scala class, states
-are in camel case, and no line names a transaction version.
+About transactions, Kafka 3 writes other lines than Kafka 4. States are in camel case, and no line
+names a transaction version.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The clients of a simulated small cluster, and the history of their operations.
 
-The clients are a pipeline whose producer is sometimes replaced, an application that commits outside
-transactions, senders, readers at both isolation levels, and clients that read end offsets and group
-offsets. The clients advance one step at a time, in random order. Some responses get lost. One
+There are senders, readers at both isolation levels, and clients that read end offsets and group
+offsets. An application commits outside transactions. The producer of a pipeline is sometimes
+replaced. The clients advance one step at a time, in random order. Some responses get lost. One
 random seed gives one history.
 """
 

@@ -1,4 +1,4 @@
-"""Replicas move to other brokers over the wire with their records, also over a restart."""
+"""Served partitions move to other brokers with their records, even if brokers restart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The data about the whole history that is needed to find dependencies in one batch."""
+"""The data about the whole history that is needed to find dependencies in one part of it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class UnconfirmedSenders:
 
 @dataclass(frozen=True, slots=True)
 class DependencyContext:
-    """The data about the whole history that is needed to find dependencies in one batch."""
+    """The data about the whole history that is needed to find dependencies in one part of it."""
 
     # The name of the query plan that needs the dependencies. Each batch caches them under this
     # name.

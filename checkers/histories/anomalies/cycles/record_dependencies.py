@@ -131,7 +131,7 @@ def _find_dependents(dependencies: DependencyContext, batch: Batch) -> Dependent
 
 
 def count_dependencies(dependencies: DependencyContext, batch: Batch) -> pa.Table:
-    """Returns one row: the number of ww dependencies and of wr dependencies in the batch."""
+    """Returns one row: how many ww and how many wr dependencies this batch of the history has."""
     made = dependents_of(dependencies, batch)
     return table_from(COUNT, *(np.array([len(ends)]) for ends in (made.before, made.polls)))
 

@@ -250,9 +250,9 @@ class KnownOffsets:
 def higher_commits(observed: FetchIndex, since_ns: Ints | None, batch: Batch) -> pa.Table:
     """Returns each fetch that returned less than an earlier commit, with the highest such commit.
 
-    A commit is earlier if it ended ok before the fetch began; only commits in this batch count. If
-    `since_ns` is passed, it has a time for each fetch; commits that began before it do not count.
-    Other fetches have no row.
+    A commit is earlier if it ended ok before the fetch began; only commits in this batch of the
+    history count. If `since_ns` has a time for each fetch, commits that began before it do not
+    count. Other fetches have no row.
     """
     of = commits(batch)
     sure = of.where((of.ints("outcome") == OK) & (observed.stable | (of.ints("staged") == 0)))

@@ -40,7 +40,7 @@ class RecordKeys:
     """Two sets of keys, as ascending fingerprints (64-bit hashes).
 
     - `committed` has the keys of which a reader at read_committed got a record.
-    - `with_siblings` has the keys of topics that have several keys (partitions).
+    - `with_siblings` has the keys of topics with several topic partitions.
     """
 
     committed: Ints
@@ -84,7 +84,7 @@ def _keys(isolation: Isolation, batch: Batch) -> pa.Table:
 
 
 def failed_values(failed: Callable[[Batch], Mask]) -> Stage[pa.Table]:
-    """Returns a stage that counts, for each key, the values of which every send failed.
+    """Returns a stage that counts, for each key, the values whose sends all failed.
 
     `failed` returns a mask of the sends that count as failed.
     """

@@ -37,7 +37,7 @@ from checkers.histories.plan.batch import Batch
 def steps_across_batches(
     positions: LogPositions, assigned: pa.Table, observed: pa.Table
 ) -> pa.Table:
-    """Returns the steps from a batch to a later one that skip records or go back.
+    """Returns the steps between batches of the history that skip records or go back.
 
     A step is a pair of records of a key that a process polled (or sent) one after the other. The
     table also has rows that count all steps.

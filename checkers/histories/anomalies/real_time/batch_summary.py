@@ -6,8 +6,8 @@
 
 A batch has operations in the order of their completion. An *observation* is a log end that a client
 observed. A *check* is an offset that an operation returned: the offset of a send, or an end offset.
-An observation contradicts a check if two things are true: the observation is higher, and it was
-made before the operation of the check was invoked. Most checks are decided inside their batch.
+An observation contradicts a check if it is higher, and was made before the operation of the check
+was invoked. Most checks are decided inside their batch.
 
 The tables of a summary:
 
@@ -80,9 +80,9 @@ class _Summary:
 
 
 def summary_stages(isolation: Isolation) -> tuple[Stage[pa.Table], ...]:
-    """Returns one query stage for each table of a batch's summary, and one more.
+    """Returns a query stage for each table of the summary, and one more.
 
-    The additional stage collects the keys to which transactions send. `isolation` is assumed for
+    The additional stage collects the keys that transactions send to. `isolation` is assumed for
     rows without an isolation level.
     """
     parts = (

@@ -146,10 +146,10 @@ class LogEnds:
         return decided
 
     def carried_limits(self, limits: Batch) -> pa.Table:
-        """Returns the rows of `limits` whose offset is below a log end seen in an earlier batch.
+        """Returns the rows of `limits` whose offset is below a log end of an earlier batch.
 
-        A row has a batch, a key, and the lowest offset to check in this batch. The new column
-        `reach` has the highest log end of the key in earlier batches.
+        A batch is a part of the history. A row has a batch, a key, and the lowest offset to check
+        in this batch. The new column `reach` has the highest log end of the key in earlier batches.
         """
         group, some = self._log_of_each(limits)
         before = self.rank[limits.ints("batch")]
@@ -238,10 +238,10 @@ def find_contradictions(
 
 
 def _witnesses(isolation: Isolation, suspects: Batch, batch: Batch) -> pa.Table:
-    """Returns, for each check in `suspects`, the highest log end in the batch that contradicts it.
+    """Returns, for each check in `suspects`, the highest log end that contradicts it.
 
-    A check is an offset; a higher log end observed before the check was invoked contradicts it. A
-    check that nothing in the batch contradicts has no row.
+    A check is an offset. A higher log end contradicts it if it was observed before the check was
+    invoked. Only log ends in this batch of the history count; other checks have no row.
     """
     batch = _of_keys(batch, suspects.ints("key"))
     of = observed_offsets(batch, isolation)

@@ -6,7 +6,7 @@
 
 A candidate is a record of a committed transaction that no reader got. Its offset is unknown, or
 below the highest offset that readers reached. For an unknown offset, the plan looks up an upper
-bound: the lowest of the offsets of later acknowledged sends and of the later log ends.
+bound: the lowest offset of a later acknowledged send, or the lowest later log end.
 
 Source: `properties.anomalies.transactions.missing`.
 """

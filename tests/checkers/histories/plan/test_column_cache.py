@@ -1,4 +1,4 @@
-"""A cached column is read from memory, from a file, or again from its partition."""
+"""A cached column is read from memory, from a file, or again from the history's partition."""
 
 from __future__ import annotations
 

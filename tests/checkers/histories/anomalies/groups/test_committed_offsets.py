@@ -75,9 +75,9 @@ def register_of(group: str, key: str) -> int:
 def highest_before(h: History, fetch: dict[str, int], since_ns: int) -> list[tuple[int, ...]]:
     """Finds the highest offset that was certainly committed before a fetch.
 
-    Returns a list with one row: the offset, the number of the first operation that committed it,
-    and the start time of this operation. The list is empty if no committed offset is above the
-    fetched one. Commits that began at `since_ns` or earlier are ignored.
+    Returns a list with one row: the offset, and the number and start time of the first operation
+    that committed it. The list is empty if no committed offset is above the fetched one. Commits
+    that began at `since_ns` or earlier are ignored.
     """
     higher = [
         (-it.offset, op, commit.invoked_ns)
