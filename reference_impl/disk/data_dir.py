@@ -132,6 +132,8 @@ class LogDirectory:
         for place, replica in broker.replicas.items():
             self.logs[place] = replica.log.on_disk()
             self._flush(place, replica.log)
+            for path in log_folder.close(self.folder / str(place), replica.log):
+                flush(path)
         self._checkpoint()
         checkpoints.write_clean_shutdown(self.folder, broker.broker_epoch)
 

@@ -3,6 +3,7 @@
     orders-0/
       00000000000000000042.log        a segment, named after its first offset: record batches
       00000000000000000042.snapshot   the producer state below that offset
+      00000000000000000042.index      and .timeindex, .txnindex: the module `segment_index`
       leader-epoch-checkpoint
       partition.metadata
 
@@ -11,22 +12,21 @@ last segment, by one write(). Truncated segments are deleted from the end, and a
 replaces its file as a whole. So the folder stays readable if the process is killed during a change.
 
 Source: LogSegment, UnifiedLog, LogFileUtils of Kafka.
-Simplified: no `.index`, `.timeindex` and `.txnindex`. Kafka rebuilds all three for each segment
-without an offset index (LogLoader.loadSegmentFiles).
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from itertools import takewhile
 from pathlib import Path
 from typing import Final
 
-from model.vocabulary import Offset
-from reference_impl.disk import producer_snapshot
+from model.vocabulary import Offset, ProducerId
+from reference_impl.disk import producer_snapshot, segment_index
 from reference_impl.disk.checkpoints import LEADER_EPOCHS, write_leader_epochs
 from reference_impl.disk.files import append, replace_file
-from reference_impl.log.partition_log import PartitionLog
+from reference_impl.log.partition_log import NO_SNAPSHOT, PartitionLog
 from reference_impl.log.segment import Segment
 
 NO_SEGMENT: Final = Segment()
@@ -60,10 +60,53 @@ def write(folder: Path, before: PartitionLog, after: PartitionLog) -> None:
         _append(folder, before.segments[last], after.segments[last])
         for segment in after.segments.since(last + 1):
             _append(folder, NO_SEGMENT, segment)
+        if len(after.segments) > len(before.segments):
+            _write_indexes(folder, after, last)
     elif after.segments is not before.segments or after.end_offset != before.end_offset:
-        _write_segments(folder, _files(before), _files(after))
+        old, new = _files(before), _files(after)
+        for base_offset in old.keys() | new.keys():
+            if old.get(base_offset) is not new.get(base_offset):
+                segment_index.delete(segment_path(folder, base_offset))
+        _write_segments(folder, old, new)
+        segment_index.delete(segment_path(folder, max(new)))
+        _write_indexes(folder, after)
     if after.epochs is not before.epochs:
         write_leader_epochs(folder / LEADER_EPOCHS, after.epochs)
+
+
+def _write_indexes(folder: Path, log: PartitionLog, first: int = 0) -> None:
+    # of the closed segments, beginning with the segment of this number
+    for segment in log.segments[first:-1]:
+        path = segment_path(folder, segment.base_offset)
+        segment_index.write(path, segment, _open_before(log, segment.base_offset))
+
+
+def restore_indexes(folder: Path, log: PartitionLog) -> None:
+    """Writes missing or wrong index files of closed segments; deletes those of the open one.
+
+    The segment files must contain the log. Index files of other segments are deleted.
+    """
+    closed = {segment_path(folder, segment.base_offset).stem for segment in log.segments[:-1]}
+    for suffix in segment_index.SUFFIXES:
+        for file in folder.glob(f"*{suffix}"):
+            if file.stem not in closed:
+                file.unlink()
+    _write_indexes(folder, log)
+
+
+def close(folder: Path, log: PartitionLog) -> list[Path]:
+    """Writes the index files of the open segment at a clean stop; returns all index files."""
+    last, segment = max(_files(log).items())
+    segment_index.write(segment_path(folder, last), segment, _open_before(log, last))
+    return [file for suffix in segment_index.SUFFIXES for file in folder.glob(f"*{suffix}")]
+
+
+def _open_before(log: PartitionLog, offset: int) -> Mapping[ProducerId, Offset]:
+    known = [kept for kept in log.snapshots if kept.offset <= offset]
+    start, producers = known[-1] if known else NO_SNAPSHOT
+    # A segment begins at its snapshot, unless a compaction has removed the segment before it.
+    between = takewhile(lambda batch: batch.header.base_offset < offset, log.batches(start))
+    return producers.after_all(between).transactions.open
 
 
 def files_from(folder: Path, log: PartitionLog, start: Offset) -> list[Path]:

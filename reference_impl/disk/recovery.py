@@ -10,7 +10,8 @@ may be newer than the last checkpoint, so the leader-epoch cache and the produce
 completed from them.
 
 An interrupted compaction leaves a segment whose records are also in the segment before it. Such a
-segment is deleted.
+segment is deleted. Index files that are missing, or do not belong to their segment, are written
+again.
 
 Source: LogLoader.recoverLog, LogSegment.recover, ProducerStateManager.truncateAndReload.
 Simplified: the aborted-transaction index is computed from all batches.
@@ -23,7 +24,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from model.vocabulary import Offset
-from reference_impl.disk import producer_snapshot
+from reference_impl.disk import log_folder, producer_snapshot
 from reference_impl.disk.checkpoints import LEADER_EPOCHS, read_leader_epochs
 from reference_impl.disk.log_folder import snapshot_path
 from reference_impl.disk.stored_batches import stored
@@ -97,6 +98,7 @@ def recovered(folder: Path, known: Checkpointed, note: Note) -> PartitionLog:
         start_checkpoint=min(known.log_start, end),
         flushed=min(known.recovery_point, end),
     )
+    log_folder.restore_indexes(folder, log)
     return log.with_log_start(log.start_checkpoint).after_process_crash()
 
 

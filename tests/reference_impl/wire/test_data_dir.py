@@ -76,7 +76,8 @@ def test_the_folder_is_that_of_kafka(data: Path, connect: Connect) -> None:
     log = data / "broker-1" / "t-0" / "00000000000000000000.log"
     assert log.read_bytes() == batch.responses[0].partitions[0].records
     names = {file.name for file in (data / "broker-1" / "t-0").iterdir()}
-    assert names == {log.name, "leader-epoch-checkpoint", "partition.metadata"}
+    indexes = {f"{log.stem}.index", f"{log.stem}.timeindex"}
+    assert names == {log.name, *indexes, "leader-epoch-checkpoint", "partition.metadata"}
     checkpoint = (data / "broker-1" / "replication-offset-checkpoint").read_text()
     assert "t 0 1" in checkpoint.splitlines()
     assert "node.id=1" in (data / "broker-1" / "meta.properties").read_text()

@@ -1,0 +1,100 @@
+"""The index files of a segment, in Kafka's formats.
+
+    00000000000000000042.index       [last offset of a batch - 42: i32, position of it: i32] ...
+    00000000000000000042.timeindex   [newest timestamp so far: i64, its offset - 42: i32] ...
+    00000000000000000042.txnindex    [version: i16, producer id, first offset, marker's offset, last
+                                      stable offset after the marker: i64] ...
+
+The first two have an entry for a batch if more than 4096 bytes lie before it since the last entry.
+The last one has an entry for each aborted transaction whose marker is in the segment; there is no
+file without an entry.
+
+Every closed segment has its index files, and the open segment has them after a clean stop. Kafka
+and its tools read them. This broker does not: it searches the offsets of the segments in memory.
+
+Source: LogSegment.recover, OffsetIndex, TimeIndex.maybeAppend, TransactionIndex and AbortedTxn of
+Kafka; ProducerStateManager.lastStableOffset.
+Simplified: index.interval.bytes has its default for every topic.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+from model.vocabulary import Offset, ProducerId
+from reference_impl.disk.files import replace_file
+from reference_impl.log import transaction_marker
+from reference_impl.log.open_transactions import PartitionTransactions
+from reference_impl.log.segment import NEVER_MS, Batch, Segment
+
+INTERVAL_BYTES: Final = 4_096
+OFFSETS: Final = ".index"
+TIMES: Final = ".timeindex"
+TRANSACTIONS: Final = ".txnindex"
+SUFFIXES: Final = (OFFSETS, TIMES, TRANSACTIONS)
+_POSITION: Final = struct.Struct(">ii")
+_TIME: Final = struct.Struct(">qi")
+_ABORTED: Final = struct.Struct(">hqqqq")
+_VERSION: Final = 0
+Open = Mapping[ProducerId, Offset]  # the first offset of each open transaction
+
+
+def write(path: Path, segment: Segment, open_before: Open) -> None:
+    """Writes the index files of a segment file, unless they have this content already.
+
+    `open_before` has the transactions that are open where the segment begins.
+    """
+    for suffix, data in indexes(segment, open_before).items():
+        file = path.with_suffix(suffix)
+        if not data and suffix == TRANSACTIONS:
+            file.unlink(missing_ok=True)
+        elif not file.exists() or file.read_bytes() != data:
+            replace_file(file, data)
+
+
+def delete(path: Path) -> None:
+    """Deletes the index files of a segment file, if there are any."""
+    for suffix in SUFFIXES:
+        path.with_suffix(suffix).unlink(missing_ok=True)
+
+
+def indexes(segment: Segment, open_before: Open) -> dict[str, bytes]:
+    """Maps each suffix to the content of this index file of the segment."""
+    offsets, times = bytearray(), bytearray()
+    newest_ms, offset_of_newest, written_ms = NEVER_MS, segment.base_offset, NEVER_MS
+    position = last_entry = 0
+    for head, data in segment.batches:
+        if head.max_timestamp_ms > newest_ms:
+            newest_ms, offset_of_newest = head.max_timestamp_ms, head.last_offset
+        if position - last_entry > INTERVAL_BYTES:
+            offsets += _POSITION.pack(head.last_offset - segment.base_offset, position)
+            if newest_ms > written_ms:
+                times += _TIME.pack(newest_ms, offset_of_newest - segment.base_offset)
+                written_ms = newest_ms
+            last_entry = position
+        position += len(data)
+    if newest_ms > written_ms:
+        times += _TIME.pack(newest_ms, offset_of_newest - segment.base_offset)
+    aborted = _aborted(segment.batches, open_before)
+    return {OFFSETS: bytes(offsets), TIMES: bytes(times), TRANSACTIONS: aborted}
+
+
+def _aborted(batches: Iterable[Batch], open_before: Open) -> bytes:
+    transactions = PartitionTransactions(open=open_before)
+    out = bytearray()
+    for batch in batches:
+        head = batch.header
+        if head.is_control:
+            marker = transaction_marker.read(batch.data)
+            known = len(transactions.aborted)
+            transactions = transactions.with_marker(batch, marker)
+            for ended in transactions.aborted[known:]:
+                # where the oldest open transaction of another producer begins
+                stable = next(iter(transactions.open.values()), head.next_offset)
+                out += _ABORTED.pack(_VERSION, *ended, stable)
+        elif head.is_transactional:
+            transactions = transactions.with_records(batch)
+    return bytes(out)
