@@ -129,7 +129,8 @@ class Skip:
 class Delivery:
     """What was delivered to one application: counts, and an example of a repetition and of a skip.
 
-    The examples are the repetition that completed first, and the skip of the lowest key and offset.
+    The examples are the repetition that completed first, and the skip of the lowest topic partition
+    and offset.
     """
 
     application: str

@@ -1,8 +1,7 @@
 """Compares the fast history analysis with slow, literal definitions: `--histories 100000 --seed 0`.
 
 A definition is a Python function that follows the text of an anomaly word for word (`properties`).
-Each history is generated from its number. What the analysis assumes about the clients, such as
-their isolation level, is chosen at random. There are five kinds of histories:
+Each history is generated from its number. There are five kinds of histories:
 
     1   clients of a small simulated cluster, often with a bug; then a few operations are changed
     2   a few clients with random observations, which may contradict each other

@@ -2,10 +2,9 @@
 
 `linearizable` is the first of these three queries; `shared` is all three.
 
-- Real-time order: an observation is an offset that a send, poll or end-offset request returned. The
-  observations of a key are sorted by offset, highest first. For each send and end-offset request, a
-  window function finds the observations with a higher offset. The earliest completion among them is
-  compared with the invocation of the request.
+- Real-time order: an observation is an offset that a send, poll or end-offset request returned. For
+  each send and end-offset request, a window function finds the observations of the same log with a
+  higher offset. The earliest of them must not end before the request was invoked.
 - Agreement on the log: the records are grouped once by value and once by offset.
 - Order within a process: one window function finds the next lower offset in the log, another one
   finds the previous step of the process.

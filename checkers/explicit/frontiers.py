@@ -1,9 +1,7 @@
 """Breadth-first search in NumPy: evaluates each action on a whole batch of states, without C.
 
-This engine exists for three reasons. It is an independent oracle for the compiled engine: it
-translates terms in another way and shares no code with the generated C. It also runs where no
-compiler works. And only this engine has symmetry reduction, which needs the keys of permuted states
-(`keys.py`). To stay small, it supports neither coverage nor a memory limit.
+This engine is an independent oracle for the compiled engine, and runs where no compiler works. Only
+this engine has symmetry reduction. It supports neither coverage nor a memory limit.
 
 Each action with its parameters is evaluated on up to 131,072 states at once. The key of a state is
 a weighted sum of its values (`keys.py`). So the few values that a step writes give the key of the

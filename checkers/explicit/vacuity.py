@@ -4,10 +4,6 @@ A claim of the form `premise => conclusion` is vacuous if the premise is never t
 the members of a set is vacuous if the set is always empty. If an action is never taken, one
 conjunct of its guard is reported. For example, let the guard be `a and b and c`. If `a and b` is
 true in some state, but the whole guard in none, then `c` is reported.
-
-A second exploration of the spec tests formulas: each premise, and each beginning of a guard, such
-as `a and b`. For each formula, it searches for a reachable state that satisfies it. A formula
-without such a state is reported.
 """
 
 from __future__ import annotations

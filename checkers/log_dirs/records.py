@@ -2,9 +2,8 @@
 
 Only a record's own length shows where it ends. So the records of a batch must be found one after
 the other. But batches are independent, so NumPy handles them in parallel: the first step finds the
-first record of each batch, the next step the second record of each batch, and so on. When only few
-batches have more records, plain Python is faster and finds the rest. Then the fields of all records
-are decoded together.
+first record of each batch, the next step the second record of each batch, and so on. Then the
+fields of all records are decoded together.
 
 For any bytes the result equals that of `tests/checkers/log_dirs/plain.py`.
 

@@ -4,8 +4,7 @@ A delivery report without an error is `ok`. Some errors depend only on the reque
 configuration of the cluster. Such an error is `fail`, because every earlier attempt was refused
 too. Any other error is `info`, because an earlier attempt may have been applied although its
 response was lost. For example, NOT_ENOUGH_REPLICAS is `info`, and so are all of librdkafka's own
-errors (time-outs, purged queues, transport). The Python binding does not expose
-`rd_kafka_message_status`, which says whether a failed record may have been stored.
+errors (time-outs, purged queues, transport).
 
 A transaction is `ok` if its commit succeeded, and `fail` if its abort succeeded. If both failed,
 `of_transaction` decides.

@@ -14,8 +14,7 @@ A few transactions fail on purpose, as in production:
 
 A member that notices a rebalance sends nothing: another member may own the polled partitions now.
 If the group's coordinator died, a client call may never return, in spite of its time-out
-(librdkafka#5456, #5511). Such a call runs in a thread of its own, so the member can abandon it
-together with the producer.
+(librdkafka#5456, #5511). Then the member abandons the call and the producer.
 
 Source: KIP-98, KIP-447; librdkafka, "Transactional producer API".
 Simplified: one output for each input, to a random partition.

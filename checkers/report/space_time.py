@@ -7,11 +7,11 @@
                     replicate
 
 A *sort* is a type of the spec, such as its replicas. The lanes are the elements of one sort: the
-one that occurs most often as a parameter of actions. Only parameters of this sort count here. A
-step is a dot on the lane of its first parameter, with the name of its action. Lines lead to smaller
-dots on the lanes of its other parameters. A step without a parameter is on an extra lane at the
-top. A hollow dot marks another lane whose state the step changes. A ring marks the last step of a
-violation. An arc shows where a liveness counterexample loops back.
+one that occurs most often as a parameter of actions. A step is a dot on the lane of its first
+parameter, with the name of its action. Lines lead to smaller dots on the lanes of its other
+parameters. A step without a parameter is on an extra lane at the top. A hollow dot marks another
+lane whose state the step changes. A ring marks the last step of a violation. An arc shows where a
+liveness counterexample loops back.
 """
 
 from __future__ import annotations

@@ -12,8 +12,7 @@ The spec may name a *slice*: claims that suffice to prove the condition. Then a 
 only these claims.
 
 The same query may take 0.1 seconds or a minute, depending on how Z3 branches. So several short
-searches that branch differently are better than one long search. Later attempts get the time that
-earlier ones do not use.
+searches that branch differently are better than one long search.
 """
 
 from __future__ import annotations

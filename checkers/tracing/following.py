@@ -9,7 +9,6 @@ line. Such a *late* event must be taken first. An event may be late if three thi
 - It is the next event of its thread, because a thread writes its lines in order.
 
 A bounded search takes the shortest sequence of late events that makes the refused event possible.
-The result contains the longest delay of a late line.
 
 A trace is accepted if every event was taken. Otherwise the result has the first event that the spec
 forbids, the reason, the state before it, and the events around it.

@@ -3,11 +3,10 @@
 A setting is a configuration of the cluster. Each program belongs to a suite, a claim and a setting.
 There are two kinds of programs:
 
-- The claim need not hold in the setting. The program broke the claim in the simulation, and a
-  trial first tries to break it with the same calls.
-- The claim must hold in the setting. The program broke it in the simulation, but only because the
-  simulated broker had a seeded bug. On a real broker the claim must hold. The program leads to a
-  situation in which such a bug would show.
+- The claim need not hold in the setting. The program broke the claim in the simulation, and a trial
+  first tries to break it with the same calls.
+- The claim must hold in the setting. The program broke it in the simulation only because of a
+  seeded bug of the broker. On a real broker the claim must hold: the program would show such a bug.
 """
 
 from __future__ import annotations

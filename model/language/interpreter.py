@@ -14,9 +14,9 @@ ascending order. Evaluation stops when the result is certain. If it reaches an u
 formula is neither true nor false. This is an error of the spec; its message names the action, the
 line and the conjunct.
 
-A proof engine does not evaluate terms: to it, an undefined term may have any value. So a proved
-claim is true whatever these values are. A counterexample of a proof engine may depend on such a
-value. Therefore this interpreter checks each counterexample.
+To a proof engine, an undefined term may have any value. So a proved claim is true for all these
+values, but a counterexample may depend on one of them. Therefore this interpreter checks each
+counterexample.
 
 *Claims about steps* apply to steps that change the state: `s` reads the state before, `after` the
 state after. `behaviours.py` defines claims about whole behaviours.

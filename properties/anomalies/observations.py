@@ -43,7 +43,7 @@ def dirty(operation: Operation) -> bool:
 
 
 def read_values(history: History) -> dict[KeyValue, tuple[int, ...]]:
-    """Maps each key and polled value to the operations that ended `ok` and polled it."""
+    """Maps each log and polled value to the operations that ended `ok` and polled it."""
     readers: dict[KeyValue, tuple[int, ...]] = {}
     for number, operation in enumerate(history):
         for micro in operation.did:
@@ -114,7 +114,7 @@ def aborted_values(history: History) -> frozenset[KeyValue]:
 
 
 def committed_sends(history: History) -> dict[KeyValue, int]:
-    """Maps each key and value to its first sender that must have taken effect.
+    """Maps each log and value to its first sender that must have taken effect.
 
     Values without such a sender are left out.
     """

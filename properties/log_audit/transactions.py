@@ -25,7 +25,7 @@ RETRIED: Final = "marker written again"
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class NotClosed(Location):
-    """A batch that its producer wrote outside a transaction that was still open."""
+    """A batch that a producer wrote after an open transaction, not as part of it."""
 
     producer_id: int
     producer_epoch: int

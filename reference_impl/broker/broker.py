@@ -5,9 +5,8 @@
       +----------------  what the crash left on the disk  -----------------------+
 
 When the broker applies a metadata image, it handles only the topic partitions that have changed
-since the last image (ReplicaManager.applyDelta). It deletes the logs of deleted topics, even if a
-topic with the same name was created again. It also deletes the logs of partitions of which it is no
-replica any more.
+since the last image (ReplicaManager.applyDelta). It also deletes logs that are no longer needed
+(module `deleted_topics`).
 
 A broker ignores metadata images that are older than its own registration. An old image could make
 it leader in a leader epoch of its earlier incarnation. That incarnation may have written records in

@@ -130,7 +130,7 @@ class ConsumerGroup:
 
     @property
     def started(self) -> ConsumerGroup:
-        """Returns the group; if it is new, with its first epochs, which are 1, as in Kafka.
+        """Returns the group; a new group gets its first epochs, which are 1 as in Kafka.
 
         Kafka: ModernGroup and TargetAssignmentMetadata.
         """

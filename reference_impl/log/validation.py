@@ -3,8 +3,7 @@
 `scan` returns three facts: the largest timestamp, whether a record has no key, and whether the
 offset deltas of the records are 0, 1, 2 and so on. It checks that the batch has as many records as
 its header declares, and that each record has the length that it declares. It does not read the
-contents of keys, values and headers. It depends on the bytes alone, so a caller may scan a large
-batch before the leader handles it.
+contents of keys, values and headers.
 
     decompress, up to a limit -> each record within the batch? -> as many as declared? -> facts
 

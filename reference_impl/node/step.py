@@ -17,11 +17,9 @@ The contract between a node and its runtime:
   order.
 - Every request gets a response, unless the node crashes first. There are two exceptions.
   UpdateMetadata never has a response. Produce with acks=0 has one only if it is rejected; the TCP
-  server does not send this response, but closes the connection, as Kafka does. A response may come
-  in a later step: Produce with acks=all waits for replication, Fetch for up to `max_wait_ms`.
+  server does not send this response, but closes the connection, as Kafka does.
 - `Readable` announces new data for a consumer of a topic partition: more records, a higher end
-  offset, or another leader. A runtime may implement long polls itself. While a long poll waits, the
-  runtime sends the node no request until `Readable` comes.
+  offset, or another leader.
 """
 
 from __future__ import annotations

@@ -9,9 +9,9 @@ number of a transaction. In V1 many transactions have the same epoch, so the req
 identify one of them. In V2 each transaction has an epoch of its own.
 
 In the states PREPARE_COMMIT and PREPARE_ABORT the transactional id is busy: requests get the error
-CONCURRENT_TRANSACTIONS. In V2 the coordinator checks this before it checks the epoch. The reason is
-a client that has the response to its commit, and already uses the next epoch. This client must not
-be fenced while the markers of the commit are written (KAFKA-18464).
+CONCURRENT_TRANSACTIONS. In V2 the coordinator checks this before it checks the epoch. So a client
+that already uses the next epoch is not fenced while the markers of its commit are written
+(KAFKA-18464).
 
 Source: KIP-98, KIP-890, KAFKA-17754, KAFKA-18464; TransactionCoordinator.endTransaction and
 TransactionCoordinator.endTransactionWithTV1 of Apache Kafka; docs/kafka-rules.md D4, D5.

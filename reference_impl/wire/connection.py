@@ -4,8 +4,7 @@
                            -> waits (a long poll, acks=all) -> the next frame when it is answered
 
 Most requests never wait. So a handler runs at once, and gets a task of its own only when it waits
-for the first time. If a second frame has already arrived, it is answered in the next turn of the
-event loop, so that other clients are not kept waiting.
+for the first time.
 
 As in Kafka, a connection stops reading in two cases: a request waits for its response, or the
 client does not read its responses. Up to 128 KiB are still read ahead.

@@ -80,7 +80,7 @@ class FetchSession:
 
 @dataclass(frozen=True, slots=True)
 class SessionError:
-    """A fetch that is refused, because it does not fit to its session."""
+    """The refusal of a fetch that does not fit its session, for example because of its epoch."""
 
     error: ErrorCode
     session_id: int = NO_SESSION

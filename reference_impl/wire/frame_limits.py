@@ -5,8 +5,7 @@
     all lengths and counts were checked                                       -> kio decodes it
 
 kio allocates the declared number of array elements before it reads the first element. A frame of 39
-bytes with a declared count of 2**32 - 2 makes kio allocate 71 GB and abort the process. kio's
-readers are native code, so Python cannot check the counts while kio decodes the frame.
+bytes with a declared count of 2**32 - 2 makes kio allocate 71 GB and abort the process.
 
 So `check` scans the frame first, and raises FrameRefused if a limit is exceeded. The scan follows
 the fields of kio's schema classes, reads only lengths, counts and tags, and skips all values.

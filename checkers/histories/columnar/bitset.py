@@ -151,7 +151,7 @@ class KeyedWords:
     addresses: Ints  # of the words of all keys, ascending
 
     def find(self, key: Ints, word: Ints) -> tuple[Ints, Mask]:
-        """Returns, for each key and word number, the row of the word, and whether it exists.
+        """Returns, for each given key and word number, the row of the word, and whether it exists.
 
         Word n of a key's bitset has the bits of the numbers from 64n to 64n+63. The row of a
         missing word has no meaning.

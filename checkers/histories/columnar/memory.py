@@ -6,8 +6,8 @@ million rows this costs a tenth of all CPU time. `keep_freed` keeps freed memory
 peak memory does not change.
 
 The results of the analysis are small, and stay in memory to the end. If they lay between the large
-arrays, no large array would fit into the gaps between them. At a hundred million rows, the gaps
-would be a gigabyte. So `copied_aside` copies the results to a separate memory pool.
+arrays, no large array would fit into the gaps between them. So `copied_aside` copies the results to
+a separate memory pool.
 
 Source: Linux, mallopt(3).
 """

@@ -90,7 +90,7 @@ def _packed(batch: Batch, rows: Ints, *, clean: bool) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class OffsetCounts:
-    """Counts the records between two offsets of a key, with one bit for each offset."""
+    """Counts the records between two offsets of a topic partition, with one bit for each offset."""
 
     index: KeyedWords
     bits: Bits
@@ -116,7 +116,7 @@ class OffsetCounts:
         return cls(index, bits, np.r_[0, np.cumsum(records)])
 
     def between(self, key: Ints, first: Ints, end: Ints) -> Ints:
-        """Returns, for each key, the number of its records at offsets from `first` to `end - 1`."""
+        """Returns, for each key, the number of records from offset `first` to `end - 1`."""
         counts = np.zeros(len(key), dtype=np.int64)
         if not len(self.bits):
             return counts

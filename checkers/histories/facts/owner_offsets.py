@@ -236,7 +236,7 @@ def _range(numbers: Ints) -> tuple[int, int]:
 
 
 def without(words: pa.Table, key: Ints, offset: Ints) -> pa.Table:
-    """Returns the packed offsets without the offset `offset[i]` of the key `key[i]`, for each i.
+    """Returns the packed offsets without the offset `offset[i]` of the log `key[i]`, for each i.
 
     All owners lose these offsets. A row that loses all its offsets is removed.
     """

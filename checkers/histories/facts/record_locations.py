@@ -113,7 +113,8 @@ def _rows(batch: Batch, wanted: Mask, group: Any, isolation: Isolation) -> pa.Ta
 def records_of(batch: Batch, isolation: Isolation) -> pa.Table:
     """Returns each row of the batch with five columns: key, offset, value, operation and role.
 
-    The role is the kind of the row, send or poll, with its outcome, such as `SEND_OK`.
+    The key is the topic partition. The role is the kind of the row, send or poll, with its outcome,
+    such as `SEND_OK`.
     """
     every = np.ones(len(batch), np.bool_)
     return _rows(batch, every, _by_value, isolation).select(RECORD_COLUMNS)
@@ -143,7 +144,7 @@ def role_of(batch: Batch) -> Codes:
 
 
 def first_rows(batch: Batch) -> Ints:
-    """Returns the first row of each run of rows with equal key, offset and value.
+    """Returns the first row of each run of rows with equal topic partition, offset and value.
 
     The batch must be sorted by these three columns.
     """

@@ -29,7 +29,7 @@ _STARTS: Final = pa.schema([("key", pa.int64()), ("offset", pa.int64())])
 
 @dataclass(frozen=True, slots=True)
 class LogStarts:
-    """For each key, the offset from which on all its records must still exist.
+    """For each log, the offset from which on all its records must still exist.
 
     Retention may have deleted the records below. A key whose log start no client read is not
     listed.
@@ -39,7 +39,7 @@ class LogStarts:
     offsets: Ints
 
     def of(self, key: Ints) -> Ints:
-        """Returns, for each key, the offset from which on all its records must still exist.
+        """Returns, for each log, the offset from which on all its records must still exist.
 
         This is the highest log start that a client read. If no client read one, the result is
         BEGINNING, which is below every offset.
@@ -54,7 +54,7 @@ COMPLETE_LOGS: Final = LogStarts(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=
 
 
 def find_log_starts(declared: Declarations) -> Plan[LogStarts]:
-    """Returns, for each key, the highest log start (start offset) that a client read.
+    """Returns, for each key (topic partition), the highest log start that a client read.
 
     A key of a compacted topic gets NOWHERE: any of its records may be missing. A key whose log
     start no client read is not listed.

@@ -177,9 +177,9 @@ class Writer(Naming):
         return made
 
     def _equal_fields(self, of: Sequence[t.Node]) -> int:
-        """Returns how many conjuncts, from the first one on, compare two whole records.
+        """Returns how many of the first conjuncts together compare two records, one field each.
 
-        Each such conjunct compares one field. Returns 0 if they do not compare every field.
+        Returns 0 if they leave out a field.
         """
         match of[0]:
             case t.Eq(left=t.Get() as left, right=t.Get() as right):

@@ -56,9 +56,9 @@ class GroupOffsetMovedWithoutCommit:
 
 
 def first_different(history: History, fetch: Fetch) -> Commit | Fetch | None:
-    """Returns the earliest commit or fetch of the group and key with another offset, or None.
+    """Returns the earliest commit or fetch with another offset, or None.
 
-    It completed before `fetch` began.
+    It has the same group and topic partition. It completed before `fetch` began.
     """
     others = [
         fact for fact in facts(history) if known_to(fetch, fact) and fact.offset != fetch.offset

@@ -1,9 +1,9 @@
 """The commits and fetches of a group's offset in a history, and which commit explains a fetch.
 
-The committed offset of a group and key is one register. A commit outside a transaction takes effect
-when the coordinator accepts it. A commit inside a transaction is pending until the transaction
-commits. The coordinator orders all commits by arrival: a commit that arrived later wins, even if
-the earlier one is pending and takes effect only afterwards.
+The committed offset of a group and key (topic partition) is one register. A commit outside a
+transaction takes effect when the coordinator accepts it. A commit inside a transaction is pending
+until the transaction commits. The coordinator orders all commits by arrival: a commit that arrived
+later wins, even if the earlier one is pending and takes effect only afterwards.
 
 A fetch at read_committed waits while a transaction with a pending offset is undecided (KIP-447,
 `require_stable`). A fetch at read_uncommitted may return an older offset, even if the transaction
@@ -29,7 +29,7 @@ Register = tuple[str, str]  # group, key
 
 @dataclass(frozen=True, slots=True, order=True)
 class Commit:
-    """An operation that set, or tried to set, the committed offset of a group and key."""
+    """An operation that set, or tried to set, a group's committed offset of a topic partition."""
 
     register: Register
     offset: int
@@ -42,7 +42,7 @@ class Commit:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Fetch:
-    """An operation that ended `ok` and returned the committed offset of a group and key."""
+    """An operation that ended `ok` and returned a group's committed offset of a topic partition."""
 
     register: Register
     offset: int

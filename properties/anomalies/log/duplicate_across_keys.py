@@ -27,7 +27,7 @@ from properties.anomalies.rendering import render
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class DuplicateAcrossKeys:
-    """The keys of one topic that contain the same value, with its lowest offset in each key."""
+    """The partitions of one topic that contain the same value, with its lowest offset in each."""
 
     key: str  # the key to which the value was sent
     value: str
@@ -52,7 +52,7 @@ def _only_key(history: History) -> dict[tuple[str, str], str]:
 
 
 def duplicates_across_keys(history: History) -> tuple[DuplicateAcrossKeys, ...]:
-    """Returns one row per value that is also in a key to which it was never sent."""
+    """Returns one row per value that is also in a topic partition to which it was never sent."""
     only_key = _only_key(history)
     lowest: defaultdict[tuple[str, str], dict[str, Observation]] = defaultdict(dict)
     for seen in sorted(trusted_observations(history), key=lambda s: (s.offset, s.op)):

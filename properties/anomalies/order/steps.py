@@ -41,7 +41,7 @@ Kind = type[Poll] | type[Send]
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Step:
-    """Two values of a key that one process polled, or sent, consecutively, with their offsets."""
+    """Two values of a log that one process polled, or sent, consecutively, with their offsets."""
 
     key: str
     second_op: int
@@ -151,7 +151,7 @@ def sends_within(history: History, declared: Declarations = NOTHING_DECLARED) ->
 
 
 def polls_between(history: History, declared: Declarations = NOTHING_DECLARED) -> Iterator[Step]:
-    """Yields one step for every two successive operations of a process that polled the same key.
+    """Yields one step for every two successive operations of a process that polled the same log.
 
     For example, polls of the offsets 3, 4 and then 7, 8 give the step from 4 to 7.
     """
@@ -159,7 +159,7 @@ def polls_between(history: History, declared: Declarations = NOTHING_DECLARED) -
 
 
 def sends_between(history: History, declared: Declarations = NOTHING_DECLARED) -> Iterator[Step]:
-    """Yields one step for every two successive operations of a process that sent to the same key.
+    """Yields one step for every two successive operations of a process that sent to the same log.
 
     The step goes from the last record sent in the first operation to the first one in the second.
     """

@@ -84,7 +84,7 @@ def reached(history: History) -> Iterator[Reached]:
 
 
 def transactional_keys(history: History) -> frozenset[str]:
-    """Returns the keys to which at least one transaction sends, whatever its outcome."""
+    """Returns the topic partitions to which a transaction sends, whatever its outcome."""
     return frozenset(
         micro.key
         for operation in history

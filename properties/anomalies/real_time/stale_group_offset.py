@@ -80,11 +80,11 @@ def calls(some: Collection[Commit | Fetch]) -> list[Call[RegisterAction]]:
 
 
 def registers(history: History) -> dict[Register, list[Commit | Fetch]]:
-    """Maps each group and key to the commits and fetches that the search for a legal order needs.
+    """Maps each group and topic partition to the commits and fetches that need a legal order.
 
     These are left out:
 
-    - groups and keys without a fetch;
+    - groups and topic partitions without a fetch;
     - commits that failed;
     - commits of unknown outcome whose offset no fetch returned;
     - fetches at `read_uncommitted`, if a transaction commits an offset of the group and key: they
@@ -110,7 +110,8 @@ def _relevant(some: Collection[Commit | Fetch]) -> list[Commit | Fetch]:
 def rows_of(where: Register, some: Collection[Call[RegisterAction]]) -> Iterator[StaleGroupOffset]:
     """Returns one row per fetch that fits into no order of the group's commits and fetches.
 
-    All calls have the same group and key. A reported fetch is no evidence against other fetches.
+    All calls have the same group and key (topic partition). A reported fetch is no evidence against
+    other fetches.
     """
     misfits = list(stuck(some, UNKNOWN, register))
     fitting = set(some) - {found.call for found in misfits}
@@ -152,7 +153,7 @@ def observed(history: History) -> int:
 
 
 def _later_fetches(some: Collection[Commit | Fetch]) -> int:
-    """Returns how many fetches of a group and key are not the first call to complete."""
+    """Returns how many of these fetches completed after an earlier commit or fetch."""
     ended = [(one.completed_ns, one.op, one) for one in some if one.completed_ns < FOREVER_NS]
     first = min(ended, key=lambda it: (it[0], it[1], isinstance(it[2], Fetch)))[2]
     return sum(isinstance(one, Fetch) for one in some) - isinstance(first, Fetch)

@@ -44,9 +44,7 @@ def first_readers(history: History) -> dict[KeyValue, int]:
 
 
 def furthest_readers(history: History) -> dict[str, tuple[int, int]]:
-    """Maps each key to the highest offset that a poll returned, and the first operation that polled
-    it.
-    """
+    """Maps each log to the highest offset that a poll got, and the first operation that got it."""
     furthest: dict[str, tuple[int, int]] = {}
     for number, poll in received(history):
         if poll.offset is not None:

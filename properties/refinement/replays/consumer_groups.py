@@ -13,11 +13,9 @@ member sends a heartbeat. If the coordinator refuses the heartbeat, the member r
 the member receives the response, and revokes the partitions that are no longer assigned to it.
 
 The model has one partition, and chooses the member that gets it. On the broker, the uniform
-assignor chooses. The harness steers the assignor with a topic of two partitions. The second
-partition stands for the partition of the model.
-- The first member always subscribes to the topic.
-- If the second member subscribes too, it gets the second partition.
-- If the second member does not subscribe, the first member gets both partitions.
+assignor chooses. So the harness has a topic of two partitions, to which the first member always
+subscribes. The second partition stands for the partition of the model. The second member gets it if
+this member subscribes, otherwise the first member.
 
 Simplified: a member joins and gets its assignment by one heartbeat, while the model takes three
 steps; epochs increase more often than in the model. If the counterexample fences a member, the

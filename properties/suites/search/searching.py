@@ -80,9 +80,9 @@ def shrink(
     found: Found,
     simpler: Mapping[str, tuple[int, ...]],
 ) -> Found:
-    """Returns a smallest run that breaks the same claim, or reaches the same goal, as `found`.
+    """Returns a shrunk run that breaks the same claim, or reaches the same goal, as `found`.
 
-    No run that is one step smaller (`_neighbours`) breaks or reaches it.
+    No run that is one step smaller still (`_neighbours`) does so.
     """
     neighbours = _neighbours(found.calls, simpler)
     while (calls := next(neighbours, None)) is not None:

@@ -199,7 +199,7 @@ def without_header(text: str) -> str:
 
 
 class Least(Spec):
-    """A spec with min(size, most); its TLA+ module has the value 2 there, not the constants."""
+    """A spec with min(size, most), which its TLA+ module writes as the number 2."""
 
     size: int = 2
     most: int = 3
@@ -360,7 +360,7 @@ class Tail(Spec):
 
 
 def without_equations(text: str) -> str:
-    """Returns the module as it was before its disjunctive guards were written as equations."""
+    """Returns the module without the ` = TRUE` that the export adds to disjunctive guards."""
     bare = text.replace(" = TRUE\n", "\n")
     assert bare != text
     return bare

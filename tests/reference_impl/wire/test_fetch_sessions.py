@@ -303,7 +303,7 @@ def test_a_session_does_not_survive_its_broker(connect: Connect) -> None:
 def test_a_session_returns_what_full_fetches_return(
     cluster: Served, connect: Connect, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    """The oracle: a consumer without a session, all of whose partitions are read each time."""
+    """A fetch session returns the same records as fetches of all partitions without a session."""
     choose = random.Random(seed)
     reader = Reader(connect(cluster.bootstrap_servers))
     offsets = dict.fromkeys(range(PARTITIONS), 0)

@@ -4,8 +4,8 @@
     p2 send k=b -> ok @1      op 1
     c1 poll     -> ok k=a@0   op 2     rw  op 2 -> op 1: op 2 read a but not the next record, b
 
-1. For each operation and key, the plan finds the last record that the operation polled: the record
-   at the highest offset.
+1. For each operation and key (topic partition), the plan finds the last record that the operation
+   polled: the record at the highest offset.
 2. It finds the next record of the key. A block is a range of 65,536 offsets of a key. The next
    record is in the same block, or else in the next block that has a record.
 3. The operation has an rw dependency on the operation that sent the next record.

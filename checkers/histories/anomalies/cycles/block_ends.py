@@ -30,7 +30,7 @@ ENDS: Final = int64_schema("key", "block", "offset", "value", "sender", "last")
 
 
 def block_ends(dependencies: DependencyContext, batch: Batch) -> pa.Table:
-    """Returns the first and the last record of each block: a range of 65,536 offsets of a key."""
+    """Returns the first and the last record of each block: a range of 65,536 offsets of a log."""
     log = log_records(dependencies, batch)
     at, sizes = log.groups()
     first = run_starts(log.key[at], block(log.offset[at]))
@@ -62,7 +62,7 @@ def ww_between_blocks(ends: Batch) -> pa.Table:
 
 
 def log_records_of_ends(ends: Batch) -> LogRecords:
-    """Returns the first and last records of all blocks, sorted by key, offset and value."""
+    """Returns the first and last records of all blocks, sorted by log, offset and value."""
     order, _ = runs(ends.ints("key"), ends.ints("offset"), ends.ints("value"))
     key, offset, value, sender, last = (
         ends.ints(name)[order] for name in ("key", "offset", "value", "sender", "last")

@@ -7,8 +7,7 @@ operation of the same process: the last one that ended ok.
 An edge for every pair of operations in real-time order would be too many. Instead, each operation
 that ended ok has an edge to an additional node: its completion. Each completion has an edge to the
 next completion in time. Each operation has an edge from the last completion before its invocation.
-So every operation is reachable from all operations that ended ok before its invocation, and the
-number of edges is linear in the number of operations.
+So every operation is reachable from all operations that ended ok before its invocation.
 
 In a component of at most 256 operations, the search finds a shortest cycle of the component. In a
 larger one, breadth-first search finds a shortest cycle through the operation with the lowest

@@ -1,7 +1,7 @@
 """Functions that find which offsets each application polled, with one bit for each offset.
 
-An application is a consumer group, or a process without a group. Its bits for a key are in 64-bit
-words: offset 70 is bit 6 of word 1.
+An application is a consumer group, or a process without a group. Its bits for a topic partition are
+in 64-bit words: offset 70 is bit 6 of word 1.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _made_polls(batch: Batch) -> _Polls:
 
 
 def delivered_offsets(outcome: str, batch: Batch) -> pa.Table:
-    """Returns bitsets of the offsets that each application (a group or process) polled in each key.
+    """Returns bitsets of the offsets that each application (a group or process) polled in each log.
 
     Only polls with the given outcome count.
     """
@@ -108,7 +108,7 @@ def acknowledged(batch: Batch) -> pa.Table:
 
 
 def extents(batch: Batch) -> pa.Table:
-    """Returns, for each application and key, the lowest polled and the highest delivered offset.
+    """Returns, for each application and log, the lowest polled and the highest delivered offset.
 
     A polled offset is delivered only if its poll ended ok.
     """
@@ -207,8 +207,8 @@ def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
 def first_deliveries(owner: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Table:
     """Returns the polls in this batch that returned one of the given records.
 
-    An application, a key and an offset identify each record. Each row has the index of the record,
-    the operation, and the position in it. The caller chooses the first of these polls.
+    An application, a topic partition and an offset identify each record. Each row has the index of
+    the record, the operation, and the position in it. The caller chooses the first of these polls.
     """
     polls = _delivered(batch, member(batch.ints("offset"), np.unique(offset)))
     polled = hash_of_pair(

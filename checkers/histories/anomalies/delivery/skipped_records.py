@@ -41,7 +41,7 @@ def count_skipped(
     delivered: OwnerOffsets,
     unknown: OwnerOffsets,
 ) -> None:
-    """Counts the acknowledged records that each application skipped, with an example per key.
+    """Counts the acknowledged records that each application skipped, with an example per log.
 
     The counts are added to the objects in `applications`. An offset in `unknown` does not count,
     because a poll with the outcome `info` may have delivered it.

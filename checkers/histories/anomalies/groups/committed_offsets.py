@@ -79,7 +79,8 @@ def fetched(isolation: Isolation, batch: Batch) -> pa.Table:
 def count_aborted(fetches: Batch, batch: Batch) -> pa.Table:
     """Returns one row: how many offsets the failed transactions of this batch tried to commit.
 
-    An offset counts only if a fetch of its group and key completed after the transaction began.
+    An offset counts only if a fetch of the same group and topic partition completed after the
+    transaction began.
     """
     of = commits(batch)
     aborted = of.where((of.ints("staged") == 1) & (of.ints("outcome") == FAIL))
@@ -145,7 +146,7 @@ class FetchIndex:
     def above_later_fetch(self, of: Batch, since_ns: Ints) -> Batch:
         """Returns the commits for which a later fetch returned a lower offset.
 
-        For commit i, the later fetches are those of its group and key that began after
+        For commit i, the later fetches are those of its group and topic partition that began after
         `since_ns[i]`.
         """
         some = np.flatnonzero(member(of.ints("register"), self.registers))
@@ -177,7 +178,7 @@ def first_commits(registers: Ints, batch: Batch) -> pa.Table:
 
 
 def first_two(of: Batch) -> Batch:
-    """Returns, for each group and key, the first row and the first with another offset.
+    """Returns, for each group and topic partition, the first row and the first with another offset.
 
     Example: the offsets 3, 3, 7, 9, in the order of `ended_ns`, give the first 3 and the 7. The
     offsets 3, 3 give only the first 3.

@@ -177,7 +177,7 @@ def _with_fetches(firsts: Batch, fetches: Batch) -> Batch:
 
 
 def _after_an_offset(fetches: Batch, firsts: Batch) -> int:
-    """Counts the fetches that began when an offset of their group and key was already known.
+    """Counts the fetches that began when an offset of their group and topic partition was known.
 
     An offset is known when a commit or a fetch of it has ended.
     """

@@ -45,7 +45,7 @@ def polled_rows(batch: Batch, rows: Mask) -> Ints:
 
 
 def delivered_words(batch: Batch) -> pa.Table:
-    """Returns the offsets that each group polled in each key, as bitsets.
+    """Returns the offsets that each group polled in each log, as bitsets.
 
     Failed polls do not count.
     """
@@ -173,7 +173,7 @@ def unreported_steps(batch: Batch) -> pa.Table:
 
 
 def commit_progress(groups: Ints, unreported_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns the transactional commits that raise the committed offset of a group and key.
+    """Returns the transactional commits that raise a group's committed offset of a topic partition.
 
     A commit is `good` (1) if it ended before the group's first transaction with unknown polls. Of
     successive commits with the same `good`, only the last is returned. For example, 3, 5 and 9, all

@@ -41,10 +41,10 @@ _SCHEMA: Final = schema_of(DuplicateAcrossKeys)
 
 
 def duplicates_across_keys(unconfirmed: UnconfirmedValues, never_sent: Batch) -> Plan[pa.Table]:
-    """Returns the values that were polled from one key, but were sent to another key.
+    """Returns the values that were polled from one topic partition, but sent to another one.
 
-    `never_sent` has the candidates: a key and a value that was polled from it, but never sent to
-    it.
+    `never_sent` has the candidates: each has a partition, and a value polled from it, but never
+    sent to it.
     """
     placed = unconfirmed.locations()
     nobody_sent = pairs_in(

@@ -65,7 +65,7 @@ class RecordKeys:
 
 
 def record_keys(isolation: Isolation) -> Stage[RecordKeys]:
-    """Returns a query stage that collects every key of a send or a poll."""
+    """Returns a query stage that collects every topic partition of a send or a poll."""
     kernel = Kernel("keys of records", _READS, _KEYS, partial(_keys, isolation))
     return Stage(Source.OPERATIONS, kernel, RecordKeys.of)
 

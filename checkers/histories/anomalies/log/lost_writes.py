@@ -65,7 +65,7 @@ _READ: Final = pa.schema(
 
 
 def lost_writes(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Finds the values that no poll returned, although a poll of their key went beyond them."""
+    """Finds the values that no poll returned, although a poll of their log went beyond them."""
     unconfirmed = context.unconfirmed
     some = yield from collect(
         Stage(

@@ -1,4 +1,4 @@
-"""Assignments of keys to processes, and the number of assignments that left out a key.
+"""Assignments of keys (topic partitions) to processes, and how many assignments left out a key.
 
     c1 assign k   -> ok
     c1 poll       -> ok k=a@0

@@ -85,7 +85,7 @@ _ASSIGNMENT_COLUMNS: Final = ("op", "process", "f", "outcome", "kind", "key")
 def process_order(context: Context) -> Plan[tuple[Finding, ...]]:
     """Returns the findings of steps that skip records, go back, or read part of a transaction.
 
-    A step is a pair of records of one key that a process polled (or sent) one after the other. A
+    A step is a pair of records of one log that a process polled (or sent) one after the other. A
     part of a transaction was read (G1b) if the process never polled the transaction's last record.
     """
     words, outranked, assigned, worked = yield from in_parallel(

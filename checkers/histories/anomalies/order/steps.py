@@ -164,7 +164,7 @@ def wrong_steps(
 ) -> list[pa.Table]:
     """Returns two tables: the steps that skip records or go back, and the number of all steps.
 
-    A step is a pair of records of a key that a process polled (or sent) one after the other.
+    A step is a pair of records of a log that a process polled (or sent) one after the other.
     `first` and `second` have the row numbers of the two records of each step. A step with an
     unknown offset does not count.
     """

@@ -226,7 +226,7 @@ def _count_before(
 
 
 def _later_fetches(commits: Batch, fetches: Batch) -> int:
-    """Returns the number of fetches with an earlier call of the same group and key.
+    """Returns the number of fetches with an earlier call of the same group and topic partition.
 
     A call is a commit or a fetch; it is earlier if it completed before the fetch completed.
     """

@@ -48,9 +48,9 @@ def merged_progress(key: Ints, offset: Ints, op: Ints) -> pa.Table:
 
 
 def progress_of(of: Batch, key: Ints) -> Ints:
-    """Returns, for each key, the highest offset that a reader got.
+    """Returns, for each given log, the highest offset that a reader got.
 
-    For a key without a reader, this is UNKNOWN_OFFSET, which is below every offset.
+    For a log without a reader, this is UNKNOWN_OFFSET, which is below every offset.
     """
     keys = of.ints("key")
     at = np.searchsorted(keys, key)

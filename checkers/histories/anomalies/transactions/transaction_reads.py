@@ -17,9 +17,6 @@ The first stages read the history, and collect three things:
 The next stages read the records by offset. They find the records of these transactions that are
 below the progress, and that no reader got. A correct history has none.
 
-A value is unconfirmed if it was polled at an offset where no send of it was acknowledged. Such
-values are few, so the Spark driver has all their rows and decides them.
-
 Source: `properties.anomalies.transactions.missing`, `properties.anomalies.transactions.visible`.
 """
 
@@ -206,7 +203,7 @@ def _block(wanted: BlockContext, batch: Batch) -> _Block:
 class TransactionReads:
     """The records of transactions that readers at read_committed got, and those that they skipped.
 
-    A record is skipped if no reader got it, although a reader got a later record of the same key.
+    A record is skipped if no reader got it, although a reader got a later record of the same log.
     """
 
     records: dict[Record, UnconfirmedRecord]
@@ -224,7 +221,7 @@ class TransactionReads:
 def transaction_reads(context: Context) -> Plan[TransactionReads]:
     """Returns the records of transactions that readers at read_committed got, and the skipped ones.
 
-    A record is skipped if no reader got it, although a reader got a later record of the same key.
+    A record is skipped if no reader got it, although a reader got a later record of the same log.
     """
     sending, several, reached, unreported, operations, spans = yield from collect_all(
         _history_stages(context)

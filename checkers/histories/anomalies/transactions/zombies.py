@@ -13,9 +13,6 @@ write are zombie writes of the old producer:
 
 Such a write counts only if its operation ended ok, or if one of its records was read.
 
-The first stage finds the producers that wrote anything after they were replaced. The second stage
-collects the zombie writes of their transactional ids.
-
 Source: `properties.anomalies.transactions.zombie_write`.
 """
 

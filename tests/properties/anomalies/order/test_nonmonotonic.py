@@ -1,4 +1,4 @@
-"""For each key, the offsets that one process polls increase, and so do the offsets of its sends."""
+"""In each log, the offsets that one process polls increase, and so do the offsets of its sends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps: pairs of consecutive values of one key that one process polled or sent.
+"""Steps: pairs of consecutive values of one log that one process polled or sent.
 
 The two values are in one operation, or in consecutive operations.
 """

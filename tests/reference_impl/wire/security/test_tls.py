@@ -1,4 +1,4 @@
-"""Connections over TLS: their handshake, its time limit, and clients that do something else."""
+"""Connections over TLS: the handshake, its time limit, and clients that do not speak TLS."""
 
 from __future__ import annotations
 
