@@ -7,8 +7,8 @@ queries, `linearizable` of the first one.
   maximum is computed. For each send and end-offset request, an as-of join finds the maximum at the
   moment when the request began.
 - Agreement on the log: the records are grouped once by value and once by offset.
-- Order within a process: a rank by offset finds the next lower offset in the log, and a shift finds
-  the previous step of the process.
+- Order within a process: a rank by offset finds the next lower offset in the log. A shift finds the
+  previous step of the process.
 """
 
 # Real-time order takes 8 CPU s for ten million rows of 256 keys and 7.5 CPU s for one key; with the

@@ -1,7 +1,7 @@
 """Random request frames: valid ones of every supported API and version, and damaged copies.
 
 A valid frame is built from kio's schema classes, by kio's writers. In a damaged copy, bytes are
-replaced, added or removed, or overwritten by an extreme length, such as 2**31 - 1.
+replaced, added or removed, or a length is extreme, such as 2**31 - 1.
 """
 
 from __future__ import annotations

@@ -110,8 +110,9 @@ def decide(
     expected: Mapping[str, Verdict] | None = None,
     title: str | None = None,
 ) -> Analysis:
-    """Analyzes the history, emits a verdict on each anomaly, keeps the anomalies' rows in the run's
-    folder, and returns the analysis.
+    """Analyzes the history, emits a verdict on each anomaly, and returns the analysis.
+
+    The rows of the anomalies are kept in the run's folder.
     """
     from checkers.report.anomaly_events import decided, keep_rows, undecided
     from properties.anomalies.catalogue import named

@@ -142,7 +142,7 @@ def verdict_on(
 def show_failures(run: Run, variant: Variant, spec: Spec, proof: Proof, *, expected: bool) -> None:
     """Emits a counterexample for each failed condition.
 
-    It is a step from a state in which all claims are true to a state in which one is false.
+    All claims are true before its step, and one claim is false after it.
     """
     from checkers import symbolic
 

@@ -8,7 +8,7 @@ conform` fails.
 A reason applies to some requests, to one field of their answers, and to certain values of this
 field. A `general` reason applies only if no other one does. A read may have come too early, so it
 is sent again before a general reason counts. If `ends` is true, the difference leaves the two
-systems in different states, and the rest of the sequence is not compared.
+systems in different states. The rest of the sequence is then not compared.
 """
 
 from __future__ import annotations

@@ -7,8 +7,7 @@ back without loss.
 
 The body of a request may contain symbols. A text that begins with `~` is a name that this sequence
 alone uses. A text that begins with `^` is a name that all sequences of a run share. Functions of
-this module make the other symbols, such as those for a value from an earlier answer, a topic id, or
-record batches.
+this module make the other symbols, such as the one for a value from an earlier answer.
 
 The field `to` of a step names the broker that gets the request:
 

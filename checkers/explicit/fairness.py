@@ -147,8 +147,8 @@ class Fairness:
     def cycle(self, nodes: Nodes, start: int, through: Mask) -> list[int]:
         """Returns the edges of a fair cycle that contains `start` and a state of `through`.
 
-        The cycle stays in `nodes`, a set of states that contains `start` and in which a fair
-        behaviour can stay forever.
+        The cycle stays in the set `nodes`, which contains `start`. A fair behaviour can stay there
+        forever.
         """
         inside = np.zeros(len(self.graph.states), dtype=bool)
         inside[nodes] = True

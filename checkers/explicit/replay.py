@@ -1,7 +1,7 @@
 """Replays a trace with the reference interpreter, on its own spec or on a variant of the spec.
 
-There are three results. The trace violates the property again, or the trace ends without a
-violation, or the spec does not allow a step. In the last case the result names the false conjunct.
+There are three results: the trace violates the property again, it ends without a violation, or the
+spec does not allow a step. In the last case the result names the false conjunct.
 """
 
 from __future__ import annotations

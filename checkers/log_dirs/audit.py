@@ -35,9 +35,9 @@ Outcome = Literal["holds", "violated", "undecided", "nothing checked"]
 class Decision:
     """The verdict on one check, and a table with one row for each violation.
 
-    A row makes the verdict `violated`, also if it is permitted, such as an incomplete last batch
-    after a crash of the broker. The verdict on the whole audit ignores permitted rows. Messages of
-    an old format are not audited: a row of their check makes its verdict `undecided`.
+    With a row, the verdict is `violated`. Some rows are permitted, such as an incomplete last batch
+    after a crash of the broker. The verdict on the whole audit ignores them. Messages of an old
+    format are not audited: a row of their check makes its verdict `undecided`.
     """
 
     check: Check

@@ -2,8 +2,8 @@
 
 Two processes send through each producer. Consumers are assigned every partition from its beginning;
 they join no group. Other processes query end offsets. When every record is sent, a last process
-queries every end offset, then reads each partition from the beginning to this offset. Without this
-last read, an unread record would look like a lost record.
+queries every end offset. It then reads each partition from the beginning to this offset. Without
+this last read, an unread record would look like a lost record.
 """
 
 from __future__ import annotations

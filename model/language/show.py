@@ -1,7 +1,6 @@
 """Prints terms in the notation of the specs.
 
-`Script` gives a name to a term that is used several times, and prints the term once, on a `where`
-line.
+`Script` names a term that is used several times, and prints it once, on a `where` line.
 """
 
 from __future__ import annotations

@@ -37,8 +37,8 @@ RowT = TypeVar("RowT", bound=Row)
 class Anomaly:
     """What clients must never observe, and how the analysis finds it.
 
-    - `permits` maps a condition that the user may declare (`ww-deps`) to the reason why the anomaly
-      is no violation then.
+    - `permits` has the conditions (such as `ww-deps`) under which the anomaly is no violation, each
+    with the reason.
     - `observes` describes what `observed` counts.
     - `only_with` names an option of the user: without it, the analysis does not look for this
       anomaly.

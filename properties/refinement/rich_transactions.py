@@ -112,8 +112,8 @@ class Refinement:
     # ---- the check
 
     def actions_between(self, before: State, after: State) -> Actions | None:
-        """Returns at most two abstract actions that lead from `before` to `after`; () if both are
-        equal, None if two do not suffice.
+        """Returns one or two abstract actions that lead from `before` to `after`; () if both are
+        equal, None if there are none.
         """
         a, b = self.abstraction(before), self.abstraction(after)
         key = frozenset(a.items()), frozenset(b.items())

@@ -25,9 +25,9 @@ from reference_impl.protocol.controller import MetadataImage
 class Remaining(NamedTuple):
     """What is left of a broker's replicas and logs after it has applied a metadata image.
 
-    `replicas` has the partitions that the broker leads or follows. `unassigned` has logs that the
-    broker found on disk at its start, and that no metadata image has assigned to it yet. `stopped`
-    has error responses to the requests that waited at a deleted partition.
+    `replicas` has the partitions that the broker leads or follows. `unassigned` has logs that were
+    on disk at the broker's start, and that no metadata image has assigned to it yet. `stopped` has
+    error responses to the requests that waited at a deleted partition.
     """
 
     replicas: Mapping[TopicPartition, Replica]

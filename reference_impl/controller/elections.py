@@ -13,7 +13,7 @@ After an unclean election a partition is *recovering*. This ends when the new le
 controller that it has recovered.
 
 A replica that leaves the ISR enters the ELR if the ISR is then smaller than min.insync.replicas.
-The high watermark does not advance while the ISR is so small, so the replicas in the ELR have all
+The high watermark does not advance while the ISR is so small. So the replicas in the ELR have all
 records below it. A replica leaves the ELR after an unclean shutdown. The ELR becomes empty when the
 ISR is large enough again. Without the ELR feature, the last member of the ISR never leaves it. It
 may become leader although it has lost the end of its log.

@@ -1,9 +1,9 @@
 """Seeded bugs: named defects of the reference broker that tests can switch on.
 
 A bug is off unless the argument `bugs` of the node's constructor contains it; no file, setting or
-environment variable switches it on. A bug depends on counters of the broker (every seventh append,
-every third ListOffsets), never on chance, so a run with a bug is reproducible. The module
-`seeded_bugs` has the table of what each bug changes, and which checks must find it.
+environment variable switches it on. A bug depends on counters of the broker, such as every seventh
+append, and never on chance. So a run with a bug is reproducible. The module `seeded_bugs` has the
+table of what each bug changes, and which checks must find it.
 """
 
 from __future__ import annotations

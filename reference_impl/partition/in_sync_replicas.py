@@ -244,8 +244,8 @@ class InSyncReplicas:
     def with_response(self, correlation: int, answer: AlteredPartition) -> InSyncReplicas:
         """Returns the leader's view of the ISR after the response to an ISR proposal.
 
-        The proposal ends if the response has a newer partition registration, or if its error is
-        INELIGIBLE_REPLICA and it answers the latest request. Otherwise nothing changes.
+        The proposal ends if the response has a newer partition registration. It also ends at
+        INELIGIBLE_REPLICA, if the response answers the latest request. Otherwise nothing changes.
         """
         if answer.error is ErrorCode.INELIGIBLE_REPLICA:
             if correlation != self.proposal_correlation:

@@ -1,9 +1,8 @@
 """A simulated consumer: reads one topic partition, and sometimes requests the end offset.
 
 The consumer fetches from the leader, one request at a time. A response with records becomes an
-operation of the history; an empty response does not. If the offset of a fetch is out of range, the
-consumer goes back to the log start, as with auto.offset.reset=earliest. The history records this
-reset.
+operation of the history; an empty response does not. If its offset is out of range, the consumer
+goes back to the log start (auto.offset.reset=earliest). The history records this reset.
 
 Source: docs/kafka-rules.md A2, A7.
 Simplified: no group, no committed offsets; it sends no leader epoch and does not validate its

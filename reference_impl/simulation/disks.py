@@ -1,8 +1,8 @@
 """The log after a power loss: its flushed part, and the unflushed bytes that reached the disk.
 
-The unflushed bytes are truncated at any position, which may tear a batch, and the last remaining
-bytes may be corrupted. The log is then read as at the start of a broker: up to the first batch with
-a wrong length or checksum.
+The unflushed bytes are truncated at any position, which may tear a batch. The last remaining bytes
+may be corrupted. The log is then read as at the start of a broker: up to the first batch with a
+wrong length or checksum.
 
 Source: docs/kafka-rules.md B9; Pillai et al., All File Systems Are Not Created Equal (OSDI 2014).
 Simplified: sectors reach the disk in order, so only the end of a log is lost.

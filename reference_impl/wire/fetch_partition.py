@@ -1,6 +1,6 @@
 """A partition of a fetch, and the partitions that a fetch request names or forgets.
 
-Source: KIP-227; FetchSession.CachedPartition.
+Source: KIP-227; FetchSession (its class CachedPartition).
 """
 
 from __future__ import annotations

@@ -6,10 +6,10 @@
                       response has only partitions with news
     epoch -1          a full fetch that ends the session, if any, and begins none
 
-A broker keeps at most 1,000 sessions. When it has 1,000, a new session replaces one that was not
-used for two minutes, or a smaller one that is two minutes old. If there is neither, the client gets
-no session, and sends full fetches. Each request of a session has the next epoch. If a client sends
-a request again, for example because the response was lost, the epoch is wrong. The client gets an
+A broker keeps at most 1,000 sessions. At this limit, a new session replaces one that was not used
+for two minutes, or a smaller one that is two minutes old. If there is neither, the client gets no
+session, and sends full fetches. Each request of a session has the next epoch. If a client sends a
+request again, for example because the response was lost, the epoch is wrong. The client gets an
 error, and begins a new session.
 
 If a partition has no new records, the session also keeps the response for this partition. A replica

@@ -8,8 +8,8 @@ default; without a default it is null, zero or an empty list.
 A caller may also send requests that the reference broker does not know: it passes its own
 enumeration of API keys.
 
-In a decoded response an error code is its name, such as `NOT_LEADER_OR_FOLLOWER`, and a time span
-is a number of milliseconds. Every other value is as on the wire.
+In a decoded response, an error code is a name, such as `NOT_LEADER_OR_FOLLOWER`. A time span is a
+number of milliseconds. Every other value is as on the wire.
 
 Source: Kafka documentation, "Protocol Guide".
 """

@@ -8,9 +8,8 @@ A due timer of a partition rests (does not fire yet) in these cases:
                                      that waits at the leader
     FETCH                 follower   its last fetch still waits at the leader
 
-WAITS lets waiting requests time out, REPLICA_LAG removes slow followers from the ISR, and FETCH
-repeats a fetch without a response. Equal replicas have the same records, high watermark and log
-start.
+WAITS lets waiting requests time out. REPLICA_LAG removes slow followers from the ISR. FETCH repeats
+a fetch without a response. Equal replicas have the same records, high watermark and log start.
 
 A resting timer fires later, after the leader or the follower has changed. A replica is an immutable
 object, so a changed replica is another object. `ReplicaChanges` finds the topic partitions with a

@@ -1,10 +1,10 @@
 """Writes the record of conformance: how the answers of systems differ from the reference broker's.
 
-`python -m tools.conformance --on kfake [--pairs 2000] [--seed 0]` sends the same requests to the
-system and to the reference broker, and compares the answers. The result replaces the row of the
-system in `tools/conformance/record.json`. `--against FILE` needs no running system: it compares
-answers that were recorded before. The program also writes the page docs/conformance.md from the
-record; with `--page` it does only this.
+`python -m tools.conformance --on kfake [--pairs 2000] [--seed 0]` compares the answers of a system
+with those of the reference broker. The result replaces the row of the system in
+`tools/conformance/record.json`. `--against FILE` needs no running system: it compares answers that
+were recorded before. The program also writes the page docs/conformance.md from the record; with
+`--page` it does only this.
 """
 
 from __future__ import annotations

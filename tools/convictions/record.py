@@ -1,7 +1,7 @@
 """The record of `tools.convictions`: for each case the number of histories and their anomalies.
 
 A case is a workload with one planted fault, or without a fault. The record is a JSON file. The
-seeds of a case are 0 to `histories` - 1, so the next call goes on where the last one ended.
+seeds of a case are 0 to `histories` - 1, so the next run continues there.
 """
 
 from __future__ import annotations

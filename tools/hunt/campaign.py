@@ -1,8 +1,8 @@
 """One run of the hunt: starts the cluster, records a history under faults, and judges the result.
 
-The checks are those of `urteil analyze` for the history, and those of `urteil analyze --log-dirs`
-for the log directories of the brokers. If every guarantee holds, the folder of the run is deleted;
-otherwise it is kept.
+The history is checked as by `urteil analyze`, and the log directories of the brokers as by `urteil
+analyze --log-dirs`. If every guarantee holds, the folder of the run is deleted; otherwise it is
+kept.
 """
 
 from __future__ import annotations

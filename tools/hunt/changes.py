@@ -1,9 +1,9 @@
 """Requests changes of a running cluster: reassignments, elections, and settings of topics.
 
 No acknowledged record may be lost because of such a change. Each change is one request, to any
-broker that answers. For a reassignment or an election, a partition is drawn from all that Metadata
-lists, so internal topics are reassigned too. Only topics of the workload get other settings. Each
-change is recorded with its answer, even if it was refused.
+broker that answers. Reassignments and elections are of any partition that Metadata lists, so also
+of internal topics. Only topics of the workload get other settings. Each change is recorded with its
+answer, even if it was refused.
 """
 
 from __future__ import annotations

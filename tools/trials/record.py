@@ -107,8 +107,8 @@ def merged(old: Iterable[Decided], new: Iterable[Decided]) -> tuple[Decided, ...
     """Merges old and new verdicts: a new verdict replaces the old verdict with the same key.
 
     There are two exceptions. An undecided verdict does not replace a decided one. If no trial broke
-    the claim, neither before nor now, under the same kinds of faults and settings, then the new
-    verdict also counts the old trials.
+    the claim, neither before nor now, under the same faults and settings, the new verdict also
+    counts the old trials.
     """
     found = {one.key: one for one in old}
     for one in new:

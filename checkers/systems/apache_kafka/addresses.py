@@ -58,8 +58,8 @@ class Addresses:
     def hosts_file(self, node: int) -> str:
         """Returns the hosts file that one node uses: a line for each node, `127.0.11.12 n2`.
 
-        Each node uses a file of its own. In the file of node 1, the address of `n2` is that of the
-        proxy from node 1 to node 2. The line of the node itself has 127.0.0.1.
+        Each node uses a file of its own. In the file of node 1, `n2` has the address of the proxy
+        from node 1 to node 2. The line of the node itself has 127.0.0.1.
         """
         return "".join(f"{_link(node, other)} n{other}\n" for other in self.ports)
 

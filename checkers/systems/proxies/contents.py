@@ -7,8 +7,8 @@ A request has a list of topics, and a list of partitions inside each topic:
     topics [{topic_id: 4ac2..., partitions: [{partition: 0}]}]          Fetch from version 13 on
 
 From Produce 13, Fetch 13 and OffsetCommit 10 on, a topic has an id and no name. A request names a
-producer by its transactional id or by its producer id, which may be in the batches of a Produce
-request.
+producer by its transactional id or by its producer id. The producer id of a Produce request is in
+its batches.
 
 An incremental Fetch names only the partitions that changed, but it fetches all partitions of its
 session. These are collected from the earlier Fetch requests of the connection. They are incomplete

@@ -12,9 +12,8 @@
     SwapRequests(of=...)
         the first matching request of a connection arrives after the next one
 
-A `Match` selects requests by their nodes, their API and their client id, and by the partitions and
-producers that their bodies name. It may select only some of the matching requests, such as the
-first:
+A `Match` selects requests by their nodes, API and client id, and by the partitions and producers in
+their bodies. It may select only some of the matching requests, such as the first:
 
     Match(api=Api.PRODUCE, topic="orders", partition=0)
     Match(api=Api.FETCH, topic="orders", topic_id=UUID("4ac2..."), partition=0)
@@ -23,8 +22,8 @@ first:
 
 A rule acts on whole requests. So a rule for one partition also affects the other partitions in the
 same request. In newer API versions, a request has a topic id and no topic name: it matches only a
-rule with this `topic_id`. If the proxy cannot find the partitions or producers that a rule needs,
-the rule does not act, and `ActiveRule.undecided` counts the request.
+rule with this `topic_id`. If a rule needs partitions or producers that the proxy cannot find, the
+rule does not act. `ActiveRule.undecided` counts such requests.
 
 `sender` is the node that sends the request, and `receiver` is the node that answers it. This is
 also true if the rule acts on the response. A `Cut` is different: it holds all bytes that `sender`

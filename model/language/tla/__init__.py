@@ -3,7 +3,7 @@
 Every word of the language has a counterpart in TLA+. An unordered sort is a constant: the
 configuration makes it a set of model values. `Nothing` is one model value. Other sorts are ranges
 of integers; the module writes their bounds with constants where possible. Records are records, a
-set is a set, a map is a function. A method that returns a term is an operator, and a term that an
+set is a set, a map is a function. A method that returns a term is an operator. A term that an
 action uses several times has a LET.
 
 In an action, TLC takes a disjunction or `\\E` for a choice of next states, and evaluates every

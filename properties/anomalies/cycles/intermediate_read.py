@@ -6,8 +6,8 @@ poll continues from there. A reader may also stop for good, or lose the key (the
 A read is intermediate if three things are true:
 
 - A process polled a value that the transaction sent to some key.
-- The next value of this key that the process polled comes after the last value that the transaction
-  sent to the key. This is a skip (`order.skip`).
+- The next polled value of this key comes after the transaction's last value. This is a skip
+  (`order.skip`).
 - The process never polled this last value.
 
 Source: Adya's G1b; jepsen.tests.kafka discusses G1b for a log but does not decide it.

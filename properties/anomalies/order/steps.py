@@ -1,8 +1,8 @@
 """Steps: two values of a key that one process polled, or sent, one after the other.
 
 The checks for skipped and reordered records look at steps. Inside an operation, every two
-consecutive records that it polled from a key, or sent to a key, are a step. There is one exception:
-if a rebalance of the key happened during the operation, its polls of the key are no steps.
+consecutive records of a key that it polled (or sent) are a step. There is one exception: if a
+rebalance of the key happened during the operation, its polls of the key are no steps.
 
 A step may also lead from one operation of a process to another. It begins at the last record of a
 key in the first operation, and ends at the first record of this key in the second:

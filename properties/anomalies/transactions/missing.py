@@ -1,6 +1,6 @@
 """The missing records of a committed transaction: no reader received them, but readers read on.
 
-A record is missing if no reader received it, although a reader received a record at the same or a
+A record is missing if no reader received it, but some reader received a record at the same or a
 higher offset. The offset of a missing record is known exactly, or only an upper bound is known:
 
     at       the offset was observed: the record was acknowledged there, or an operation polled it

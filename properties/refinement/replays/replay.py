@@ -65,10 +65,9 @@ class Reading(NamedTuple):
 class Replay(Generic[HarnessT]):
     """A counterexample of a spec's variant, and how to replay it on the reference broker.
 
-    `effects` maps an action of the spec to a function that carries it out on the harness. For a
-    tuple, the first function is called when the action first occurs, the second at its second
-    occurrence, and so on. The broker takes the actions in `by_itself` without help, so they need no
-    function.
+    `effects` maps an action of the spec to a function that carries it out on the harness. A tuple
+    has one function for each occurrence of the action, in order. The broker takes the actions in
+    `by_itself` without help, so they need no function.
     """
 
     spec: str

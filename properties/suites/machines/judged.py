@@ -1,15 +1,14 @@
 """The base of all suite machines: Hypothesis calls rules, and claims are checked when the run ends.
 
-A machine gets a setting (the conditions of its run), the seeded bugs of the broker, and a list of
-names to check. A name is one of these:
+A machine gets a setting, the seeded bugs of the broker, and a list of names to check. A name is one
+of these:
 
     retry_resumes                            a claim: every run must satisfy it
     isr_shrinks: the leader commits alone    CLAIM: GOAL, where a goal must be reached by some run
     zombie-write                             an anomaly of the recorded history
 
 After the last rule all faults end and the cluster recovers. Then the machine checks the names in
-order. It raises `Shown` for the first claim that the run breaks, and for the first goal or anomaly
-that the run reaches.
+order. At the first broken claim, reached goal or found anomaly, it raises `Shown`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Generates random terms, actions and specs over one small state, to compare two engines.
 
-Some cases are those in which engines could differ, such as an integer outside its sort, a variable
-that is written twice, or an undefined result.
+Some terms and actions are those on which engines could differ: for example, an integer outside its
+sort, or a variable that is written twice.
 """
 
 from __future__ import annotations

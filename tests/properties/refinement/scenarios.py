@@ -1,9 +1,8 @@
 """Runs to be validated: producers and consumers, or transactions, under faults drawn from the seed.
 
 In the runs of `transactional`, at most one broker is down at a time. In those of `replicated`, all
-brokers may be down at the same time, so a leader epoch may have no leader. If the ISR is empty, the
-last known leader may be elected. Trace validation rejects this election, because the spec has no
-such step.
+brokers may be down, so a leader epoch may have no leader. If the ISR is empty, the last known
+leader may be elected. Trace validation rejects this election, because the spec has no such step.
 
 Simplified: no power losses, no replaced disks and no deletion: the specs have no such actions.
 """

@@ -164,9 +164,9 @@ def commits_of_offsets(observed: NumberSet, batch: Batch) -> pa.Table:
 def first_commits(registers: Ints, batch: Batch) -> pa.Table:
     """Returns, for each group and key, the first commit, and the first one of a different offset.
 
-    Only commits that ended ok count, in the order of their ends: 3, 3, 7, 9 give the first 3 and
-    the
-    7. Commits inside transactions and commits outside are treated separately.
+    Only commits that ended ok count, in the order of their ends. Example: commits of the offsets 3,
+    3, 7 and 9 give the first 3 and the 7. Commits inside transactions and commits outside are
+    treated separately.
     """
     of = commits(batch)
     some = (of.ints("outcome") == OK) & member(of.ints("register"), registers)

@@ -97,8 +97,8 @@ class FetchedOffsets:
 def fetched_offsets(context: Context) -> Plan[tuple[FetchedOffsets, tuple[Finding, ...]]]:
     """Returns all fetches of group offsets, and the findings of three anomalies.
 
-    A fetched offset is an anomaly if it went backwards, if nobody had tried to commit it, or if
-    only failed transactions had.
+    The anomalies: the offset went backwards; nobody had tried to commit it; only failed
+    transactions had committed it.
     """
     isolation = context.declared.isolation
     observed = yield from collect(_stage("fetched offsets", FETCHES, partial(fetched, isolation)))

@@ -5,7 +5,7 @@
 
 An *observation* is a log end that a client observed. A *check* is the offset of a send, or an end
 offset that a client read. An observation contradicts a check of the same key if its log end is
-higher, and if it was complete when the operation of the check was invoked.
+higher, and it was made before the operation of the check was invoked.
 
 If transactions send to a key, an end offset read at `read_committed` is the last stable offset.
 Then only observations at `read_committed` can contradict it.
