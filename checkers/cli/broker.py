@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -109,6 +110,23 @@ def broker_command(
         gc.freeze()  # what is loaded stays, so no collection needs to look at it again
         url = None if cluster.control is None else cluster.control.url
         run.emit(Ready(bootstrap_servers=cluster.bootstrap_servers, control=url))
+        threading.Thread(target=read_records_in_c, args=(run.note,), daemon=True).start()
 
     keep_freed_memory()
     asyncio.run(serve(options, on_ready=ready, note=run.note))
+
+
+def read_records_in_c(note: Callable[[str], None]) -> None:
+    """Compiles the C code that reads the records of a batch, and uses it in this process.
+
+    The cache keeps the library, so a machine compiles the code once. Without a C compiler, Python
+    reads the records; a note then says why.
+    """
+    from checkers.compiler import CannotCompile, library
+    from reference_impl.log import compiled_scan
+
+    name = compiled_scan.SOURCE
+    try:
+        compiled_scan.use(library({name: compiled_scan.source()}, name))
+    except CannotCompile as reason:
+        note(f"Python reads the records of large batches, which is slow: {reason}")

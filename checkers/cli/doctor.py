@@ -60,12 +60,11 @@ def doctor_command(run: Run) -> None:
 
 
 def _compiler() -> Iterator[Measured]:
-    from checkers.explicit.compiled import compiler
-    from checkers.explicit.exploration import Declined
+    from checkers import compiler
 
     try:
         yield Measured(metric="C compiler", value=shlex.join(compiler.command()))
-    except Declined as fault:
+    except compiler.CannotCompile as fault:
         yield Measured(metric="C compiler", value=f"none ({fault}); check uses --engine numpy")
     folder = cache("compiled")
     megabytes = sum(map(_size, folder.glob("*"))) / MEGABYTE

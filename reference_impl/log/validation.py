@@ -8,8 +8,8 @@ contents of keys, values and headers.
     decompress, up to a limit -> each record within the batch? -> as many as declared? -> facts
 
 `scan_each` is the definition: it reads one record after the other, and also returns the facts about
-each record. `scan` returns the same facts about the batch, or raises the same error. It reads
-records of the same layout together (module `record_runs`).
+each record. `scan` returns the same facts about the batch, or raises the same error. It reads the
+records in compiled C if it can (module `compiled_scan`).
 
 Whatever `scan` accepts can be decoded: `record_batch.decode` raises no exception for such a batch.
 
@@ -24,14 +24,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from reference_impl.log.compiled_scan import facts_compiled
 from reference_impl.log.compression import DECOMPRESSED_BYTES, BadCompression, TooLarge, decompress
 from reference_impl.log.record_batch import HEADER_SIZE, CorruptBatch, Header
-from reference_impl.log.record_runs import facts_by_runs
 from reference_impl.log.varint import as_int64, read_varint, read_varlong
 from reference_impl.protocol.messages import NO_TIMESTAMP
 from reference_impl.protocol.record_facts import EachRecord, RecordFacts
-
-FEW_RECORDS: Final = 8  # too few for a run
 
 _INT64: Final = 2**63
 
@@ -51,22 +49,21 @@ def scan(batch: bytes, head: Header, most_bytes: int = DECOMPRESSED_BYTES) -> Re
     TooManyBytes if the decompressed records have more than `most_bytes`.
     """
     body = _records_of(batch, head, most_bytes)
-    if head.record_count < FEW_RECORDS:
-        return _facts(body, head)
-    return _facts_by_runs(body, head, head.record_count) or _facts(body, head)
+    return _facts_compiled(body, head) or _facts(body, head)
 
 
 def scan_quickly(
-    batch: bytes, head: Header, most_bytes: int, most_singles: int
+    batch: bytes, head: Header, most_bytes: int, most_records: int
 ) -> RecordFacts | None:
     """Returns the facts about a batch's records, as `scan` does; gives up if the batch is large.
 
-    Returns None if it gives up, or if the records are malformed.
+    Large means more than `most_bytes` after decompression, or more than `most_records` that Python
+    would have to read. Returns None if it gives up, or if the records are malformed.
     """
-    # Large: more than `most_bytes`, or more than `most_singles` records to be read one by one.
-    # Neighbouring records of the same layout are read together.
     try:
-        return _facts_by_runs(_records_of(batch, head, most_bytes), head, most_singles)
+        body = _records_of(batch, head, most_bytes)
+        facts = _facts_compiled(body, head)
+        return _facts(body, head) if facts is None and head.record_count <= most_records else facts
     except CorruptBatch:
         return None
 
@@ -79,8 +76,8 @@ def scan_each(batch: bytes, head: Header, most_bytes: int = DECOMPRESSED_BYTES) 
     return _facts(_records_of(batch, head, most_bytes), head)
 
 
-def _facts_by_runs(body: bytes, head: Header, most_singles: int) -> RecordFacts | None:
-    return facts_by_runs(body, head.record_count, head.base_timestamp_ms, most_singles)
+def _facts_compiled(body: bytes, head: Header) -> RecordFacts | None:
+    return facts_compiled(body, head.record_count, head.base_timestamp_ms)
 
 
 def _records_of(batch: bytes, head: Header, most_bytes: int) -> bytes:

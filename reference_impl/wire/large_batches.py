@@ -15,8 +15,8 @@ from reference_impl.protocol.messages import ErrorCode
 from reference_impl.protocol.record_facts import RecordFacts
 from reference_impl.wire.served_broker import ServedBroker
 
-MANY_RECORDS: Final = 10_000  # read one by one: 10 ms
-MOST_RECORDS: Final = 20_000  # read in runs; a leader must read them again to name invalid ones
+MANY_RECORDS: Final = 10_000  # Python reads them in 10 ms
+MOST_RECORDS: Final = 20_000  # read in C; Python must read them again to name invalid ones
 MANY_BYTES: Final = 1024 * 1024  # after decompression
 
 

@@ -13,9 +13,10 @@ from contextlib import contextmanager
 from importlib.resources import files
 from typing import Any
 
+from checkers.compiler import CannotCompile, library
 from checkers.explicit import compiled
-from checkers.explicit.compiled.compiler import library
 from checkers.explicit.compiled.source import Source
+from checkers.explicit.exploration import Declined
 from checkers.explicit.instance import Instance, Packed
 from model.language.spec import Claim
 
@@ -71,7 +72,10 @@ class Library:
         flags = ["-DFINGERPRINTS"] * fingerprints + ["-DCOVERAGE"] * coverage
         flags += [f"-DHASH_BITS={hash_bits}"] * (hash_bits < 64)
         flags += [f"-DPREFIX={prefix_bits}"] * (prefix_bits < 28)
-        self.c = library(texts, RUNTIME, flags)
+        try:
+            self.c = library(texts, RUNTIME, flags)
+        except CannotCompile as reason:
+            raise Declined(str(reason)) from reason
         for name, (returns, takes) in SIGNATURES.items():
             function = getattr(self.c, name)
             function.restype, function.argtypes = returns, takes

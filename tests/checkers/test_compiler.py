@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from checkers import compiler
 from checkers.cache import cache
-from checkers.explicit.compiled import compiler
-from checkers.explicit.exploration import Declined
+from checkers.compiler import CannotCompile
 from checkers.explicit.search import explore
 from model.replication.versions import Kip320
 
@@ -67,7 +67,7 @@ def test_without_a_compiler_the_next_engine_runs_with_a_note(
 
 
 def test_source_that_does_not_compile_is_declined() -> None:
-    with pytest.raises(Declined, match=r"cannot compile the generated C: .*error"):
+    with pytest.raises(CannotCompile, match=r"cannot compile main.c: .*error"):
         compiler.library({"main.c": "this is no C"}, "main.c")
     assert objects() == []
 
@@ -77,5 +77,5 @@ def test_a_cache_that_cannot_be_written_is_declined(
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    with pytest.raises(Declined, match="cannot be used"):
+    with pytest.raises(CannotCompile, match="cannot be used"):
         compiler.library({"main.c": "int one(void) { return 1; }"}, "main.c")

@@ -1,6 +1,6 @@
-"""Compiles generated C and loads it, with the system's compiler or with zig from the ziglang wheel.
+"""Compiles C and loads it, with the system's compiler or with zig from the ziglang wheel.
 
-A cache in the user's home keeps the shared libraries, so each spec is compiled once. The key is a
+A cache in the user's home keeps the shared libraries, so each source is compiled once. The key is a
 hash of the source, the flags and the compiler. The environment variable `URTEIL_CC` selects another
 compiler; `zig` selects the one in the wheel.
 """
@@ -19,7 +19,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from checkers.cache import cache
-from checkers.explicit.exploration import Declined
 
 # -O1 compiles in 6/10 of the time of -O2, and its code is as fast: memory access dominates
 FLAGS = ("-std=gnu11", "-O1", "-shared", "-fPIC", "-pthread", "-w")
@@ -27,19 +26,23 @@ ZIG = ("-m", "ziglang", "cc")
 ONLY_ZIG = ("-fno-sanitize=undefined",)  # zig turns the sanitizer on by default
 
 
+class CannotCompile(Exception):
+    """The error if there is no C compiler, or if compilation fails; the message is the reason."""
+
+
 def command() -> tuple[str, ...]:
-    """Returns the command that starts the compiler; raises Declined if there is no compiler."""
+    """Returns the command that starts the compiler; raises CannotCompile without a compiler."""
     if os.name != "posix":
-        raise Declined("generated C needs POSIX threads")
+        raise CannotCompile("C is compiled on POSIX systems only")
     named = os.environ.get("URTEIL_CC")
     found = None if named == "zig" else next(filter(None, map(shutil.which, _names(named))), None)
     if found:
         return (found,)
     if named not in (None, "zig"):
-        raise Declined(f"URTEIL_CC names {named}, which is not installed")
+        raise CannotCompile(f"URTEIL_CC names {named}, which is not installed")
     if importlib.util.find_spec("ziglang"):
         return (sys.executable, *ZIG, *ONLY_ZIG)
-    raise Declined("no C compiler: install cc or clang, or the package ziglang")
+    raise CannotCompile("no C compiler: install cc or clang, or the package ziglang")
 
 
 def _names(named: str | None) -> tuple[str, ...]:
@@ -49,7 +52,7 @@ def _names(named: str | None) -> tuple[str, ...]:
 def library(files: Mapping[str, str], main: str, flags: Sequence[str] = ()) -> ctypes.CDLL:
     """Compiles the file `main`, which may include the other files, and loads the result.
 
-    Raises Declined if there is no compiler, or if compilation fails.
+    Raises CannotCompile if there is no compiler, or if compilation fails.
     """
     call = [*command(), *FLAGS, *flags]
     text = "\0".join([sys.platform, *call, *(f"{k}\0{v}" for k, v in sorted(files.items()))])
@@ -59,7 +62,7 @@ def library(files: Mapping[str, str], main: str, flags: Sequence[str] = ()) -> c
             _compile(call, files, main, kept)
         return ctypes.CDLL(str(kept))
     except OSError as fault:
-        raise Declined(f"the cache {kept.parent} cannot be used: {fault}") from fault
+        raise CannotCompile(f"the cache {kept.parent} cannot be used: {fault}") from fault
 
 
 def _compile(call: Sequence[str], files: Mapping[str, str], main: str, kept: Path) -> None:
@@ -73,5 +76,5 @@ def _compile(call: Sequence[str], files: Mapping[str, str], main: str, kept: Pat
         done = subprocess.run(words, capture_output=True, text=True, check=False)
         if done.returncode:
             why = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr)
-            raise Declined(f"{Path(call[0]).name} cannot compile the generated C: {why.strip()}")
+            raise CannotCompile(f"{Path(call[0]).name} cannot compile {main}: {why.strip()}")
         made.replace(kept)
