@@ -159,13 +159,32 @@ def header(batch: bytes) -> Header:
     return head
 
 
+def first_header(data: bytes) -> Header | None:
+    """Returns the header of the first batch in a row of batches; the checksum is not checked.
+
+    Returns None if there is no batch, or if the first one is cut off or has a malformed header.
+    """
+    if len(data) < HEADER_SIZE:
+        return None
+    head = Header._make(_HEADER.unpack_from(data))
+    is_whole = HEADER_SIZE <= head.size <= len(data)
+    is_valid = head.magic == MAGIC and head.last_offset_delta >= 0 and head.record_count >= 0
+    return head if is_whole and is_valid else None
+
+
 def verified(batch: bytes) -> Header:
     """Returns the header of one batch; raises CorruptBatch if the checksum is wrong."""
     head = header(batch)
-    actual = google_crc32c.value(batch[_SIGNED_FROM:])
-    if actual != head.crc:
+    if not has_valid_checksum(batch, head):
+        actual = google_crc32c.value(batch[_SIGNED_FROM:])
         _corrupt(_CRC_AT, f"checksum {head.crc:08x}, the bytes have {actual:08x}")
     return head
+
+
+def has_valid_checksum(batch: bytes, head: Header) -> bool:
+    """Returns True if the checksum in the batch's header is that of its bytes."""
+    checksum: int = google_crc32c.value(batch[_SIGNED_FROM:])
+    return checksum == head.crc
 
 
 def batches(data: bytes) -> Iterator[bytes]:
@@ -226,12 +245,11 @@ def stamped(batch: bytes, *, base_offset: Offset, leader_epoch: LeaderEpoch) -> 
     )
 
 
-def with_create_time(batch: bytes, max_timestamp_ms: int) -> bytes:
+def with_create_time(batch: bytes, head: Header, max_timestamp_ms: int) -> bytes:
     """Returns the batch with the timestamp type CreateTime and the given largest timestamp.
 
-    Kafka: DefaultRecordBatch.setMaxTimestamp.
+    `head` is the batch's header. Kafka: DefaultRecordBatch.setMaxTimestamp.
     """
-    head = header(batch)
     if not head.is_log_append_time and head.max_timestamp_ms == max_timestamp_ms:
         return batch
     # Only a broker may set LogAppendTime, and a producer's header may be wrong.

@@ -112,7 +112,7 @@ class InSyncReplicas:
     def maximal(self) -> tuple[BrokerId, ...]:
         """The maximal ISR: all replicas that may be in the controller's ISR."""
         either = (*self.state.isr, *self.proposed)
-        return tuple(broker for broker in self.state.replicas if broker in either)
+        return tuple([broker for broker in self.state.replicas if broker in either])
 
     @property
     def min_insync_replicas(self) -> int:

@@ -27,8 +27,8 @@ from model.vocabulary import NO_PRODUCER_ID
 from reference_impl.log.record_batch import (
     MAGIC,
     CorruptBatch,
+    has_valid_checksum,
     renumbered,
-    verified,
     whole_batches,
     with_create_time,
 )
@@ -115,9 +115,10 @@ def appendable(batch: Batch, facts: RecordFacts) -> bytes:
 
     Kafka: LogValidator.assignOffsetsNonCompressed and validateMessagesAndAssignOffsetsCompressed.
     """
-    data = batch.data if facts.is_in_sequence else renumbered(batch.data)
+    numbered = batch if facts.is_in_sequence else Batch.of(renumbered(batch.data))
     # The header gets CreateTime and the largest timestamp, and the offset deltas begin at 0.
-    return with_create_time(data, max(_newest_ms(batch, facts), NO_TIMESTAMP))
+    newest_ms = max(_newest_ms(batch, facts), NO_TIMESTAMP)
+    return with_create_time(numbered.data, numbered.header, newest_ms)
 
 
 def _newest_ms(batch: Batch, facts: RecordFacts) -> int:
@@ -132,9 +133,7 @@ def _header_error(batch: Batch, config: LogConfig) -> ErrorCode | None:
         return ErrorCode.INVALID_RECORD
     if head.size > config.max_message_bytes:
         return ErrorCode.MESSAGE_TOO_LARGE
-    try:
-        verified(batch.data)
-    except CorruptBatch:
+    if not has_valid_checksum(batch.data, head):
         return ErrorCode.CORRUPT_MESSAGE
     is_idempotent = head.producer_id != NO_PRODUCER_ID
     reasons = (

@@ -40,6 +40,8 @@ Side = Literal[EntityType.request, EntityType.response]
 
 _REQUEST: Final = struct.Struct(">hhi")  # api key, api version, correlation id
 _LENGTH: Final = struct.Struct(">i")
+_CORRELATION_ID: Final = struct.Struct(">i")
+_NO_TAGS: Final = b"\0"
 _ZERO: Final = timedelta(0)
 
 
@@ -74,9 +76,9 @@ class Call:
 
         Fields that the request's version does not have are left out.
         """
-        kind, takes = _parts(self.api, self.version)[part]
+        kind, takes, errors = _parts(self.api, self.version)[part]
         taken = {field: values[field] for field in takes if field in values}
-        for field in _error_fields(takes):
+        for field in errors:
             if field in taken:
                 taken[field] = _ERRORS.get(taken[field]) or KioErrorCode(taken[field])
         return kind(**taken)
@@ -85,9 +87,9 @@ class Call:
         """Returns the frame of the response, with its length prefix."""
         name, kind = _response(self.api, self.version)
         entity = self.make(name, throttle_time=_ZERO, **values)
-        out = [b""]
-        header = kind.__header_schema__
-        writer(header)(out, header(correlation_id=self.correlation_id))
+        out = [b"", _CORRELATION_ID.pack(self.correlation_id)]
+        if kind.__header_schema__.__flexible__:
+            out.append(_NO_TAGS)
         writer(kind)(out, entity)
         out[0] = _LENGTH.pack(sum(map(len, out)))
         return b"".join(out)
@@ -165,21 +167,23 @@ _ERRORS: Final = {int(error): error for error in KioErrorCode}
 
 
 @cache
-def _error_fields(names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(name for name in names if name.endswith("error_code"))
-
-
 def request_kind(api: Api, version: int) -> Any:
     """Returns the schema class of a request."""
     return payload(api, version, EntityType.request)[1]
 
 
+@cache
 def _response(api: Api, version: int) -> tuple[str, Any]:
     return payload(api, version, EntityType.response)
 
 
-def _parts(api: Api, version: int) -> dict[str, tuple[Any, tuple[str, ...]]]:
-    return parts(api, version, EntityType.response)
+@cache
+def _parts(api: Api, version: int) -> dict[str, tuple[Any, tuple[str, ...], tuple[str, ...]]]:
+    """Returns the classes of `parts` of the response, with all fields and those of error codes."""
+    return {
+        name: (kind, takes, tuple(field for field in takes if field.endswith("error_code")))
+        for name, (kind, takes) in parts(api, version, EntityType.response).items()
+    }
 
 
 @cache

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from reference_impl.log.record_batch import first_header
 from reference_impl.log.validation import scan_quickly
 from reference_impl.partition.record_validation import only_batch, scanned
 from reference_impl.protocol.messages import ErrorCode
@@ -26,11 +27,13 @@ async def scanned_apart(broker: ServedBroker, data: bytes) -> RecordFacts | Erro
     The largest batches are read in a thread. Returns None for a small uncompressed batch and for an
     invalid request: the leader checks these itself.
     """
-    batch = only_batch(data)
-    if isinstance(batch, ErrorCode) or not batch.header.has_known_compression:
+    head = first_header(data)
+    if head is None or not head.has_known_compression:
         return None
-    head = batch.header
     if head.compression == "none" and head.record_count <= MANY_RECORDS:
+        return None
+    batch = only_batch(data)
+    if isinstance(batch, ErrorCode):
         return None
     if head.record_count <= MOST_RECORDS:
         facts = scan_quickly(batch.data, head, MANY_BYTES, MANY_RECORDS)

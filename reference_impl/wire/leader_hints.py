@@ -55,9 +55,9 @@ class LeaderHints:
 
     def endpoints(self) -> dict[str, Any]:
         """Returns the field with the leaders' addresses; empty if there is no hint."""
-        leaders = sorted({state.leader for state in self.states.values()} & self.addresses.keys())
-        if not leaders:
+        if not self.states:
             return {}
+        leaders = sorted({state.leader for state in self.states.values()} & self.addresses.keys())
         endpoints = tuple(
             self.call.make(
                 "NodeEndpoint",
@@ -68,4 +68,4 @@ class LeaderHints:
             )
             for leader in leaders
         )
-        return {"node_endpoints": endpoints}
+        return {"node_endpoints": endpoints} if endpoints else {}

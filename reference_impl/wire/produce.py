@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from model.vocabulary import TopicPartition
-from reference_impl.log.record_batch import CorruptBatch, Header, header, whole_batches
+from reference_impl.log.record_batch import Header, first_header
 from reference_impl.protocol.messages import ACKS_NONE, NO_TIMESTAMP, ErrorCode, Produce, Produced
 from reference_impl.protocol.requests import Response
 from reference_impl.wire.adapter import Call, milliseconds
@@ -73,19 +73,19 @@ async def produce(broker: ServedBroker, call: Call) -> ProduceResult:
     topics = await named_topics(broker, body.topic_data)
     refused = _refusal(call)
     requests = {
-        TopicPartition(name, wanted.index): _request(
-            call, TopicPartition(name, wanted.index), wanted
-        )
+        place: _request(call, place, wanted)
         for topic, name in topics
         if name is not None and refused is None
         for wanted in topic.partition_data
+        for place in (TopicPartition(name, wanted.index),)
     }
     for place, request in requests.items():
         facts = await scanned_apart(broker, request.batches)
         if facts is not None:
             requests[place] = replace(request, scanned=facts)
     unsupported = await _unsupported(broker, call, requests)
-    requests = {place: one for place, one in requests.items() if place not in unsupported}
+    for place in unsupported:
+        del requests[place]
     is_unknown = any(name is None for _, name in topics)
     if body.acks == ACKS_NONE:
         appended = tuple(
@@ -104,9 +104,10 @@ async def produce(broker: ServedBroker, call: Call) -> ProduceResult:
     moved = [place for place, one in produced.items() if is_hinted and one.error is NOT_LEADER]
     hints = await LeaderHints.of(broker, call, moved)
     otherwise = Produced(error=refused or UNKNOWN_TOPIC_ID)
-    by_topic: dict[Any, tuple[Any, dict[int, Any]]] = {}
+    by_topic: dict[Any, tuple[dict[str, Any], dict[int, Any]]] = {}
     for topic, name in topics:
-        _, of_topic = by_topic.setdefault(tuple(naming(topic).values()), (topic, {}))
+        named = naming(topic)
+        _, of_topic = by_topic.setdefault(tuple(named.values()), (named, {}))
         for wanted in topic.partition_data:
             place = TopicPartition(name or "", wanted.index)
             answer = produced.get(place, otherwise)
@@ -114,10 +115,10 @@ async def produce(broker: ServedBroker, call: Call) -> ProduceResult:
     responses = tuple(
         call.make(
             "TopicProduceResponse",
-            **naming(topic),
+            **named,
             partition_responses=tuple(of_topic.values()),
         )
-        for topic, of_topic in by_topic.values()
+        for named, of_topic in by_topic.values()
     )
     return ProduceResult(call.respond(responses=responses, **hints.endpoints()), appended)
 
@@ -125,16 +126,12 @@ async def produce(broker: ServedBroker, call: Call) -> ProduceResult:
 def _refusal(call: Call) -> ErrorCode | None:
     if call.body.transactional_id is not None:
         return None
-    data = (one.records or b"" for topic in call.body.topic_data for one in topic.partition_data)
-    is_transactional = any(head.is_transactional for head in map(_first_header, data) if head)
-    return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED if is_transactional else None
-
-
-def _first_header(data: bytes) -> Header | None:
-    try:
-        return next(map(header, whole_batches(data)), None)
-    except CorruptBatch:
-        return None  # the leader rejects it
+    for topic in call.body.topic_data:
+        for one in topic.partition_data:
+            head = first_header(one.records or b"")
+            if head is not None and head.is_transactional:
+                return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    return None  # the leader rejects malformed batches
 
 
 async def _unsupported(
@@ -143,7 +140,7 @@ async def _unsupported(
     # Kafka: ProduceRequest.validateRecords; KIP-110.
     if call.version >= KNOWS_ZSTD:
         return {}
-    first = {place: _first_header(request.batches) for place, request in requests.items()}
+    first = {place: first_header(request.batches) for place, request in requests.items()}
     with_zstd = {place for place, head in first.items() if head is not None and _is_zstd(head)}
     existing = await existing_partitions(broker) if with_zstd else frozenset[TopicPartition]()
     refused = Produced(error=ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
@@ -180,10 +177,15 @@ def _produced(call: Call, index: int, answer: Produced, hint: Mapping[str, Any])
         base_offset=answer.base_offset,
         log_append_time=None if at_ms == NO_TIMESTAMP else _EPOCH + timedelta(milliseconds=at_ms),
         log_start_offset=answer.log_start_offset,
-        record_errors=tuple(
-            call.make("BatchIndexAndErrorMessage", batch_index=at, batch_index_error_message=None)
-            for at in answer.record_errors
-            if call.version >= RECORD_ERRORS_SINCE
-        ),
+        record_errors=_record_errors(call, answer) if answer.record_errors else (),
         **hint,
+    )
+
+
+def _record_errors(call: Call, answer: Produced) -> tuple[Any, ...]:
+    if call.version < RECORD_ERRORS_SINCE:
+        return ()
+    return tuple(
+        call.make("BatchIndexAndErrorMessage", batch_index=at, batch_index_error_message=None)
+        for at in answer.record_errors
     )

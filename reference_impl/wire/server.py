@@ -272,15 +272,14 @@ class Listener:
         self.host.note(f"broker {self.broker_id} closes the connection of {peer}: {why}")
 
     async def _answer(self, frame: bytes, handler: Handler = _of_api) -> bytes | None:
-        await self._running()
-        answer = await self._handle(frame, handler)
-        await self._running()
-        return answer
-
-    async def _running(self) -> None:
         node_id = NodeId(self.broker_id)
-        if self.host.interruptions.is_paused(node_id):
-            await self.host.interruptions.running(node_id)
+        interruptions = self.host.interruptions
+        if interruptions.is_paused(node_id):
+            await interruptions.running(node_id)
+        answer = await self._handle(frame, handler)
+        if interruptions.is_paused(node_id):
+            await interruptions.running(node_id)
+        return answer
 
     async def _handle(self, frame: bytes, handler: Handler) -> bytes | None:
         try:

@@ -61,8 +61,7 @@ async def named_topics(broker: ServedBroker, topics: Any) -> list[tuple[Any, str
 
     The name is None if the topic id is unknown.
     """
-    topics = list(topics)
-    if not any(hasattr(topic, "topic_id") for topic in topics):
+    if not topics or not hasattr(topics[0], "topic_id"):  # all are of one version
         return [(topic, topic.name if hasattr(topic, "name") else topic.topic) for topic in topics]
     ids = await topic_ids(broker)
     return [(topic, ids.name_of(topic.topic_id)) for topic in topics]

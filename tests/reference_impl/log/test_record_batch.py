@@ -16,9 +16,11 @@ from reference_impl.log.record import Record
 from reference_impl.log.record_batch import (
     SEQUENCE_NUMBERS,
     CorruptBatch,
+    Header,
     batches,
     decode,
     encode,
+    first_header,
     header,
     last_header,
     stamped,
@@ -240,3 +242,20 @@ def test_the_last_header_is_that_of_the_last_whole_batch(count: int, cut: int) -
             last_header(data)
     else:
         assert last_header(data) == header(whole[-1])
+
+
+@given(st.binary(max_size=200), st.integers(0, 200), st.sampled_from([0, 8, 16, 23, 57]))
+def test_the_first_header_is_that_of_the_first_whole_batch(
+    follows: bytes, kept: int, at: int
+) -> None:
+    def by_definition(data: bytes) -> Header | None:
+        try:
+            return next(map(header, whole_batches(data)), None)
+        except CorruptBatch:
+            return None
+
+    batch = encode([Record(value=b"v" * 20)])
+    changed = batch[:at] + follows[:4] + batch[at + len(follows[:4]) :]
+    for data in (follows, batch[:kept], batch + follows, changed + follows):
+        assert first_header(data) == by_definition(data)
+    assert first_header(batch + follows) == header(batch)
