@@ -17,7 +17,7 @@ def load(path: Path) -> tuple[Variant, ...]:
     """Returns the specs that a Python file defines, in the order of the file; the last is the
     default.
 
-    Raises SpecError for a file that is missing, that fails when it runs, or that defines no spec.
+    Raises SpecError if the file is missing, fails when it runs, or defines no spec.
     """
     module = _run(path)
     classes = [

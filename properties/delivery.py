@@ -12,9 +12,9 @@ and value. If a producer's retry appends a record again, and both copies are del
 was delivered twice. So was a record that the application received again because it sought back.
 
 A record is *skipped* if its send must have taken effect, but the application did not receive it. An
-operation that ended `fail` received nothing. The check covers the offsets from the lowest one that
-the application received up to the highest one that was delivered to it. Later records may still
-arrive. Records that retention may have deleted do not count as skipped.
+operation that ended `fail` received nothing. Only offsets between the lowest received one and the
+highest delivered one are checked, because later records may still arrive. Records that retention
+may have deleted do not count as skipped.
 
 Source: docs/sources.md D0; claims: at_most_once, at_least_once, exactly_once_publish,
 exactly_once_pipeline, rewind_redelivers.

@@ -1,4 +1,4 @@
-"""The rows that `urteil list` prints, and in which `urteil explain` looks up a name.
+"""The catalogue: `urteil list` prints its rows, and `urteil explain` looks up a name in them.
 
 A row is about one item: a spec, a bug, an anomaly or another item with a name. To save time, a
 package is imported only when its items are listed.

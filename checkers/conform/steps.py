@@ -68,10 +68,10 @@ class Send:
 
     - `note` says what the request tests.
     - `binds` has names for fields of the answer; later steps use the values under these names.
-    - `repeats` is for a request whose answer may lag behind an earlier change: it is sent again
-      while the two answers differ. This also applies to every read.
-    - `retries` means that the request is sent again after each error after which clients retry. If
-      it is false, only the error CONCURRENT_TRANSACTIONS has this effect.
+    - `repeats` is true if the answer may lag behind an earlier change. Then the request is sent
+      again while the two answers differ. Every read is repeated too.
+    - `retries` is true if the request is sent again after every retriable error. Otherwise it is
+      sent again only after CONCURRENT_TRANSACTIONS.
     """
 
     api: Api

@@ -1,7 +1,7 @@
 """Decompression of record batches, by each of Kafka's five compression types.
 
-The type Snappy has two formats: raw data, which librdkafka writes, and the frames of xerial's
-library, which Java clients write.
+The type Snappy has two formats. librdkafka writes raw data; Java clients write the frames of
+xerial's library.
 
 Source: Kafka documentation, "Record Batch"; CompressionType.
 """

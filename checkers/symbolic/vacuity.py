@@ -1,4 +1,4 @@
-"""Vacuity checks: find claims that contradict each other, and actions that are never enabled.
+"""Vacuity checks: they find contradictory claims, and actions that are never enabled.
 
 Contradictory claims prove everything, and an action that is never enabled preserves everything. So
 two checks run at a finite scope: some state satisfies all claims; and for every action, some state

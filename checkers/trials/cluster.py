@@ -92,7 +92,7 @@ class RealTimeCluster(WatchedTopics):
     def run_for(self, duration_ms: int) -> None:
         """Runs the clients for this virtual time.
 
-        Before that, waits until the brokers that this trial has started accept clients.
+        First waits until the brokers started by this trial accept clients.
         """
         starting, self._starting = self._starting, {}
         # A process of Kafka takes seconds to start.

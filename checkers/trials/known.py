@@ -148,7 +148,7 @@ DIRECTED: Final = {
 def recorded(suite: str, claim: str, setting: str) -> tuple[Program, ...]:
     """Returns the recorded lists of calls that break a claim in a setting; empty if there are none.
 
-    For a claim that something can happen, returns the lists of calls that make it happen.
+    If the claim says that something can happen, these calls make it happen.
     """
     rows = (row for row in _rows(suite) if row.claim == claim and row.where == setting)
     # None of these programs needs a seeded bug.

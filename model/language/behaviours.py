@@ -2,8 +2,8 @@
 
 A *lasso* is an infinite behaviour with finitely many states. It runs through the states in order,
 and returns from the last state to one of them. The states from there to the last are the *cycle*:
-the lasso repeats them for ever. If a finite graph has a fair behaviour that violates a claim, it
-also has a fair lasso that violates the claim.
+the lasso repeats them for ever. If some fair behaviour of a finite graph violates a claim, some
+fair lasso violates it too.
 
 A *step* of an action changes the state, as in TLA+. A transition to the same state is stuttering,
 which every behaviour may do.

@@ -1,4 +1,4 @@
-"""Transactions that are open at the end of a log, and those among them that will never end.
+"""Transactions that are open at the end of a log; some of them will never end.
 
 A transaction is open until its marker is written. The coordinator ends a transaction when its
 timeout is over. But a transaction that the coordinator does not know *hangs*: nothing ends it, and

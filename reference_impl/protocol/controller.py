@@ -104,7 +104,7 @@ class Metadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedMetadata:
-    """Response: the metadata image that the responding broker has applied, which may be stale."""
+    """Response: the metadata image that the broker has applied; it may be stale."""
 
     image: MetadataImage
 

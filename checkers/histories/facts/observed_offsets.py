@@ -113,8 +113,8 @@ def checked_rows(observed: ObservedOffsets) -> Iterator[tuple[int, Ints]]:
 
     A check compares the offset of a row with the log ends observed before. An end offset read at
     read_committed is yielded twice. For a key that transactions send to, the caller must use only
-    `STABLE_END`, which compares with last stable offsets. For any other key, it must use only
-    `COMMITTED_END`, which compares with log ends.
+    `STABLE_END`: a comparison with last stable offsets. For any other key, it must use only
+    `COMMITTED_END`: a comparison with log ends.
     """
     ends = observed.kind == AN_END
     committed = np.flatnonzero(ends & observed.committed)

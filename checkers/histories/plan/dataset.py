@@ -38,7 +38,7 @@ class Dataset(Protocol):
 
 
 class HistoryDataset(Dataset, Protocol):
-    """A history that is divided into partitions, which can also be shuffled and cached."""
+    """A history in partitions; it can also be shuffled and cached."""
 
     @property
     def rows(self) -> int: ...

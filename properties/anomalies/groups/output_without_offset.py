@@ -82,7 +82,8 @@ def _after(fetch: Fetch, commit: Commit) -> bool:
 
 
 def outputs_without_offset(history: History) -> tuple[OutputWithoutOffset, ...]:
-    """Returns each fetch that missed the offset of a transaction whose record had been read before.
+    """Returns each fetch that missed a transaction's offset after a record of the transaction was
+    read.
 
     A fetch is correct if its own offset may have been committed after the transaction.
     """

@@ -4,7 +4,7 @@ A `Replay` has five parts:
 
 - the origin of the counterexample: its spec, variant and claim;
 - the bug of the broker;
-- a function that builds the *harness*, the part of the broker that is driven;
+- a function that builds the *harness*: the driven part of the broker;
 - for each action, a function that carries it out on the harness;
 - a function that reads the harness as a state of the spec.
 
