@@ -12,10 +12,9 @@ Then come random trials.
     goals       Some claims have goals: situations that trials inside the condition should reach.
                 The programs reach them in the simulation.
 
-A random trial that breaks a claim or reaches a goal is shortened. First other trials that ran at
-the same time are left out, then calls, one by one. A shorter trial replaces the longer one if one
-of two runs has the same result. The shortest trial is then repeated, to count how often the result
-comes again. Claims in the same setting share trials and repetitions.
+A random trial that breaks a claim or reaches a goal is shortened. The shortest trial is then
+repeated, to count how often the result comes again. Claims in the same setting share trials and
+repetitions.
 """
 
 from __future__ import annotations

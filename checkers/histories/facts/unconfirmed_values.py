@@ -9,9 +9,6 @@ source RECORD_LOCATIONS is partitioned by offset, so one task has all these send
 Any other polled value is unconfirmed: for example a duplicate, an aborted read, a value that was
 never sent, or one that was polled without an offset. Such values are few. So the driver collects
 all their rows, and passes these rows to every Spark task.
-
-The checks of send offsets and of end offsets can also run without RECORD_LOCATIONS. Then the driver
-collects only the sends without an acknowledged offset, and the polls of their values.
 """
 
 from __future__ import annotations

@@ -6,8 +6,7 @@ the length of the longest chain of stages, not the number of plans. Sources are 
 of `Source`: the first one until no request waits for it, then the next one.
 
 Plans also request the texts of fingerprints, which are hashes of texts. These requests are served
-when no other request waits, mostly in one pass for all plans. For a column with few distinct texts
-(`key`, `group`), the first pass that reads the column collects all its texts.
+when no other request waits, mostly in one pass for all plans.
 """
 
 from __future__ import annotations

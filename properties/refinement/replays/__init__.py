@@ -27,7 +27,6 @@ In this example (`elections`), replica 0 of the spec is broker 1, and replica 1 
     with Bug.DEAD_LEADER_RETURNS     false: the controller elects the fenced broker, as in the model
     without the bug                  true
 
-The function `cells` reads the values of the spec's variables from the harness. If a message arrives
-late in the counterexample, the simulated network holds it until the action that receives it. The
-replay carries out no action that the broker takes by itself (`Replay.by_itself`).
+The function `cells` reads the values of the spec's variables from the harness. The replay carries
+out no action that the broker takes by itself (`Replay.by_itself`).
 """

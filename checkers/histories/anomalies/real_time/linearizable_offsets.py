@@ -12,16 +12,13 @@ Then only observations at `read_committed` can contradict it.
 
 A batch is a part of the history's rows, in the order of completion.
 
-1. Each batch compares its checks with its own observations (`batch_summary`). For each key, it also
-   returns its highest log end and the lowest offset of its checks.
-2. The driver compares this lowest offset with the highest log end of all earlier batches
-   (`log_ends`). If the offset is lower, the batch is read again.
-3. Some operations were invoked before their batch begins. For them, each batch also returns its
-   last observations one by one, with their times.
-4. A send without an acknowledged offset gets the lowest offset at which its record was polled. This
-   poll may be in another batch. So the batch of the send returns the highest log end that it
-   observed before the send was invoked.
-5. For each contradicted check, the plan finds the highest observation that contradicts it.
+1. Each batch compares its checks with its own observations, and returns a summary
+   (`batch_summary`).
+2. The driver compares the lowest offset of each key with the log ends of earlier batches
+   (`log_ends`). If it is lower than one of them, the batch is read again.
+3. A send without an acknowledged offset gets the lowest offset at which its record was polled. This
+   poll may be in another batch than the send.
+4. For each contradicted check, the plan finds the highest observation that contradicts it.
 
 Source: Herlihy and Wing, `properties.anomalies.real_time`.
 """

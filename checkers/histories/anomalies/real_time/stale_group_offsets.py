@@ -13,12 +13,7 @@ hidden commit.
 3. For each register, the driver searches for a linearization of its commits and fetches. A fetch
    that fits into none is stale.
 
-A register needs no search if each of its fetches is in one of these cases:
-
-- One commit ended before the fetch began, every other commit is hidden from the fetch or began
-  after it ended, and the fetch returned the offset of that commit.
-- The fetch ended before the first commit began, and returned the same offset as all such fetches of
-  the register.
+Most registers need no search: each fetch could return only one offset, and returned it.
 
 Source: `properties.anomalies.real_time.stale_group_offset`.
 """
