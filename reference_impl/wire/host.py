@@ -85,11 +85,14 @@ class Host:
     timeouts: Timeouts = SERVED
     link_ms: int = 0  # from node to node, one way
     data_dir: DataDir | None = None  # None: the data is in memory only
+    # Called once for each start of a broker, when its metadata says that it is not fenced.
+    on_unfenced: Callable[[BrokerId], None] = lambda _broker: None
     failures: list[Exception] = field(default_factory=list)
     _nodes: dict[NodeId, Broker | Controller] = field(default_factory=dict)
     _disks: dict[BrokerId, Disk] = field(default_factory=dict)
     _lives: dict[NodeId, int] = field(default_factory=dict)
     _started: int = 0
+    _fenced: set[NodeId] = field(default_factory=set[NodeId])  # ever since their start
     _requests: int = 0
     _owed: dict[tuple[NodeId, int], asyncio.Future[Response]] = field(default_factory=dict)
     _polls: defaultdict[NodeId, LongPolls] = field(default_factory=lambda: defaultdict(LongPolls))
@@ -97,7 +100,7 @@ class Host:
     timers: Timers = field(init=False)
 
     def __post_init__(self) -> None:
-        self.timers = Timers(self.timeouts, self._nodes, self._lives, self._fire)
+        self.timers = Timers(self.timeouts, self._nodes, self._lives, self._fire, self.link_ms)
 
     def start(self) -> None:
         self.timers.start()
@@ -124,6 +127,7 @@ class Host:
             disk=disk,
             previous_broker_epoch=stopped_in,
         )
+        self._fenced.add(NodeId(broker_id))
         self._begin(NodeId(broker_id), *started)
 
     def kill_broker(self, broker_id: BrokerId) -> None:
@@ -131,6 +135,7 @@ class Host:
         node = self._nodes.pop(node_id)
         assert isinstance(node, Broker)
         self._disks[broker_id] = node.disk()
+        self._fenced.discard(node_id)
         self.interruptions.resume(node_id)
         for owing, correlation in [*self._owed]:
             if owing == node_id:
@@ -309,6 +314,9 @@ class Host:
             return False
         if self.data_dir is not None and not self._keep(node_id, self.data_dir):
             return False
+        if node_id in self._fenced and _knows_itself_unfenced(self._nodes[node_id]):
+            self._fenced.discard(node_id)
+            self.on_unfenced(BrokerId(node_id))
         self._carry_out(node_id, effects)
         return True
 
@@ -367,6 +375,11 @@ class Host:
 
     def _fire(self, node_id: NodeId, timer: Timer, life: int) -> None:
         self._step(node_id, TimerFired(timer), life)
+
+
+def _knows_itself_unfenced(node: Broker | Controller) -> bool:
+    state = node.brokers.get(node.config.broker_id) if isinstance(node, Broker) else None
+    return state is not None and not state.fenced
 
 
 def _all_live(known: Mapping[BrokerId, BrokerState], brokers: tuple[BrokerId, ...]) -> bool:

@@ -1,6 +1,9 @@
-"""Closes a listener of asyncio without abandoning a connection that it has just accepted.
+"""Opens and closes a listener of asyncio.
 
-asyncio takes three turns of the event loop to set up a connection:
+A listener takes its port at once, but refuses connections until its broker can answer them.
+
+It closes without abandoning a connection that it has just accepted. asyncio takes three turns of
+the event loop to set up a connection:
 
     turn 1   the listening socket is readable: the loop accepts, and starts a task
     turn 2   the task makes the transport; in Python 3.11 this fails if the server is closed
@@ -13,6 +16,15 @@ first stops accepting, waits for turn 2, and then closes.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+
+
+def accept(server: asyncio.Server) -> None:
+    """Accepts connections from now on; raises OSError if another process listens on the port."""
+    starting = server.start_serving()
+    with contextlib.suppress(StopIteration):
+        starting.send(None)  # does all the work; the rest only waits for a turn of the loop
+    starting.close()
 
 
 async def close_listener(server: asyncio.Server) -> None:

@@ -163,6 +163,7 @@ class Cluster:
         ids = tuple(BrokerId(number) for number in range(1, self.options.brokers + 1))
         options = self.options
         self.host = Host(ids, self.note, options.bugs, options.timeouts, options.link_ms)
+        self.host.on_unfenced = self._accept
         self._in_flight = InFlight(options.in_flight)
         self._gate = Gate.of(options.security)
         self.around = AroundRequests(
@@ -206,6 +207,8 @@ class Cluster:
         self.host.data_dir = self._opened_data_dir()
         self.host.start()
         await self.calm()
+        if self.host.failures:
+            raise self.host.failures[0]
         for rule in self.options.faults:
             if rule.when is None and not isinstance(rule.fault, OfRequest):
                 await carry_out(self, rule.fault)
@@ -235,11 +238,22 @@ class Cluster:
         try:
             bound = await listener.open(self.options.address, port)
         except OSError as error:
-            place = f"{self.options.address}:{port}"
-            raise CannotServe(f"{place}: {error.strerror}; port 0 selects free ports") from error
+            raise self._port_in_use(port, error) from error
         self._ports[broker_id] = bound[1]
         advertised = self.options.advertised
         self._addresses[broker_id] = advertised[broker_id - 1] if advertised else bound
+
+    def _accept(self, broker_id: BrokerId) -> None:
+        # Not before: the metadata of a broker that has just started may name no broker at all, and
+        # some clients then forget every broker. Kafka: BrokerServer.startup.
+        try:
+            self._listeners[broker_id].accept()
+        except OSError as error:
+            self.host.failures.append(self._port_in_use(self._ports[broker_id], error))
+
+    def _port_in_use(self, port: int, error: OSError) -> CannotServe:
+        place = f"{self.options.address}:{port}"
+        return CannotServe(f"{place}: {error.strerror}; port 0 selects free ports")
 
     async def stop(self) -> None:
         if self.control is not None:

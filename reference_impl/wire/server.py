@@ -57,7 +57,7 @@ from reference_impl.wire.handled import Handled
 from reference_impl.wire.heavy_lane import BrokerFromLane, HeavyLane
 from reference_impl.wire.host import Host
 from reference_impl.wire.in_flight import InFlight
-from reference_impl.wire.listening import close_listener
+from reference_impl.wire.listening import accept, close_listener
 from reference_impl.wire.security import requests as security
 from reference_impl.wire.security.authentication import Refused
 from reference_impl.wire.security.credentials import Credentials
@@ -169,14 +169,24 @@ class Listener:
     _open: set[Connection] = field(default_factory=set)
 
     async def open(self, address: str, port: int) -> tuple[str, int]:
-        """Listens on the port and returns the address; the port 0 selects a free one.
+        """Takes the port and returns the address; the port 0 selects a free one.
 
-        Raises OSError if the port is in use.
+        Connections are refused until `accept` is called. Raises OSError if the port is in use.
         """
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(self._connection, address, port)
+        self._server = await loop.create_server(
+            self._connection, address, port, start_serving=False
+        )
         bound = self._server.sockets[0].getsockname()
         return bound[0], bound[1]
+
+    def accept(self) -> None:
+        """Accepts connections from now on; does nothing if the listener is closed.
+
+        Raises OSError if another process listens on the port.
+        """
+        if self._server is not None:
+            accept(self._server)
 
     async def close(self) -> None:
         if self._server is not None:

@@ -7,6 +7,11 @@
 
 If a node sets a timer again, the new time replaces the earlier one.
 
+Two kinds of timers look for nodes that have been silent for too long: SESSIONS and REPLICA_LAG. If
+the event loop stalls for some seconds, every node is silent. So these timers fire a few turns of
+the event loop after they are due. Until then the other nodes have sent their late messages.
+Without this, a stall would fence all brokers at once.
+
 The timers of an idle topic partition rest: they do not fire until a replica changes, see the module
 `rest`. Without this, 500 idle partitions would keep one CPU core busy.
 """
@@ -27,6 +32,8 @@ from reference_impl.wire import rest
 
 _CLOCK_STEP_MS: Final = 100  # when the clock advances: below every timeout between nodes
 _CLOCK_CYCLES: Final = 20  # of the loop in each step: a message and its answer take some
+_OF_SILENCE: Final = frozenset({TimerKind.SESSIONS, TimerKind.REPLICA_LAG})
+_TURNS: Final = 8  # of the loop: a timer, its message, the answer, and the next message
 
 
 @dataclass(slots=True)
@@ -40,6 +47,7 @@ class Timers:
     nodes: rest.Nodes
     lives: dict[NodeId, int]
     fire: Callable[[NodeId, Timer, int], object]
+    link_ms: int = 0  # from node to node, one way
     _ahead_s: float = 0.0  # wall clock minus the loop's clock
     _set: dict[tuple[NodeId, Timer], asyncio.TimerHandle] = field(default_factory=dict)
     _resting: dict[tuple[NodeId, Timer], rest.Reason] = field(default_factory=dict)
@@ -89,6 +97,18 @@ class Timers:
         if reason is not None and life == self.lives[node_id]:
             # it would change nothing, so it waits until a replica changes
             self._resting[node_id, timer] = reason
+        elif timer.kind in _OF_SILENCE:
+            delay_s = 3 * self.link_ms / 1000  # as many messages as in the turns
+            asyncio.get_running_loop().call_later(
+                delay_s, self._fire_later, _TURNS, node_id, timer, life
+            )
+        else:
+            self.fire(node_id, timer, life)
+
+    def _fire_later(self, turns: int, node_id: NodeId, timer: Timer, life: int) -> None:
+        if turns:
+            loop = asyncio.get_running_loop()
+            loop.call_soon(self._fire_later, turns - 1, node_id, timer, life)
         else:
             self.fire(node_id, timer, life)
 

@@ -10,15 +10,19 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from model.vocabulary import BrokerId
+from reference_impl.protocol.messages import CONTROLLER, NodeId
 from reference_impl.wire.apis import Api
 from reference_impl.wire.applied_log import applied, applied_but_unanswered
 from reference_impl.wire.faults.reading import parsed
 from reference_impl.wire.faults.rule import BadFault
+from reference_impl.wire.host import SERVED
 from reference_impl.wire.serve import CannotServe, Cluster, ServeOptions, serve
 from reference_impl.wire.serving import serving
 from tests.reference_impl.wire.one_topic import create, fetch, leader, produce, values
@@ -70,6 +74,47 @@ def test_a_killed_broker_is_replaced_and_restarts_with_its_disk(connect: Connect
         "broker 1 is killed",
         "broker 1 restarts",
     ]
+
+
+def test_a_restarted_broker_refuses_connections_until_it_is_unfenced(connect: Connect) -> None:
+    """The metadata of a broker that has just started names no broker.
+
+    librdkafka would then forget every broker, and could not send for minutes.
+    """
+    timeouts = replace(SERVED, heartbeat_ms=50, session_timeout_ms=400)
+    with serving(ServeOptions(brokers=2, timeouts=timeouts)) as cluster:
+        interruptions = cluster._cluster.host.interruptions
+        interruptions.split([NodeId(1)], [CONTROLLER])
+        cluster.kill(BrokerId(1))
+        cluster.start(BrokerId(1))
+        time.sleep(0.1)
+        with pytest.raises(ConnectionRefusedError):
+            connect(cluster.bootstrap_servers)
+        interruptions.heal()
+        cluster.await_calm()
+        described = connect(cluster.bootstrap_servers).call(Api.METADATA, 9, topics=[])
+        assert [broker.node_id for broker in described.brokers] == [1, 2]
+
+
+def test_a_port_that_is_taken_before_a_broker_accepts_is_an_error(connect: Connect) -> None:
+    def kept_from_its_port() -> None:
+        timeouts = replace(SERVED, heartbeat_ms=50, session_timeout_ms=400)
+        with (
+            serving(ServeOptions(brokers=2, timeouts=timeouts)) as cluster,
+            socket.socket() as squatter,
+        ):
+            host, port = cluster.bootstrap_servers.split(",")[0].split(":")
+            cluster._cluster.host.interruptions.split([NodeId(1)], [CONTROLLER])
+            cluster.kill(BrokerId(1))
+            cluster.start(BrokerId(1))
+            squatter.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            squatter.bind((host, int(port)))
+            squatter.listen()
+            cluster._cluster.host.interruptions.heal()
+            cluster.await_calm()
+
+    with pytest.raises(CannotServe, match="in use; port 0"):
+        kept_from_its_port()
 
 
 def test_a_broker_that_is_down_is_not_killed_again(connect: Connect) -> None:
