@@ -17,7 +17,7 @@ from model.histories import History, Operation, Send
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class RepeatedValue:
-    """A value that was sent to one key more than once, and the operations that sent it."""
+    """A value that was sent to one log more than once, and the operations that sent it."""
 
     key: str
     value: str

@@ -54,7 +54,7 @@ def read_values(history: History) -> dict[KeyValue, tuple[int, ...]]:
 
 
 def polled_values(history: History) -> list[tuple[str, str, int]]:
-    """Returns key, value and operation number of each polled value, however the operation ended."""
+    """Returns log, value and operation number of each polled value, however the operation ended."""
     return [
         (micro.key, micro.value, number)
         for number, operation in enumerate(history)
@@ -87,7 +87,7 @@ def must_have_taken_effect(operation: Operation, read: AbstractSet[KeyValue]) ->
 
 
 def keys_read(history: History) -> frozenset[str]:
-    """Returns each key with a record that a poll at read_committed returned.
+    """Returns each topic partition with a record that a poll at read_committed returned.
 
     Only operations that ended `ok` count.
     """
@@ -95,7 +95,7 @@ def keys_read(history: History) -> frozenset[str]:
 
 
 def senders(history: History) -> Mapping[KeyValue, tuple[int, ...]]:
-    """Maps each key and value to the operations that tried to send it, whatever their outcome."""
+    """Maps each log and value to the operations that tried to send it, whatever their outcome."""
     tried: defaultdict[KeyValue, tuple[int, ...]] = defaultdict(tuple)
     for number, operation in enumerate(history):
         for micro in operation.did:
@@ -169,7 +169,7 @@ def trusted_observations(history: History) -> frozenset[Observation]:
 
 
 def locations(history: History) -> dict[KeyValue, tuple[int, ...]]:
-    """Maps each key and value to the offsets at which the value was observed, ascending."""
+    """Maps each log and value to the offsets at which the value was observed, ascending."""
     found: defaultdict[KeyValue, set[int]] = defaultdict(set)
     for seen in trusted_observations(history):
         found[seen.key, seen.value].add(seen.offset)

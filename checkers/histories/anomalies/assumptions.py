@@ -211,7 +211,7 @@ def _overlaps(times: Batch, schema: pa.Schema) -> pa.Table:
 
 
 def unique_values() -> Plan[Finding]:
-    """Finds the values that were sent to the same key twice or more; failed sends do not count."""
+    """Finds the values that were sent to one log twice or more; failed sends do not count."""
     # This is the assumption `values-are-unique`.
     found = yield from collect(
         Stage(

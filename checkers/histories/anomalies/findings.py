@@ -38,7 +38,7 @@ class Context:
 
     @property
     def aborted(self) -> Pairs:
-        """Returns the values whose sends all failed, each with its key.
+        """Returns the values whose sends all failed, each with its topic partition.
 
         A reader may skip the offsets of these values. The result is empty under `--jepsen`, whose
         rules do not allow a reader to skip them.

@@ -1,4 +1,4 @@
-"""The offsets of each key at which the history proves a record, as a bitset.
+"""The offsets of each key (topic partition) at which the history proves a record, as a bitset.
 
 With the bitset, the records between two offsets of a key are counted quickly. It is small enough
 for every Spark task: an offset takes one bit, and 64-bit words without a record are not stored.
@@ -49,8 +49,9 @@ KEY_WORDS: Final = pa.schema(
 def occupied_offsets(committed: Ints, aborted: Pairs) -> Stage[pa.Table]:
     """Returns a query stage that collects the offsets of all proven records, as bits.
 
-    A row has a key, the number n of a word, 64 bits, and the flag `clean`; bit i stands for the
-    offset 64n + i. An offset is clean if every reader at `read_committed` must get its record.
+    A row has a key (topic partition), the number n of a word, 64 bits, and the flag `clean`; bit i
+    stands for the offset 64n + i. An offset is clean if every reader at `read_committed` must get
+    its record.
     """
     # The sends of the operations in `committed` prove their records, although they ended `info`.
     title = "packing the offsets of records"
@@ -130,9 +131,9 @@ class OffsetCounts:
         return counts
 
     def next_from(self, key: Ints, first: Ints) -> Ints:
-        """Returns, for each key, its lowest offset with a record, from the offset `first` on.
+        """Returns, for each log, its lowest offset with a record, from the offset `first` on.
 
-        Each key must have such a record.
+        Each log must have such a record.
         """
         rank = self._rank(key, first)
         at = np.searchsorted(self.before, rank, side="right") - 1

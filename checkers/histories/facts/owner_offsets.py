@@ -52,9 +52,9 @@ OWNER_WORDS: Final = pa.schema(
 def packed_offsets(owner: Ints, key: Ints, offset: Ints, batch: int) -> pa.Table:
     """Returns the offsets that each owner got in one batch of the history, as 64-bit words.
 
-    An owner is a consumer or a consumer group. A row has an owner, a key, the number n of a word,
-    and its bits: bit i stands for the offset 64n + i. The column `repeated` has the bits of the
-    offsets that occur more than once.
+    An owner is a consumer or a consumer group. A row has an owner, a key (topic partition), the
+    number n of a word, and its bits: bit i stands for the offset 64n + i. The column `repeated` has
+    the bits of the offsets that occur more than once.
     """
     word, bit = word_of(offset), bit_of(offset)
     starts = run_starts(owner, key, word)  # consecutive rows are mostly in one word
@@ -127,7 +127,7 @@ class OwnerOffsets:
     def at(self, owner: Ints, key: Ints, word: Ints) -> Ints:
         """Returns the row of each requested 64-bit word; -1 if the word has no row.
 
-        Word n of an owner and key has the offsets from 64n to 64n+63.
+        Word n of an owner and topic partition has the offsets from 64n to 64n+63.
         """
         at = self._insertion_point(owner, key, word)
         rows = np.flatnonzero(at < len(self))
@@ -148,9 +148,9 @@ class OwnerOffsets:
     def within(self, owner: Ints, key: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints, Bits]:
         """Returns three arrays with the offsets that owners got inside intervals.
 
-        Interval i has the offsets from `low[i]` to `high[i] - 1` of one owner and key. There is one
-        entry for each stored 64-bit word that an interval touches: the number of the interval, the
-        row of the word, and the word's bits inside the interval.
+        Interval i has the offsets from `low[i]` to `high[i] - 1` of one owner and topic partition.
+        There is one entry for each stored 64-bit word that an interval touches: the number of the
+        interval, the row of the word, and the word's bits inside the interval.
         """
         first = self._insertion_point(owner, key, word_of(low))
         last = self._insertion_point(owner, key, word_of(high + 63))

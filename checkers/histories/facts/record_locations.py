@@ -154,7 +154,7 @@ def first_rows(batch: Batch) -> Ints:
 def location_of(batch: Batch) -> Ints:
     """Returns, for each row, the number of its location.
 
-    A location is a run of rows with equal key, offset and value.
+    A location is a run of rows with equal topic partition, offset and value.
     """
 
     def made(batch: Batch) -> Ints:

@@ -75,7 +75,7 @@ class UnconfirmedValues:
         return self.observations.where(proves_location(self.observations, self.committed) & ~copies)
 
     def aborted(self) -> Pairs:
-        """Returns each key and value that was polled although all sends of the value failed."""
+        """Returns each value that was polled although all its sends failed, with its log (key)."""
         failed = self.sends.ints("role") == SEND_FAIL
         key, value = self.sends.ints("key"), self.sends.ints("value")
         resent = pairs_in(key, value, key[~failed], value[~failed])

@@ -54,7 +54,7 @@ class Dependency:
 
 
 def sender_of(history: History) -> dict[KeyValue, int]:
-    """Maps each key and value to its last sender that did not fail; if all failed, to the last one.
+    """Maps each log and value to its last sender that did not fail; if all failed, to the last one.
 
     Senders are compared by operation number.
     """

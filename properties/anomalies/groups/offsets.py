@@ -98,8 +98,8 @@ def facts(history: History) -> tuple[Commit | Fetch, ...]:
 def known_to(fetch: Fetch, fact: Commit | Fetch) -> bool:
     """Returns True if `fact` shows the group's offset as it was before `fetch` began.
 
-    `fact` is an earlier fetch, or an earlier commit that ended `ok`, of the same group and key. A
-    commit inside a transaction counts only if `fetch` is at read_committed.
+    `fact` is an earlier fetch, or an earlier commit that ended `ok`, of the same group and topic
+    partition. A commit inside a transaction counts only if `fetch` is at read_committed.
     """
     if fact.register != fetch.register or fact.completed_ns >= fetch.invoked_ns:
         return False
@@ -111,8 +111,8 @@ def known_to(fetch: Fetch, fact: Commit | Fetch) -> bool:
 def may_follow(commit: Commit, fact: Commit | Fetch) -> bool:
     """Returns True if the commit may have taken effect after `fact`, a commit or fetch.
 
-    Both must be of the same group and key. A commit that did not fail may follow if it completed
-    after `fact` was invoked. A commit inside a transaction may follow any fetch at
+    Both must be of the same group and topic partition. A commit that did not fail may follow if it
+    completed after `fact` was invoked. A commit inside a transaction may follow any fetch at
     read_uncommitted, because such a fetch may miss the offset of an ended transaction.
     """
     if commit.outcome == "fail" or commit.register != fact.register:

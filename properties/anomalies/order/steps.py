@@ -1,4 +1,4 @@
-"""Steps: two values of a key that one process polled, or sent, one after the other.
+"""Steps: two values of a log that one process polled, or sent, one after the other.
 
 The checks for skipped and reordered records look at steps. Inside an operation, every two
 consecutive records of a key that it polled (or sent) are a step. There is one exception: if a
@@ -141,12 +141,12 @@ def _between(history: History, kind: Kind) -> Iterator[tuple[str, _Seen, _Seen]]
 
 
 def polls_within(history: History, declared: Declarations = NOTHING_DECLARED) -> Iterator[Step]:
-    """Yields every two consecutive records of one key that one operation polled."""
+    """Yields every two consecutive records of one log that one operation polled."""
     return _located(history, declared, _within(history, Poll))
 
 
 def sends_within(history: History, declared: Declarations = NOTHING_DECLARED) -> Iterator[Step]:
-    """Yields every two consecutive records of one key that one operation sent."""
+    """Yields every two consecutive records of one log that one operation sent."""
     return _located(history, declared, _within(history, Send))
 
 

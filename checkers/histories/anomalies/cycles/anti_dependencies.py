@@ -116,7 +116,7 @@ def _next_in_block(
 
 
 def _next(log: LogRecords, keys: Ints, offsets: Ints, *, in_later_block: bool) -> pa.Table:
-    """Finds, for each key and offset, the values at the next offset."""
+    """Finds, for each log and offset, the values at the next offset."""
     starts, sizes = log.groups()
     key, offset = log.key[starts], log.offset[starts]
     at = np.flatnonzero(member(hash_of_pair(key, offset), np.sort(hash_of_pair(keys, offsets))))

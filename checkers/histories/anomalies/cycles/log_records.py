@@ -52,7 +52,7 @@ class LogRecords:
     last: Mask  # True at the last location of the value
 
     def groups(self) -> tuple[Ints, Ints]:
-        """Returns two arrays, by key and offset: the first row, and the number of values."""
+        """Returns two arrays, by log and offset: the first row, and the number of values."""
         starts = run_starts(self.key, self.offset)
         return starts, run_lengths(starts, len(self.key))
 

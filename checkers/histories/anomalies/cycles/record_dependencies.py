@@ -80,7 +80,7 @@ class Dependents:
         return table_from(EDGES, first[once], second[once], kind[once])
 
     def labels(self, batch: Batch, some: Ints) -> pa.Table:
-        """Returns one row for each chosen dependency: its operations, kind, key and values.
+        """Returns one row for each chosen dependency: its operations, kind, log (key) and values.
 
         `some` has the indexes of the chosen dependencies, in ascending order.
         """
@@ -165,8 +165,8 @@ def inside_time_ranges(
 def with_records(dependencies: DependencyContext, pairs: Pairs, batch: Batch) -> pa.Table:
     """Returns the dependencies between the two operations of each pair in `pairs`.
 
-    Each dependency has one row, with the key and the values of the records that cause it: one value
-    for wr, two for ww.
+    Each dependency has one row, with the topic partition (`key`) and the values of the records that
+    cause it: one value for wr, two for ww.
     """
     if not dependencies.ww_deps:
         batch = _locations_polled_by(pairs.values, batch)

@@ -28,7 +28,7 @@ from checkers.histories.plan.batch import Batch
 
 
 def expected_from(context: Context, reach: Batch) -> Ints:
-    """Returns, for each application and key, the offset from which on it must get every record."""
+    """Returns, for each application and log, the offset from which on it must get every record."""
     # An application may begin above the start of the log, and need not get deleted records.
     return np.maximum(reach.ints("low"), context.log_starts.of(reach.ints("key")))
 

@@ -162,7 +162,7 @@ def commits_of_offsets(observed: NumberSet, batch: Batch) -> pa.Table:
 
 
 def first_commits(registers: Ints, batch: Batch) -> pa.Table:
-    """Returns, for each group and key, the first commit, and the first one of a different offset.
+    """Returns, for each group and log, the first commit, and the first one of another offset.
 
     Only commits that ended ok count, in the order of their ends. Example: commits of the offsets 3,
     3, 7 and 9 give the first 3 and the 7. Commits inside transactions and commits outside are
@@ -275,7 +275,7 @@ def _commits_with_output(batch: Batch) -> Batch:
 
 
 def first_output(batch: Batch) -> pa.Table:
-    """Returns, for each group and key, when its first transaction with output began."""
+    """Returns, for each group and topic partition, when its first transaction with output began."""
     # Such a transaction sends records, commits an offset for the group and key, and does not fail.
     of = _commits_with_output(batch)
     order = np.lexsort([of.ints("invoked_ns"), of.ints("register")])

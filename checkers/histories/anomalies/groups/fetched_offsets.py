@@ -1,8 +1,8 @@
 """The query plan that finds the anomalies of fetched group offsets.
 
-A register is the committed offset of one group and key. A commit sets a register, and a fetch reads
-it. Fetches are few, and commits are many. So the first stage collects all fetches. The second stage
-collects only these commits:
+A register is the committed offset of one group and topic partition. A commit sets a register, and a
+fetch reads it. Fetches are few, and commits are many. So the first stage collects all fetches. The
+second stage collects only these commits:
 
 - commits of an offset that a fetch returned;
 - for each register, the commit that ended first, and the next one with a different offset;

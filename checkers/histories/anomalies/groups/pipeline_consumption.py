@@ -108,7 +108,7 @@ def _made_inputs(batch: Batch) -> Ints:
 
 
 def consumed_words(batch: Batch) -> pa.Table:
-    """Returns the offsets that each group consumed in each key, as bitsets.
+    """Returns the offsets that each group consumed in each log, as bitsets.
 
     A transaction consumes its polled records below its committed offset. Only transactions that
     ended ok count. The table has one row for each group, key and 64-bit word; bit i of word n
@@ -120,7 +120,7 @@ def consumed_words(batch: Batch) -> pa.Table:
 
 
 def group_positions(batch: Batch) -> pa.Table:
-    """Returns three numbers for each group and key:
+    """Returns three numbers for each group and topic partition:
 
     - `low` is the lowest offset that the group polled, committed or fetched;
     - `jumped` is the highest offset that it committed outside a transaction;

@@ -179,8 +179,8 @@ def _consumers(several: OwnerOffsets, batch: Batch) -> pa.Table:
 def _rewinds(pairs: Ints, began_ns: Ints, ended_ns: Ints, batch: Batch) -> pa.Table:
     """Returns, for each pair of transactions, the lowest offset that others committed meanwhile.
 
-    Only commits of the same group and key count. They lie between the invocation of the first
-    transaction and the completion of the second. A pair without such a commit has no row.
+    Only commits of the same group and topic partition count. They lie between the invocation of the
+    first transaction and the completion of the second. A pair without such a commit has no row.
     """
     of = commits(batch)
     of = of.where(of.ints("outcome") != FAIL)

@@ -56,7 +56,7 @@ from properties.anomalies.log import duplicate
 
 
 def duplicates(context: Context) -> Plan[tuple[Finding, ...]]:
-    """Returns the values that are at two offsets of their key."""
+    """Returns the values that are at two offsets of their log."""
     unconfirmed = context.unconfirmed
     count = partial(_confirmed, unconfirmed)
     seen = yield from collect(

@@ -56,9 +56,9 @@ class RecordKeys:
         return cls(np.unique(keys[committed]), np.array(sorted(several), dtype=np.int64))
 
     def values_of_committed(self, failed: pa.Table) -> int:
-        """Returns how many values of failed sends went to keys that were read at read_committed.
+        """Returns how many values of failed sends went to logs that were read at read_committed.
 
-        The table `failed` has, for each key, the number of its values of failed sends.
+        The table `failed` has, for each log, the number of its values of failed sends.
         """
         of = Batch(failed)
         return int(of.ints("values")[member(of.ints("key"), self.committed)].sum())
@@ -84,7 +84,7 @@ def _keys(isolation: Isolation, batch: Batch) -> pa.Table:
 
 
 def failed_values(failed: Callable[[Batch], Mask]) -> Stage[pa.Table]:
-    """Returns a stage that counts, for each key, the values whose sends all failed.
+    """Returns a stage that counts, for each topic partition, the values whose sends all failed.
 
     `failed` returns a mask of the sends that count as failed.
     """

@@ -41,8 +41,8 @@ LOCATION_AND_OP: Final = pa.schema(
 def shown_locations(committed: Ints, batch: Batch) -> Ints:
     """Returns the indexes of the locations at which the history proves that a record exists.
 
-    A location is a run of rows with equal key, offset and value. Locations without an offset are
-    left out.
+    A location is a run of rows with equal topic partition, offset and value. Locations without an
+    offset are left out.
     """
 
     def made(batch: Batch) -> Ints:

@@ -54,7 +54,7 @@ def assignments(batch: Batch) -> pa.Table:
 
 
 def assignments_without(assigned: Batch, process: Ints, key: Ints, op: Ints) -> Ints:
-    """Returns, for each operation and key, how many earlier assignments left out the key.
+    """Returns, for each operation and topic partition, how many earlier assignments left it out.
 
     Only assignments of the same process count.
     """

@@ -71,7 +71,7 @@ _KINDS: Final = {POLLS: "poll", SENDS: "send"}
 def steps(positions: LogPositions, batch: Batch) -> pa.Table:
     """Returns the steps in this batch of the history that skip records or go back.
 
-    A step is a pair of records of a key that a process polled (or sent) one after the other. The
+    A step is a pair of records of a log that a process polled (or sent) one after the other. The
     table also has the number of all steps. For a process that occurs in other batches too, it has
     the first and the last record in this batch (`HEAD`, `TAIL`).
     """

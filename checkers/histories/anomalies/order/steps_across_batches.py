@@ -6,7 +6,7 @@
 
     BETWEEN   the step from this TAIL to this HEAD, offset 0 to offset 2
 
-A step is a pair of records of a key that a process polled (or sent) one after the other.
+A step is a pair of records of a log that a process polled (or sent) one after the other.
 
 Source: `properties.anomalies.order.steps`.
 """
@@ -39,7 +39,7 @@ def steps_across_batches(
 ) -> pa.Table:
     """Returns the steps between batches of the history that skip records or go back.
 
-    A step is a pair of records of a key that a process polled (or sent) one after the other. The
+    A step is a pair of records of a log that a process polled (or sent) one after the other. The
     table also has rows that count all steps.
     """
     made = [STEPS.empty_table()]

@@ -82,8 +82,8 @@ class _Summary:
 def summary_stages(isolation: Isolation) -> tuple[Stage[pa.Table], ...]:
     """Returns a query stage for each table of the summary, and one more.
 
-    The additional stage collects the keys that transactions send to. `isolation` is assumed for
-    rows without an isolation level.
+    The additional stage collects the topic partitions that transactions send to. `isolation` is
+    assumed for rows without an isolation level.
     """
     parts = (
         ("spans", _SPANS),

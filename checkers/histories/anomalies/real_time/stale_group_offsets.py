@@ -260,7 +260,7 @@ def stale_group_offsets(context: Context) -> Plan[tuple[Finding, ...]]:
     """Returns the stale fetches of committed group offsets.
 
     A fetch is stale if it fits into no linearization of the commits and fetches of its group and
-    key.
+    topic partition.
     """
     fetch = partial(_fetches, context.declared.isolation)
     title, names = "fetched offsets", ("f", "kind", "key", "group")

@@ -23,7 +23,7 @@ _FURTHEST: Final = int64_schema("key", "offset", "op")
 
 
 def progress_in(isolation: Isolation, batch: Batch) -> pa.Table:
-    """Returns, for each key, the highest polled offset, and the first operation that polled it.
+    """Returns, for each log, the highest polled offset, and the first operation that polled it.
 
     Only successful polls at read_committed count.
     """

@@ -123,7 +123,7 @@ def _unseen_without_offset(unconfirmed: UnconfirmedValues, batch: Batch) -> pa.T
 class BlockContext:
     """The data about the whole history that is needed to find unread records in one block.
 
-    A block is a range of 65,536 offsets of one key.
+    A block is a range of 65,536 offsets of one log.
     """
 
     unconfirmed: UnconfirmedValues

@@ -55,7 +55,7 @@ class UnconfirmedRecord:
 
 
 def unconfirmed_records(unconfirmed: UnconfirmedValues) -> dict[Record, UnconfirmedRecord]:
-    """Returns one record for each unconfirmed value, by key and value.
+    """Returns one record for each unconfirmed value, by topic partition and value.
 
     Callers share the dictionary and must not change it.
     """
