@@ -247,7 +247,7 @@ class Cluster(Machines):
         )
 
     def all_moved(self) -> bool:
-        """Returns True if no running broker has a replica that was moved to another broker."""
+        """Returns True if no running broker still has a replica that was moved away."""
         states = self._controller().topic_partitions
         return all(
             place in states and broker in states[place].replicas

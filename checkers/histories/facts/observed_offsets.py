@@ -1,11 +1,9 @@
-"""The offsets that clients observed: each is a lower bound of its log's end, and some are checked.
+"""The offsets that clients observed in operations that ended ok.
 
-An operation observes the offset of a send, the offset of a poll, or an end offset. The offset
-counts if the operation ended ok.
+An observed offset is the offset of a send or of a poll, or an end offset.
 
-- Every offset is a lower bound of the log's end.
-- If a reader at `read_committed` observed an offset, it is also a lower bound of the last stable
-  offset.
+- It is a lower bound of the log's end.
+- If a reader at `read_committed` observed it, it is also a lower bound of the last stable offset.
 - The offset of a send and an end offset are also checked. They must not be below a log end that was
   observed before.
 

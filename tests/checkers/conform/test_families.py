@@ -92,8 +92,8 @@ def test_reads_are_repeated_and_changes_are_not() -> None:
 def test_an_answer_that_cannot_say_to_retry_comes_after_one_that_can() -> None:
     """A verification request comes before each AddPartitionsToTxn request without partitions.
 
-    The verification request is repeated until the transactional id is no longer busy. The request
-    without partitions cannot be repeated like this: its response has no error code.
+    The verification request is repeated until the transactional id is no longer busy. The other
+    request cannot be repeated like this: its response has no error code.
     """
     steps = [step for seed in SEEDS for step in all_requests(sequence("transactions", seed).steps)]
     before = [steps[at - 1] for at, step in enumerate(steps) if step.note == "add nothing"]
