@@ -62,6 +62,14 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Let a Metadata request create the topics that it names (auto.create.topics.enable).",
 )
+@click.option(
+    "--broker-config",
+    "broker_config",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Setting of every broker under Kafka's name, a time in milliseconds such as"
+    " group.consumer.heartbeat.interval.ms=100; repeatable.",
+)
 @command(decides=False, folder=False)
 def broker_command(
     run: Run,
@@ -75,6 +83,7 @@ def broker_command(
     data_dir: Path | None,
     security: Mapping[str, Any],
     auto_create_topics: bool,
+    broker_config: Sequence[str],
 ) -> None:
     """Serve the reference broker over TCP until Ctrl-C. Any Kafka client can connect.
 
@@ -89,6 +98,7 @@ def broker_command(
     from reference_impl.wire.faults.reading import parsed
     from reference_impl.wire.freed_memory import keep_freed_memory
     from reference_impl.wire.serve import ServeOptions, serve
+    from reference_impl.wire.start_configs import started_with
 
     if applied_log is not None and (applied_log.exists() or not applied_log.parent.is_dir()):
         raise InputFault(f"--applied-log {applied_log}: name a new file in an existing folder")
@@ -104,6 +114,7 @@ def broker_command(
         control=control,
         security=read_security(security),
         auto_creates_topics=auto_create_topics,
+        timeouts=started_with(broker_config),
     )
 
     def ready(cluster: Cluster) -> None:

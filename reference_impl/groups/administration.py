@@ -197,7 +197,7 @@ def is_read(place: TopicPartition, classic: ClassicGroup, consumer: ConsumerGrou
     Kafka: ClassicGroup.computeSubscribedTopics.
     """
     if consumer.members:
-        return any(place.topic in member.topics for member in consumer.members.values())
+        return any(place.topic in member.subscribed for member in consumer.members.values())
     if classic.protocol_type != CONSUMER_PROTOCOL or not classic.members:
         return False
     if not classic.protocol:

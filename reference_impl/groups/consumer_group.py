@@ -46,7 +46,9 @@ class ConsumerMember:
     member_id: str
     instance_id: str | None = None
     client_id: str = ""  # of its last full heartbeat
-    topics: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()  # the subscription by name
+    regex: str = ""  # the subscription by regular expression
+    matched: tuple[str, ...] = ()  # the topics that match `regex`
     assignor: str | None = None
     rebalance_timeout_ms: int = 0
     epoch: int = 0
@@ -56,6 +58,11 @@ class ConsumerMember:
     revoking: Epochs = field(
         default_factory=dict[TopicPartition, int]
     )  # formerly assigned, and to be revoked
+
+    @property
+    def subscribed(self) -> frozenset[str]:
+        """The topics to which the member subscribes, by name or by regular expression."""
+        return frozenset((*self.topics, *self.matched))
 
     @property
     def owned(self) -> Epochs:
@@ -151,7 +158,7 @@ class ConsumerGroup:
         return replace(self.with_new_target(), assigned_ms=now_ms)
 
     def with_new_target(self) -> ConsumerGroup:
-        subscriptions = {id_: frozenset(m.topics) for id_, m in self.members.items()}
+        subscriptions = {id_: m.subscribed for id_, m in self.members.items()}
         target = ASSIGNORS[self.assignor](subscriptions, self.topics, self.target)
         return replace(self, target=target, assignment_epoch=self.epoch)
 

@@ -8,8 +8,8 @@ records waits for their replication.
 Source: KIP-848 (the types of the records); Apache Kafka, CoordinatorRuntime; KAFKA-16147 (partition
 epochs).
 Simplified: a record has the names of topics beside their ids, and a group's record has the numbers
-of partitions of its topics instead of their hash. Members have no rack, no host and no regular
-expression.
+of partitions of its topics instead of their hash. Members have no rack and no host. A member's
+record has the topics that match its regular expression; Kafka has another record for them.
 """
 
 from __future__ import annotations
@@ -84,7 +84,8 @@ def _records(group: ConsumerGroup) -> Records:
             "client_id": member.client_id,
             "client_host": "",
             "subscribed_topic_names": [*member.topics],
-            "subscribed_topic_regex": None,
+            "subscribed_topic_regex": member.regex,
+            "matched_topics": [*member.matched],
             "server_assignor": member.assignor,
             "rebalance_timeout_ms": member.rebalance_timeout_ms,
         }
@@ -181,6 +182,8 @@ def _member(group: ConsumerGroup, member_id: str, value: Any, _bugs: Bugs) -> Co
         instance_id=value["instance_id"],
         client_id=value["client_id"],
         topics=tuple(value["subscribed_topic_names"]),
+        regex=value["subscribed_topic_regex"] or "",
+        matched=tuple(value["matched_topics"]),
         assignor=value["server_assignor"],
         rebalance_timeout_ms=value["rebalance_timeout_ms"],
     )

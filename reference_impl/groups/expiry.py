@@ -46,7 +46,7 @@ def expired_offsets(
         consumer = consumers.get(group, ConsumerGroup(group=group))
         since_ms = classic.get(group, ClassicGroup(group=group)).empty_since_ms
         is_alive = bool(consumer.members) or (group in classic and bool(classic[group].members))
-        wanted = {topic for member in consumer.members.values() for topic in member.topics}
+        wanted = {topic for member in consumer.members.values() for topic in member.subscribed}
         is_left = bool(consumer.members) and topic_partition.topic not in wanted
         if is_alive and not is_left and Bug.OFFSETS_EXPIRE_WHILE_ALIVE not in context.bugs:
             continue

@@ -11,7 +11,8 @@ rejected.
 
 Source: KIP-848; KAFKA-19233, KAFKA-20442; Apache Kafka, GroupMetadataManager.
 Simplified: a member that lost two responses in a row is still accepted, whereas Kafka fences it;
-the size of a group has no limit; each heartbeat compares the metadata of the subscribed topics.
+the size of a group has no limit; each heartbeat compares the metadata of the subscribed topics, and
+matches regular expressions, which Kafka does at most every ten seconds.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from reference_impl.groups.consumer_group import (
     MemberState,
 )
 from reference_impl.groups.reconciliation import reconciled
+from reference_impl.groups.topic_patterns import is_pattern, matching
 from reference_impl.node.bugs import Bug, Bugs
 from reference_impl.node.context import Context
 from reference_impl.protocol.consumer_groups import (
@@ -56,14 +58,17 @@ def heartbeat(
         return group, ConsumerGroupHeartbeated(error=error)
     if request.member_epoch < JOINS:
         return _left(group, context, request)
+    if request.topic_regex and not is_pattern(request.topic_regex):
+        return group, ConsumerGroupHeartbeated(error=ErrorCode.INVALID_REGULAR_EXPRESSION)
     before, member = _joined(group, context, request)
-    is_changed = before.topics != member.topics
+    is_changed = (before.topics, before.regex) != (member.topics, member.regex)
     member = replace(member, epoch=max(member.epoch, JOINS))
     group = group.started.with_member(member, instead_of=before.member_id)
-    group = _with_changes(group, context, is_changed=is_changed)
+    group = _with_changes(_with_matched_topics(group, context), context, is_changed=is_changed)
+    member = group.members[member.member_id]
     group = group.with_due_target(context.now_ms, context.timeouts.member_assignment_ms)
     after = reconciled(member, group, request.owned if request.member_epoch else ())
-    is_full = None not in (request.rebalance_timeout_ms, request.topics, request.owned)
+    is_full = subscribes(request) and None not in (request.rebalance_timeout_ms, request.owned)
     answer = ConsumerGroupHeartbeated(
         member_id=after.member_id,
         member_epoch=after.epoch,
@@ -114,6 +119,11 @@ def heartbeat_error(group: ConsumerGroup, request: ConsumerGroupHeartbeat, bugs:
     return ErrorCode.NONE if is_accepted else ErrorCode.FENCED_MEMBER_EPOCH
 
 
+def subscribes(request: ConsumerGroupHeartbeat) -> bool:
+    """Whether a heartbeat has a subscription, which may be empty."""
+    return request.topics is not None or request.topic_regex is not None
+
+
 def malformed_error(request: ConsumerGroupHeartbeat) -> ErrorCode:
     """Returns the error that rejects a malformed heartbeat; NONE if the heartbeat is well-formed.
 
@@ -129,7 +139,7 @@ def malformed_error(request: ConsumerGroupHeartbeat) -> ErrorCode:
         or request.instance_id == ""
         or epoch < LEAVES_FOR_A_WHILE
         or (epoch == LEAVES_FOR_A_WHILE and request.instance_id is None)
-        or (epoch == JOINS and (request.rebalance_timeout_ms is None or request.topics is None))
+        or (epoch == JOINS and (request.rebalance_timeout_ms is None or not subscribes(request)))
         or (epoch == JOINS and request.owned != ())
     )
     if is_malformed:
@@ -154,6 +164,7 @@ def _joined(
         instance_id=request.instance_id or before.instance_id,
         client_id=request.client_id,
         topics=before.topics if request.topics is None else tuple(sorted(set(request.topics))),
+        regex=before.regex if request.topic_regex is None else request.topic_regex,
         assignor=request.assignor or before.assignor,
         rebalance_timeout_ms=before.rebalance_timeout_ms
         if request.rebalance_timeout_ms is None
@@ -179,8 +190,19 @@ def _left(
     return group.with_member(member), answer
 
 
+def _with_matched_topics(group: ConsumerGroup, context: Context) -> ConsumerGroup:
+    if not any(member.regex or member.matched for member in group.members.values()):
+        return group
+    topics = frozenset(context.coordinators.partition_counts())
+    members = {
+        member_id: replace(member, matched=matching(member.regex, topics))
+        for member_id, member in group.members.items()
+    }
+    return replace(group, members=members)
+
+
 def _with_changes(group: ConsumerGroup, context: Context, *, is_changed: bool) -> ConsumerGroup:
-    wanted = {topic for member in group.members.values() for topic in member.topics}
+    wanted = {topic for member in group.members.values() for topic in member.subscribed}
     counts = context.coordinators.partition_counts()
     topics = {topic: counts[topic] for topic in sorted(wanted & counts.keys())}
     if not is_changed and topics == group.topics:
@@ -202,6 +224,7 @@ def describe(group: ConsumerGroup) -> ConsumerGroupDescribed:
                 client_id=member.client_id,
                 member_epoch=member.epoch,
                 topics=member.topics,
+                topic_regex=member.regex,
                 assignment=tuple(sorted(member.owned)),
                 target=tuple(sorted(group.target.get(member_id, frozenset()))),
             )

@@ -72,10 +72,11 @@ def reconciled(
     The target assignment may be older than the member's subscription. The member gets no partition
     of a topic to which it no longer subscribes, and must revoke those that it has.
     """
+    subscribed = member.subscribed
     wanted = frozenset(
         partition
         for partition in group.target.get(member.member_id, frozenset())
-        if partition.topic in member.topics
+        if partition.topic in subscribed
     )
     kept = {place: epoch for place, epoch in member.assigned.items() if place in wanted}
     given_up = {place: epoch for place, epoch in member.assigned.items() if place not in wanted}
@@ -117,7 +118,8 @@ def reconciled(
 
 def _without_left_topics(member: ConsumerMember) -> ConsumerMember:
     # Kafka: CurrentAssignmentBuilder.updateCurrentAssignment.
-    left = {place: at for place, at in member.assigned.items() if place.topic not in member.topics}
+    subscribed = member.subscribed
+    left = {place: at for place, at in member.assigned.items() if place.topic not in subscribed}
     if not left:
         return member
     kept = {place: at for place, at in member.assigned.items() if place not in left}

@@ -147,6 +147,7 @@ SCHEMAS: Final[Mapping[str, Schema]] = {
             Field("subscribed_topic_regex", "string"),
             Field("rebalance_timeout_ms", "int32"),
             Field("server_assignor", "string"),
+            Field("matched_topics", "string", tag=_OWN, default=[], many=True),
         ),
     ),
     TARGET_EPOCH: Schema(

@@ -5,8 +5,8 @@ carries the member epoch and the member's assignment. A field is None if its val
 since the last message.
 
 Source: KIP-848, KIP-1082; Kafka message schemas.
-Simplified: no topic ids and no throttling, as in `protocol/messages.py`; no regular expressions, no
-racks, no client-side assignors.
+Simplified: no topic ids and no throttling, as in `protocol/messages.py`; no racks, no
+client-side assignors.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ class ConsumerGroupHeartbeat:
     client_id: str = ""
     instance_id: str | None = None  # of a static member
     rebalance_timeout_ms: int | None = None  # how long it may take to give up a partition
-    topics: tuple[str, ...] | None = None  # the subscription
+    topics: tuple[str, ...] | None = None  # the subscription by name
+    topic_regex: str | None = None  # and by regular expression; "" ends it
     assignor: str | None = None  # the server-side assignor that the member prefers
     owned: tuple[TopicPartition, ...] | None = None
 
@@ -65,6 +66,7 @@ class DescribedMember:
     client_id: str
     member_epoch: int
     topics: tuple[str, ...]
+    topic_regex: str
     assignment: tuple[TopicPartition, ...]
     target: tuple[TopicPartition, ...]
 

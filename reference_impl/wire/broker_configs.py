@@ -50,7 +50,7 @@ DYNAMIC: Final[Mapping[str, Config]] = {
     "log.flush.interval.messages": CONFIGS["flush.messages"],
     "message.max.bytes": CONFIGS["max.message.bytes"],
 }
-_OF_TIMEOUTS: Final[Mapping[str, tuple[str, ConfigType]]] = {
+OF_TIMEOUTS: Final[Mapping[str, tuple[str, ConfigType]]] = {
     "broker.heartbeat.interval.ms": ("heartbeat_ms", ConfigType.INT),
     "broker.session.timeout.ms": ("session_timeout_ms", ConfigType.INT),
     "replica.lag.time.max.ms": ("replica_lag_ms", ConfigType.LONG),
@@ -112,7 +112,7 @@ def describe_broker(
         ("offsets.retention.minutes", ConfigType.INT, _minutes(times_ms), _minutes(_KAFKA)),
         *(
             (name, kind, times_ms[field], _KAFKA[field])
-            for name, (field, kind) in _OF_TIMEOUTS.items()
+            for name, (field, kind) in OF_TIMEOUTS.items()
         ),
     ):
         source = DEFAULT if value == default else STATIC

@@ -3,7 +3,7 @@
 A subscription contains topic names, whereas an assignment contains topic ids.
 
 Source: KIP-848, KIP-1082; Kafka message schemas.
-Simplified: a subscription by regular expression is rejected; racks are ignored.
+Simplified: racks are ignored.
 """
 
 from __future__ import annotations
@@ -23,20 +23,12 @@ from reference_impl.wire.adapter import Call, milliseconds, span
 from reference_impl.wire.served_broker import ServedBroker, request_core
 from reference_impl.wire.topic_ids import TopicIds, named_topics, topic_ids
 
-INVALID_REGULAR_EXPRESSION = 128
 NAMES_ITSELF_SINCE = 1  # ConsumerGroupHeartbeat (KIP-1082)
 CONSUMER_PROTOCOL = 1  # the type of a member, since version 1
 
 
 async def heartbeat(broker: ServedBroker, call: Call) -> bytes:
     body = call.body
-    if getattr(body, "subscribed_topic_regex", None):
-        return call.respond(
-            error_code=INVALID_REGULAR_EXPRESSION,
-            error_message="subscriptions by regular expression are not supported",
-            member_epoch=0,
-            heartbeat_interval=span(0),
-        )
     owned = (
         None if body.topic_partitions is None else await named_topics(broker, body.topic_partitions)
     )
@@ -50,6 +42,7 @@ async def heartbeat(broker: ServedBroker, call: Call) -> bytes:
         instance_id=body.instance_id,
         rebalance_timeout_ms=None if rebalance_timeout_ms < 0 else rebalance_timeout_ms,
         topics=body.subscribed_topic_names,
+        topic_regex=getattr(body, "subscribed_topic_regex", None),
         assignor=body.server_assignor,
         owned=None
         if owned is None
@@ -102,7 +95,7 @@ def _member(call: Call, member: DescribedMember, ids: TopicIds) -> Any:
         client_id=member.client_id,
         client_host="",
         subscribed_topic_names=member.topics,
-        subscribed_topic_regex="",
+        subscribed_topic_regex=member.topic_regex,
         assignment=_assignment(call, member.assignment, ids),
         target_assignment=_assignment(call, member.target, ids),
         member_type=CONSUMER_PROTOCOL,

@@ -100,6 +100,8 @@ CONSUMER = ConsumerGroup(
         "m": ConsumerMember(
             member_id="m",
             topics=("a", "b"),
+            regex="[ab]",
+            matched=("a", "b"),
             assignor="uniform",
             epoch=3,
             previous_epoch=2,
@@ -211,4 +213,5 @@ def test_each_field_with_an_own_tag_is_one_that_kafka_does_not_have() -> None:
         ("transaction", "last_producer_epoch"),
         ("consumer-group-metadata", "topics"),
         ("consumer-group-metadata", "empty_since_ms"),
+        ("consumer-group-member-metadata", "matched_topics"),
     }

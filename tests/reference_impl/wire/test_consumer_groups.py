@@ -80,9 +80,39 @@ def test_a_member_joins_sends_heartbeats_is_fenced_and_leaves(
     assert (left.error_code, left.member_epoch) == (0, -1)
 
 
-def test_a_regular_expression_is_rejected(coordinator: Callable[[str], Connection]) -> None:
-    values = joining("by-pattern", "t") | {"subscribed_topic_regex": "t.*"}
-    assert beat(coordinator("by-pattern"), 1, values).error_code == INVALID_REGULAR_EXPRESSION
+def test_a_bad_regular_expression_is_rejected(coordinator: Callable[[str], Connection]) -> None:
+    values = joining("by-bad-pattern", "t") | {"subscribed_topic_regex": "t(.*"}
+    assert beat(coordinator("by-bad-pattern"), 1, values).error_code == INVALID_REGULAR_EXPRESSION
+
+
+def test_a_regular_expression_subscribes_to_present_and_later_topics(
+    cluster: Served, coordinator: Callable[[str], Connection]
+) -> None:
+    create(cluster, "pattern-1", 1)
+    group = coordinator("by-pattern")
+    by_name = joining("by-pattern", "none")
+    pattern = {"subscribed_topic_names": None, "subscribed_topic_regex": "pattern-[12]"}
+    joined = beat(group, 1, by_name | pattern)
+    assert joined.error_code == 0
+    assert {one.topic_id for one in joined.assignment.topic_partitions} == {topic_id("pattern-1")}
+    create(cluster, "pattern-2", 1)
+    create(cluster, "pattern-22", 1)
+    stays = {"group_id": "by-pattern", "member_id": "m", "topic_partitions": None}
+    deadline = time.monotonic() + 10
+    while (
+        later := beat(group, 1, {**stays, "member_epoch": joined.member_epoch})
+    ).assignment is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert {one.topic_id for one in later.assignment.topic_partitions} == {
+        topic_id("pattern-1"),
+        topic_id("pattern-2"),
+    }
+    asked = {"group_ids": ("by-pattern",), "include_authorized_operations": False}
+    (described,) = group.call(Api.CONSUMER_GROUP_DESCRIBE, 1, **asked).groups
+    assert described.members[0].subscribed_topic_regex == "pattern-[12]"
+    ended = {**stays, "member_epoch": later.member_epoch, "subscribed_topic_regex": ""}
+    assert beat(group, 1, ended).error_code == 0
 
 
 @pytest.mark.parametrize("version", DESCRIBES)
