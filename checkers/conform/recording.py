@@ -48,10 +48,7 @@ class Recorded:
         return self.answers[index]
 
     def begin(self, index: int, step: Begin) -> None:
-        """Does nothing: a cluster would get a request here, but a recording already has the answer.
-
-        `collect` returns the answer.
-        """
+        """Does nothing: a recording already has the answer, which `collect` returns."""
 
     def collect(self, index: int, step: Collect, until: float) -> Any:
         del step, until

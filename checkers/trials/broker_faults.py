@@ -1,7 +1,7 @@
 """The faults on the brokers of one system, for all trials that run on it at the same time.
 
 Starting a cluster takes long, so several trials share one. If a trial kills a broker, the broker is
-down for all these trials. Every trial can ask here which brokers are up.
+down for all these trials. Every trial can see which brokers are up.
 
 All trials on a cluster have the same setting, which allows certain faults. A claim that must hold
 in this setting must hold under these faults, whichever trial injects them. The brokers recover once

@@ -1,7 +1,7 @@
 """The topics of one trial in real time, and their state as clients can see it.
 
-The simulation reads leaders and ISRs from its controller; here a client repeatedly requests the
-metadata. The simulation reads records from the log of a leader; here a client fetches them.
+Unlike in the simulation, clients provide this state. One client repeatedly requests the metadata
+with leaders and ISRs, and a client fetches the records of a log.
 """
 
 from __future__ import annotations
@@ -128,10 +128,7 @@ class WatchedTopics(RealTimeClients):
     # ------------------------------------------------------------ state
 
     def is_up(self, broker: BrokerId) -> bool:
-        """True if the broker runs; here always.
-
-        The subclass that injects faults overrides this.
-        """
+        """True for every broker of the cluster; a subclass that injects faults overrides this."""
         return broker in self.broker_ids
 
     def leader(self, topic_partition: TopicPartition = TOPIC_PARTITION) -> BrokerId:

@@ -289,9 +289,8 @@ class LossyReplication(AbstractReplication):
         ISR.
 
         In Kafka, a member of a larger ISR can lose records too, but the controller removes it from
-        the ISR before it can lead. The last member stays in the ISR (before KIP-966). If other
-        members could lose records here, the variant `lost-tail-in-isr` shows that the claim
-        `isr_has_what_is_committed` breaks.
+        the ISR before it can lead. The last member stays in the ISR (before KIP-966). Without this
+        rule, the variant `lost-tail-in-isr` breaks the claim `isr_has_what_is_committed`.
         """
         members = s.isr[s.newest]
         return ~members[r] | forall(implies(members[x], x == r) for x in Replica)

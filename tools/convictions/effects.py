@@ -1,8 +1,8 @@
 """The additional anomalies that a seeded bug can directly cause, and why.
 
 The table `reference_impl.node.seeded_bugs` has the anomalies that the checks must find for each
-seeded bug. Under random faults of brokers and links, the same bug can also cause the anomalies
-listed here.
+seeded bug. Under random faults of brokers and links, the same bug can also cause the anomalies in
+this table.
 """
 
 from __future__ import annotations

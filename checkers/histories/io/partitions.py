@@ -94,7 +94,7 @@ class HistoryPartition:
 
     @property
     def rows(self) -> int:
-        """Returns an upper bound of the partition's number of rows."""
+        """Returns an upper bound of the number of rows in this part of the history."""
         return sum(row_range.rows for row_range in self.row_ranges)
 
     def may_contain(self, ops: Ints) -> bool:
@@ -104,7 +104,7 @@ class HistoryPartition:
         return replace(self, row_ranges=tuple(it for it in self.row_ranges if _any(ops, it)))
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """Returns the rows of the partition's operations, ordered by operation and position."""
+        """Returns the rows of this part of the history, ordered by operation and position."""
         wanted = list(dict.fromkeys([*columns, *_ORDER]))
         tables = [self._of(row_range.read(wanted), row_range) for row_range in self.row_ranges]
         table = pa.concat_tables(tables, promote_options="permissive")

@@ -57,7 +57,7 @@ class ColumnCache:
 
 @dataclass(frozen=True, slots=True)
 class CachedPartition:
-    """A partition whose columns are kept in a cache; several partitions may share one cache."""
+    """A dataset partition whose columns are kept in a cache; several partitions may share a cache."""
 
     stored: Partition
     number: int

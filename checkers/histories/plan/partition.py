@@ -1,4 +1,4 @@
-"""A partition: stored rows that can be read, column by column."""
+"""A partition of a dataset: stored rows that can be read, column by column."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Partition(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class InMemory:
-    """A partition that is a table in memory."""
+    """A partition of a dataset that is a table in memory."""
 
     table: pa.Table
 

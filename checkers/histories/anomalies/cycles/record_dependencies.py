@@ -1,4 +1,4 @@
-"""Finds the dependencies of one batch: who read whose record, and who wrote the next one.
+"""Finds the dependencies in one batch of rows: who read whose record, and who wrote the next one.
 
     p1 send k=a -> ok @0      op 0
     p2 send k=b -> ok @1      op 1

@@ -190,7 +190,7 @@ def _delivered(batch: Batch, offsets: Mask) -> Batch:
 
 
 def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
-    """Returns the polls, in this batch, of records that an application got more than once.
+    """Returns the polls, in this batch of rows, of records that an application got more than once.
 
     An application is a consumer group, or a process without a group. Its polls are returned for one
     batch only: the first in which it got a record again.

@@ -85,6 +85,6 @@ def processes_of(batch: Batch) -> pa.Table:
 
 
 def in_several_batches(observed: Batch) -> NumberSet:
-    """Returns the processes that have operations in several batches."""
+    """Returns the processes that have operations in several batches of rows."""
     process, batches = np.unique(observed.ints("process"), return_counts=True)
     return NumberSet(process[batches > 1])

@@ -68,7 +68,7 @@ class LogEnds:
 
     @classmethod
     def of(cls, spans: Batch, steps: Batch, held_back: Ints) -> Self:
-        """Builds both indexes of log ends from the summaries of all batches.
+        """Builds both indexes of log ends from the summaries of all batches of rows.
 
         `held_back` has the keys to which transactions send: open transactions hold back their last
         stable offset.

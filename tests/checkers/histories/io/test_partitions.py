@@ -1,4 +1,4 @@
-"""Each partition has whole operations in order, and every row is in one partition.
+"""Each partition of a history has whole operations in order, and every row is in one partition.
 
 This does not depend on how the rows are stored.
 """
