@@ -1,9 +1,9 @@
 """A table of lemmas that suffice to prove the slow conditions of the replication proof.
 
-A condition is a pair of an action and a claim: the action must keep the claim true. It is *slow* if
-the solver takes long to prove it with all lemmas. The table maps such a pair to the names of the
-lemmas that the solver uses first. If they do not prove the condition, the solver uses all lemmas.
-It does the same for a pair that is not in the table.
+A condition is a pair of an action and a claim: the action must keep the claim true. A condition is
+*slow* if the solver takes long to prove it with all lemmas. The table maps such a pair to the names
+of the lemmas that the solver uses first. If they do not prove the condition, the solver uses all
+lemmas. It does the same for a pair that is not in the table.
 """
 
 from __future__ import annotations

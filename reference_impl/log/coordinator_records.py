@@ -3,9 +3,9 @@
     key     int16 type     the fields of the key, in order
     value   int16 version  the fields of the value; no value is a tombstone
 
-The key of an entry is a list: the kind, and the fields of the key. Its value has the field names
-of Kafka's schema, in snake case. Fields with a tag from 1000 on are not Kafka's; Kafka's readers
-skip them.
+The key of an entry is a list: the kind, and the fields of the key. The value has the field names of
+Kafka's schema, in snake case. Fields with a tag from 1000 on are not Kafka's; Kafka's readers skip
+them.
 
 Source: TransactionLogKey, TransactionLogValue, OffsetCommitKey, OffsetCommitValue,
 GroupMetadataKey, GroupMetadataValue, and the keys and values of ConsumerGroup records;

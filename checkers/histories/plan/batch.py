@@ -36,7 +36,7 @@ class DerivedColumns(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The rows of one partition of a dataset (not of a topic); `number` identifies the partition."""
+    """The rows of one partition of a dataset (not of a topic), which `number` identifies."""
 
     table: pa.Table
     number: int = 0

@@ -57,7 +57,7 @@ class ColumnCache:
 
 @dataclass(frozen=True, slots=True)
 class CachedPartition:
-    """A dataset partition whose columns are kept in a cache; several partitions may share a cache."""
+    """A dataset partition whose columns are kept in a cache; partitions may share a cache."""
 
     stored: Partition
     number: int

@@ -1,4 +1,4 @@
-"""The two halves of a shuffle: splitting rows by shuffle key, and merging the parts of a partition."""
+"""The two halves of a shuffle: splitting rows by the shuffle key, and merging them by partition."""
 
 from __future__ import annotations
 

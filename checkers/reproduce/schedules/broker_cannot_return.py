@@ -3,7 +3,7 @@
 Broker 2 crashes and is in the ELR of a topic. A change of min.insync.replicas clears the ELR, but
 the controller's index of ELR members keeps the topic. Then the topic is deleted, and the index
 still has it. When broker 2 registers after its crash, the controller looks up the topic's
-partitions and finds none. It throws a RuntimeException, and resigns.
+partitions and finds none. The controller throws a RuntimeException, and resigns.
 
 Source: ReplicationControlManager.removeTopicElrs; ReplicationControlManager.handleBrokerShutdown;
 ReplicationControlManager.generateLeaderAndIsrUpdates; KIP-966.

@@ -170,8 +170,8 @@ class Brokers(ElectedPartition):
         """True if a log that ends at `end` has every record that this leader or an earlier one
         committed.
 
-        It must not end below the leader's high watermark, nor below the offset where the leader's
-        epoch began. Without the comparison with the high watermark, the variant
+        The log must not end below the leader's high watermark, nor below the offset where the
+        leader's epoch began. Without the comparison with the high watermark, the variant
         `joins-below-high-watermark` breaks the claim `candidate_completeness` in 9 steps.
         """
         return (s.broker[leader].high_watermark <= end) & (s.start_offset(leader) <= end)

@@ -46,7 +46,7 @@ class Joined:
     def rows_of_each_history(self, find: Callable[[History], Sequence[Any]]) -> list[Any]:
         """Finds the violations in each history separately, and returns all of them in one list.
 
-        Their operation numbers are those of the joined history.
+        The operation numbers are those of the joined history.
         """
         return [self.renumbered(row, n) for n, h in enumerate(self.each) for row in find(h)]
 

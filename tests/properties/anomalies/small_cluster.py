@@ -1,7 +1,7 @@
 """A simulated small cluster with at most one defect.
 
-The markers of a transaction are written one by one, long after the decision to commit or abort. Its
-pending offsets take effect together, some time after the decision. The module
+The markers of a transaction are written one by one, long after the decision to commit or abort. The
+transaction's pending offsets take effect together, some time after the decision. The module
 `small_cluster_clients` has the clients.
 """
 

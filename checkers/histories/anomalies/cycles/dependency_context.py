@@ -65,5 +65,5 @@ class DependencyContext:
 
 
 def locations_stage(title: str, schema: pa.Schema, run: partial[pa.Table]) -> Stage[pa.Table]:
-    """Returns a query stage that calls `run` on each batch of rows, partitioned by log and offset."""
+    """Returns a query stage that calls `run` on batches of rows, partitioned by log and offset."""
     return Stage(Source.RECORD_LOCATIONS, Kernel(title, RECORD_COLUMNS, schema, run))
