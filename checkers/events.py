@@ -254,6 +254,8 @@ class Ready(Event):
     name: ClassVar[str] = "ready"
     bootstrap_servers: str
     control: str | None = None  # the URL of the control port
+    # The process id of each broker; empty if all brokers are in this process.
+    pids: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from checkers.events import Ready
 from model.faults import InputFault
 
 if TYPE_CHECKING:
-    from reference_impl.wire.serve import Cluster
+    from reference_impl.wire.serve import ServedCluster
 
 
 @click.command("broker")
@@ -56,6 +56,13 @@ if TYPE_CHECKING:
     help="Folder for the logs and the metadata, in Kafka's formats; created if it is new. The"
     " cluster continues with what the folder contains. Default: data stays in memory.",
 )
+@click.option(
+    "--processes",
+    is_flag=True,
+    help="Run each broker in a process of its own, with sockets between them. Its process ids are"
+    " printed: kill -9, -STOP and -CONT act as on Kafka. Not with --fault, --control or"
+    " --applied-log.",
+)
 @security_options
 @click.option(
     "--auto-create-topics",
@@ -81,6 +88,7 @@ def broker_command(
     bugs: Sequence[str],
     applied_log: Path | None,
     data_dir: Path | None,
+    processes: bool,
     security: Mapping[str, Any],
     auto_create_topics: bool,
     broker_config: Sequence[str],
@@ -92,6 +100,7 @@ def broker_command(
     urteil broker --port 9092 --data-dir data
     urteil broker --fault drop-response:every=7 --bug no-dedup
     urteil broker --control 8474
+    urteil broker --brokers 3 --processes
     urteil broker --security-protocol SASL_PLAINTEXT --user alice=secret
     """
     from reference_impl.node.bugs import bugs_named
@@ -111,16 +120,18 @@ def broker_command(
         seed=run.seed,
         applied_log=applied_log,
         data_dir=data_dir,
+        processes=processes,
         control=control,
         security=read_security(security),
         auto_creates_topics=auto_create_topics,
         timeouts=started_with(broker_config),
     )
 
-    def ready(cluster: Cluster) -> None:
+    def ready(cluster: ServedCluster) -> None:
         gc.freeze()  # what is loaded stays, so no collection needs to look at it again
         url = None if cluster.control is None else cluster.control.url
-        run.emit(Ready(bootstrap_servers=cluster.bootstrap_servers, control=url))
+        pids = {str(broker): pid for broker, pid in cluster.pids.items()}
+        run.emit(Ready(bootstrap_servers=cluster.bootstrap_servers, control=url, pids=pids))
         threading.Thread(target=read_records_in_c, args=(run.note,), daemon=True).start()
 
     keep_freed_memory()

@@ -65,7 +65,9 @@ class Terminal:
                 self._print(f"{event.item:<28} {of}{releases}{event.statement}")
             case Ready():
                 control = f", control port {event.control}" if event.control else ""
-                self._print(f"ready: {event.bootstrap_servers}{control}")
+                processes = [f"{pid} (broker {name})" for name, pid in event.pids.items()]
+                pids = f", processes {', '.join(processes)}" if processes else ""
+                self._print(f"ready: {event.bootstrap_servers}{control}{pids}")
             case RunFinished():
                 self._finish(event)
             case _:

@@ -17,17 +17,13 @@ host crashes.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, get_type_hints
+from typing import Any
 
-from model.vocabulary import TopicPartition
-from reference_impl.disk import json_values
 from reference_impl.disk.files import BadDataDir, append, replace_file
-from reference_impl.protocol.controller import NO_METADATA, MetadataImage, PartitionState
-
-_PARTITIONS: Final = "topic_partitions"
-_HINTS: Final = get_type_hints(MetadataImage)
+from reference_impl.disk.metadata_changes import MetadataChanges
+from reference_impl.protocol.controller import MetadataImage
 
 
 @dataclass(slots=True)
@@ -35,9 +31,19 @@ class ClusterMetadata:
     """The metadata log of one cluster; `starts` counts the starts of brokers."""
 
     file: Path
-    image: MetadataImage = NO_METADATA
     starts: int = 0
-    _known: dict[TopicPartition, PartitionState] = field(default_factory=dict)
+    _changes: MetadataChanges = field(default_factory=MetadataChanges)
+
+    @property
+    def image(self) -> MetadataImage:
+        return self._changes.image
+
+    @classmethod
+    def of(cls, image: MetadataImage) -> ClusterMetadata:
+        """Returns metadata that another process keeps in its file."""
+        changes = MetadataChanges()
+        changes.to(image)
+        return cls(Path(), _changes=changes)
 
     @classmethod
     def open(cls, file: Path) -> ClusterMetadata:
@@ -55,11 +61,8 @@ class ClusterMetadata:
                     f"{file}, line {number}: {error!r}; restore the file, or name a new data "
                     "directory"
                 ) from error
-        partitions = tuple(sorted(metadata._known.items(), key=lambda row: row[0]))
-        metadata.image = replace(metadata.image, topic_partitions=partitions)
         if whole or torn:
-            complete = metadata._line(NO_METADATA, {}, metadata.image)
-            replace_file(file, complete)
+            replace_file(file, metadata._line(MetadataChanges().to(metadata.image)))
         return metadata
 
     def keep(self, image: MetadataImage, starts: int) -> None:
@@ -67,38 +70,12 @@ class ClusterMetadata:
         if image is self.image:
             return
         self.starts = starts
-        append(self.file, self._line(self.image, self._known, image))
-        self.image, self._known = image, dict(image.topic_partitions)
+        append(self.file, self._line(self._changes.to(image)))
 
-    def _line(
-        self,
-        before: MetadataImage,
-        known: dict[TopicPartition, PartitionState],
-        after: MetadataImage,
-    ) -> bytes:
-        partitions = dict(after.topic_partitions)
-        entry: dict[str, Any] = {
-            name: json_values.written(getattr(after, name))
-            for name in (field.name for field in fields(after))
-            if name != _PARTITIONS and getattr(after, name) != getattr(before, name)
-        }
-        entry["starts"] = self.starts
-        entry["changed"] = [
-            [place.topic, place.index, json_values.written(state)]
-            for place, state in partitions.items()
-            if known.get(place) is not state
-        ]
-        entry["deleted"] = [
-            [place.topic, place.index] for place in known.keys() - partitions.keys()
-        ]
+    def _line(self, change: dict[str, Any]) -> bytes:
+        entry = {**change, "starts": self.starts}
         return json.dumps(entry, separators=(",", ":")).encode() + b"\n"
 
     def _apply(self, entry: dict[str, Any]) -> None:
         self.starts = entry.pop("starts")
-        for topic, partition in entry.pop("deleted"):
-            del self._known[TopicPartition(topic, partition)]
-        for topic, partition, state in entry.pop("changed"):
-            place = TopicPartition(topic, partition)
-            self._known[place] = json_values.read(PartitionState, state)
-        changed = {name: json_values.read(_HINTS[name], value) for name, value in entry.items()}
-        self.image = replace(self.image, **changed)
+        self._changes.apply(entry)

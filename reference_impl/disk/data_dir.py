@@ -4,6 +4,9 @@
     DIR/cluster-metadata.ndjson    topics, partition registrations, broker epochs
     DIR/broker-1/                  a log directory like that of Kafka's broker 1
 
+If a broker has a process of its own, this process opens its folder alone, and DIR/broker-1/.lock is
+held while it runs. The process of the controller opens the rest.
+
 The nodes do not use files. After each step the host gives the new state of the node to
 `keep_broker` or `keep_metadata`, which write the difference to the files. Only then does the host
 deliver the messages of the step. So each record is written before it is acknowledged or counted as
@@ -209,22 +212,27 @@ class DataDir:
         cls, folder: Path, *, cluster_id: str, topic_id: Callable[[str, int], UUID], note: Note
     ) -> DataDir:
         """Opens the data directory, or creates it; raises BadDataDir if it cannot be used."""
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        except OSError as error:
-            raise BadDataDir(
-                f"{folder}: {error.strerror}; name a folder that can be written, or a new one"
-            ) from error
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(lock)
-            raise BadDataDir(
-                f"{folder} is used by another process; stop it, or name another data directory"
-            ) from None
+        lock = _locked(folder)
         metadata = ClusterMetadata.open(folder / METADATA)
         return cls(folder, note, metadata, cluster_id, topic_id, lock)
+
+    @classmethod
+    def of_broker(
+        cls,
+        folder: Path,
+        broker_id: BrokerId,
+        image: MetadataImage,
+        *,
+        cluster_id: str,
+        topic_id: Callable[[str, int], UUID],
+        note: Note,
+    ) -> DataDir:
+        """Opens the folder of one broker in the data directory, or creates it.
+
+        `image` is the metadata of the controller. Raises BadDataDir if the folder cannot be used.
+        """
+        lock = _locked(folder / f"broker-{broker_id}")
+        return cls(folder, note, ClusterMetadata.of(image), cluster_id, topic_id, lock)
 
     def start_broker(self, broker_id: BrokerId) -> tuple[Disk, BrokerEpoch]:
         """Returns the broker's logs, and the broker epoch that a clean shutdown left, or -1.
@@ -260,11 +268,33 @@ class DataDir:
     def keep_logs(self, broker_id: BrokerId, logs: Disk) -> None:
         self._brokers[broker_id].keep_logs(logs)
 
+    def stop_broker(self, broker_id: BrokerId, broker: Broker) -> None:
+        """Flushes all logs of the broker, and marks its shutdown as clean."""
+        self._brokers[broker_id].close(broker)
+
     def close(self, running: Mapping[BrokerId, Broker]) -> None:
         """Marks the shutdown of the running brokers as clean, and releases the directory."""
         for broker_id, broker in running.items():
-            self._brokers[broker_id].close(broker)
+            self.stop_broker(broker_id, broker)
         os.close(self._lock)
+
+
+def _locked(folder: Path) -> int:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise BadDataDir(
+            f"{folder}: {error.strerror}; name a folder that can be written, or a new one"
+        ) from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        raise BadDataDir(
+            f"{folder} is used by another process; stop it, or name another data directory"
+        ) from None
+    return lock
 
 
 def _partitions(folder: Path) -> Iterator[TopicPartition]:

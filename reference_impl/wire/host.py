@@ -1,8 +1,11 @@
-"""The runtime of a served cluster: all nodes (the brokers and the controller) in one event loop.
+"""The runtime of a served cluster: the nodes (brokers and controller) of one process, in one loop.
 
-Messages between nodes are delivered in-process after `link_ms`. When a broker dies, its messages
-that are not yet delivered are lost. Messages between live nodes are lost only over a split, see the
-module `interruptions`. A client's request is a future, which gets the broker's response.
+Usually one process has all nodes. Messages between nodes are then delivered in-process after
+`link_ms`. When a broker dies, its messages that are not yet delivered are lost. Messages between
+live nodes are lost only over a split, see the module `interruptions`. If other nodes have processes
+of their own, `elsewhere` sends them the messages, see the package `processes`.
+
+A client's request is a future, which gets the broker's response.
 
 A node handles one message or timer at a time. If the node's code raises an exception, its state
 does not change. The traceback is logged, and the exception is raised again when the cluster stops.
@@ -17,7 +20,7 @@ import traceback
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from model.vocabulary import BrokerId, TopicPartition
 from reference_impl.broker.broker import Broker, BrokerConfig, Disk
@@ -36,6 +39,7 @@ from reference_impl.node.step import (
     Stopped,
     Timer,
     TimerFired,
+    TimerKind,
 )
 from reference_impl.node.timeouts import Timeouts
 from reference_impl.partition.roles import Replica
@@ -52,6 +56,9 @@ from reference_impl.protocol.requests import Request, Response
 from reference_impl.wire.interruptions import Interruptions
 from reference_impl.wire.long_polls import LongPolls
 from reference_impl.wire.timers import Timers
+
+if TYPE_CHECKING:
+    from reference_impl.wire.processes.links import Links
 
 # Failures are detected within seconds; a broker that a busy machine stalls for one is not fenced.
 SERVED: Final = Timeouts(
@@ -79,7 +86,7 @@ class BrokerDown(ConnectionError):
 class Host:
     """The nodes of a served cluster, and the requests that wait for a response or for data."""
 
-    brokers: tuple[BrokerId, ...]
+    brokers: tuple[BrokerId, ...]  # all of the cluster
     note: Note
     bugs: Bugs = NO_BUGS
     timeouts: Timeouts = SERVED
@@ -87,6 +94,7 @@ class Host:
     data_dir: DataDir | None = None  # None: the data is in memory only
     # Called once for each start of a broker, when its metadata says that it is not fenced.
     on_unfenced: Callable[[BrokerId], None] = lambda _broker: None
+    elsewhere: Links | None = None  # None: this process has all nodes
     failures: list[Exception] = field(default_factory=list)
     _nodes: dict[NodeId, Broker | Controller] = field(default_factory=dict)
     _disks: dict[BrokerId, Disk] = field(default_factory=dict)
@@ -103,7 +111,13 @@ class Host:
         self.timers = Timers(self.timeouts, self._nodes, self._lives, self._fire, self.link_ms)
 
     def start(self) -> None:
-        self.timers.start()
+        """Starts the controller and all brokers in this process."""
+        self.start_controller()
+        for broker_id in self.brokers:
+            self.start_broker(broker_id)
+
+    def start_controller(self) -> None:
+        self.start_timers()
         image = NO_METADATA
         if self.data_dir is not None:
             image, self._started = self.data_dir.metadata.image, self.data_dir.metadata.starts
@@ -111,11 +125,18 @@ class Host:
             self.now_ms, timeouts=self.timeouts, bugs=self.bugs, image=image
         )
         self._begin(CONTROLLER, *controller)
-        for broker_id in self.brokers:
-            self.start_broker(broker_id)
 
-    def start_broker(self, broker_id: BrokerId) -> None:
+    def start_timers(self) -> None:
+        others = () if self.elsewhere is None else self.brokers
+        self.timers.start(frozenset(map(NodeId, others)))
+
+    def next_start(self) -> int:
+        """Returns a number for the next start of a broker, larger than all earlier ones."""
         self._started += 1
+        return self._started
+
+    def start_broker(self, broker_id: BrokerId, incarnation: int | None = None) -> None:
+        """Starts a broker; its incarnation is by default the next number of this process."""
         config = BrokerConfig(broker_id=broker_id, timeouts=self.timeouts, bugs=self.bugs)
         disk, stopped_in = self._disks.get(broker_id, {}), UNKNOWN_BROKER_EPOCH
         if self.data_dir is not None:
@@ -123,7 +144,7 @@ class Host:
         started = Broker.start(
             self.now_ms,
             config=config,
-            incarnation=self._started,
+            incarnation=self.next_start() if incarnation is None else incarnation,
             disk=disk,
             previous_broker_epoch=stopped_in,
         )
@@ -171,6 +192,10 @@ class Host:
                 }
             )
 
+    def shut_down(self, broker_id: BrokerId) -> None:
+        """Lets the broker shut down: it stops when the controller consents. Kafka: SIGTERM."""
+        self._step(NodeId(broker_id), TimerFired(Timer(TimerKind.SHUT_DOWN)))
+
     def pause(self, broker_id: BrokerId) -> None:
         self.interruptions.pause(NodeId(broker_id))
 
@@ -187,8 +212,13 @@ class Host:
 
     @property
     def is_calm(self) -> bool:
-        """True if every broker is running and knows that all are registered and unfenced."""
+        """True if every broker is running and knows that all are registered and unfenced.
+
+        Brokers of other processes are not looked at.
+        """
         for broker_id in self.brokers:
+            if self.elsewhere is not None and NodeId(broker_id) not in self._nodes:
+                continue
             node = self._nodes.get(NodeId(broker_id))
             if not isinstance(node, Broker) or not _all_live(node.brokers, self.brokers):
                 return False
@@ -293,6 +323,10 @@ class Host:
         polls = self._polls[NodeId(broker_id)]
         await polls.readable(topic_partitions, timeout_ms, is_unchanged)
 
+    def receive(self, node_id: NodeId, message: RequestReceived | ResponseReceived) -> None:
+        """Takes a message from another process to a node of this one; lost if the node is down."""
+        self._step(node_id, message)
+
     # ------------------------------------------------------------ steps and effects
 
     def _begin(self, node_id: NodeId, node: Broker | Controller, effects: Effects) -> None:
@@ -354,11 +388,17 @@ class Host:
                 case Readable(topic_partition):
                     self._polls[source].wake(topic_partition)
                 case Stopped():
+                    node = self._nodes[source]
+                    if self.data_dir is not None and isinstance(node, Broker):
+                        self.data_dir.stop_broker(BrokerId(source), node)
                     self.kill_broker(BrokerId(source))
 
     def _deliver(
         self, source: NodeId, target: NodeId, event: RequestReceived | ResponseReceived
     ) -> None:
+        if self.elsewhere is not None and target not in self._nodes:
+            self.elsewhere.send(target, event)
+            return
         lives = self._lives.get(source), self._lives.get(target)
 
         def arrive() -> None:

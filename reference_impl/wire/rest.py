@@ -43,14 +43,18 @@ Reason: TypeAlias = tuple[Replica | None, ...]
 _OF_LEADER = frozenset({TimerKind.WAITS, TimerKind.REPLICA_LAG})
 
 
-def reason_to_rest(nodes: Nodes, node_id: NodeId, timer: Timer) -> Reason | None:
+def reason_to_rest(
+    nodes: Nodes, node_id: NodeId, timer: Timer, elsewhere: frozenset[NodeId] = frozenset()
+) -> Reason | None:
     """Returns the replicas that make a due timer unnecessary; None if the timer must fire.
 
-    While these replicas stay the same, the timer would change nothing.
+    While these replicas stay the same, the timer would change nothing. `elsewhere` has the nodes
+    that may run in other processes. Their replicas are unknown, so a follower of such a leader
+    fetches again, and a leader rests only if its ISR has all of them.
     """
     reason = present(nodes, node_id, timer)
     match reason:
-        case (Leader() as leader,) if is_at_rest(leader, _up(nodes)):
+        case (Leader() as leader,) if is_at_rest(leader, _up(nodes.keys() | elsewhere)):
             return reason
         case (Follower() as follower, Leader() as leader):
             fetch = Requester(node_id, follower.awaits if follower.awaits is not None else -1)
@@ -135,5 +139,5 @@ def _replica(nodes: Nodes, node_id: NodeId, place: TopicPartition | None) -> Rep
     return node.replicas.get(place) if isinstance(node, Broker) and place is not None else None
 
 
-def _up(nodes: Nodes) -> frozenset[BrokerId]:
-    return frozenset(BrokerId(node_id) for node_id in nodes)
+def _up(nodes: Iterable[NodeId]) -> frozenset[BrokerId]:
+    return frozenset(map(BrokerId, nodes))

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from model.faults import InputFault
 from model.vocabulary import BrokerId
@@ -86,6 +86,7 @@ class ServeOptions:
     link_ms: int = 0  # delay of each message between brokers
     in_flight: InFlightLimits = IN_FLIGHT
     data_dir: Path | None = None  # None: the data is in memory only
+    processes: bool = False  # each broker has a process of its own
     security: Security = NO_SECURITY
 
     def __post_init__(self) -> None:
@@ -110,14 +111,30 @@ class ServeOptions:
                     "broker",
                     "a restart needs at least two brokers: the others count requests until it",
                 )
+        if self.processes:
+            self._check_processes()
         if self.control is not None and not 0 <= self.control <= LAST_PORT:
             raise CannotServe(f"control port {self.control}: the last port is {LAST_PORT}")
+
+    def _check_processes(self) -> None:
+        unsupported: dict[str, object] = {
+            "--fault": self.faults,
+            "--control": self.control is not None,
+            "--applied-log": self.applied_log,
+            "fault_log": self.fault_log,
+            "link_ms": self.link_ms,
+        }
+        for name in (name for name, value in unsupported.items() if value):
+            raise CannotServe(
+                f"{name} needs all brokers in one process; leave out --processes, or use signals "
+                "to the brokers' processes (kill -9, -STOP, -CONT) and a proxy before a port"
+            )
 
 
 async def serve(
     options: ServeOptions,
     *,
-    on_ready: Callable[[Cluster], None] = lambda _cluster: None,
+    on_ready: Callable[[ServedCluster], None] = lambda _cluster: None,
     note: Callable[[str], None] = lambda line: print(line, file=sys.stderr),  # noqa: T201 - the log
     stop: asyncio.Event | None = None,
 ) -> None:
@@ -129,7 +146,7 @@ async def serve(
     """
     stopped = stop or asyncio.Event()
     allow_open_files(options.in_flight.connections)
-    cluster = Cluster(options, note)
+    cluster = _cluster(options, note)
     with _signals_stop(stopped):
         try:
             await cluster.start()
@@ -139,6 +156,44 @@ async def serve(
             await cluster.stop()
     if cluster.host.failures:
         raise cluster.host.failures[0]
+
+
+class ServedCluster(Protocol):
+    """A served cluster, in one process or with a process for each broker."""
+
+    @property
+    def host(self) -> Host: ...
+
+    @property
+    def bootstrap_servers(self) -> str: ...
+
+    @property
+    def control(self) -> ControlPort | None: ...
+
+    @property
+    def pids(self) -> Mapping[BrokerId, int]:
+        """The process id of each broker that has a process of its own and runs."""
+        ...
+
+    async def start(self) -> None: ...
+
+    async def calm(self) -> None: ...
+
+    async def kill(self, broker_id: BrokerId) -> None: ...
+
+    async def lose_power(self, broker_id: BrokerId) -> None: ...
+
+    async def restart(self, broker_id: BrokerId) -> None: ...
+
+    async def stop(self) -> None: ...
+
+
+def _cluster(options: ServeOptions, note: Callable[[str], None]) -> ServedCluster:
+    if options.processes:
+        from reference_impl.wire.processes.cluster import ProcessCluster
+
+        return ProcessCluster(options, note)
+    return Cluster(options, note)
 
 
 @dataclass(slots=True)
@@ -178,6 +233,11 @@ class Cluster:
     @property
     def bootstrap_servers(self) -> str:
         return ",".join(f"{host}:{port}" for host, port in self._addresses.values())
+
+    @property
+    def pids(self) -> Mapping[BrokerId, int]:
+        """Empty: all brokers are in this process."""
+        return {}
 
     @property
     def addresses(self) -> Mapping[BrokerId, tuple[str, int]]:

@@ -1,4 +1,4 @@
-"""Serves a cluster in a thread of this process.
+"""Serves a cluster in a thread of this process, or with a process for each broker.
 
 with serving(ServeOptions(applied_log=path)) as cluster:
     ...  # clients of cluster.bootstrap_servers
@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Mapping
 from dataclasses import dataclass
 
 from model.vocabulary import BrokerId
-from reference_impl.wire.serve import Cluster, ServeOptions, serve
+from reference_impl.wire.serve import ServedCluster, ServeOptions, serve
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Served:
     """
 
     notes: list[str]
-    _cluster: Cluster
+    _cluster: ServedCluster
     _loop: asyncio.AbstractEventLoop
 
     @property
@@ -35,6 +35,11 @@ class Served:
     def control_port(self) -> int | None:
         """The TCP port of the control port; None if the cluster has no control port."""
         return None if self._cluster.control is None else self._cluster.control.port
+
+    @property
+    def pids(self) -> Mapping[BrokerId, int]:
+        """The process id of each running broker of `processes`; empty without this option."""
+        return self._cluster.pids
 
     def kill(self, broker_id: BrokerId) -> None:
         self._run(self._cluster.kill(broker_id))
@@ -74,7 +79,7 @@ def serving(options: ServeOptions) -> Generator[Served]:
         stops.append(lambda: loop.call_soon_threadsafe(stop.set))
         begun.set()
 
-        def on_ready(cluster: Cluster) -> None:
+        def on_ready(cluster: ServedCluster) -> None:
             ready.append(Served(notes, cluster, loop))
             settled.set()
 

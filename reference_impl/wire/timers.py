@@ -52,8 +52,11 @@ class Timers:
     _set: dict[tuple[NodeId, Timer], asyncio.TimerHandle] = field(default_factory=dict)
     _resting: dict[tuple[NodeId, Timer], rest.Reason] = field(default_factory=dict)
     _changes: rest.ReplicaChanges = field(default_factory=rest.ReplicaChanges)
+    _elsewhere: frozenset[NodeId] = frozenset()
 
-    def start(self) -> None:
+    def start(self, elsewhere: frozenset[NodeId] = frozenset()) -> None:
+        """Starts the clock; `elsewhere` has the nodes that may run in other processes."""
+        self._elsewhere = elsewhere
         self._ahead_s = time.time() - asyncio.get_running_loop().time()
         self._wake_resting()
 
@@ -93,7 +96,7 @@ class Timers:
 
     def _due(self, node_id: NodeId, timer: Timer, life: int) -> None:
         del self._set[node_id, timer]
-        reason = rest.reason_to_rest(self.nodes, node_id, timer)
+        reason = rest.reason_to_rest(self.nodes, node_id, timer, self._elsewhere)
         if reason is not None and life == self.lives[node_id]:
             # it would change nothing, so it waits until a replica changes
             self._resting[node_id, timer] = reason

@@ -36,6 +36,7 @@ class Credentials:
     scram: dict[ScramMechanism, dict[str, ScramCredential]] = field(
         default_factory=_none, repr=False
     )
+    can_change: bool = True  # all brokers of the cluster use this object
 
     @classmethod
     def of(cls, security: Security) -> Credentials:

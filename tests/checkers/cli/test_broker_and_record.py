@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -43,6 +45,25 @@ def test_the_first_line_is_ready_and_a_signal_ends_it_with_the_last(tmp_path: Pa
     assert [json.loads(line) for line in out.splitlines()] == [
         {"v": 2, "event": "run_finished", "exit_code": 0}
     ]
+
+
+def test_no_process_of_a_broker_stays_when_the_command_is_killed(tmp_path: Path) -> None:
+    call = [*URTEIL, "broker", "--json", "--processes", "--brokers", "2"]
+    with subprocess.Popen(
+        [*call, "--data-dir", str(tmp_path / "data")], cwd=tmp_path, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        ready = json.loads(process.stdout.readline())
+        pids = ready["pids"]
+        assert pids.keys() == {"1", "2"}
+        assert all(Path(f"/proc/{pid}").exists() for pid in pids.values())
+        os.kill(pids["2"], signal.SIGSTOP)
+        process.kill()
+    for _ in range(1_000):
+        if not any(Path(f"/proc/{pid}").exists() for pid in pids.values()):
+            return
+        time.sleep(0.01)
+    raise AssertionError(f"of {pids} some still run")
 
 
 def test_a_topic_is_created_by_a_metadata_request_only_with_the_option(tmp_path: Path) -> None:

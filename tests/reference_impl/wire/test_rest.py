@@ -180,8 +180,10 @@ def test_each_timer_at_rest_would_change_nothing(monkeypatch: pytest.MonkeyPatch
     held: Counter[TimerKind] = Counter()
     reason_to_rest = rest.reason_to_rest
 
-    def compared(nodes: rest.Nodes, node_id: NodeId, timer: Timer) -> rest.Reason | None:
-        reason = reason_to_rest(nodes, node_id, timer)
+    def compared(
+        nodes: rest.Nodes, node_id: NodeId, timer: Timer, elsewhere: frozenset[NodeId]
+    ) -> rest.Reason | None:
+        reason = reason_to_rest(nodes, node_id, timer, elsewhere)
         node = nodes.get(node_id)
         if reason is not None and isinstance(node, Broker) and timer.topic_partition is not None:
             held[timer.kind] += 1

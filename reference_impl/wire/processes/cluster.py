@@ -1,0 +1,178 @@
+"""A served cluster with a process for each broker. This process has the controller, and is their
+parent.
+
+    this process    the controller
+    child 1, 2, ..  a broker each: its port for clients, its logs, its links to all other nodes
+
+A broker that is killed, or stopped by SIGSTOP, sends no heartbeats. The controller fences it when
+its session ends, and elects other leaders, as in Kafka. A stopped broker that continues is unfenced
+by its next heartbeat. Nothing starts a killed broker again by itself.
+
+Each broker has a folder in the data directory, so a killed broker that starts again continues with
+its logs. Without a data directory, a temporary one lasts as long as the cluster.
+
+When this process ends, however it ends, all brokers end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from model.vocabulary import BrokerId
+from reference_impl.disk.data_dir import DataDir
+from reference_impl.protocol.messages import CONTROLLER, NodeId
+from reference_impl.wire.adapter import topic_id
+from reference_impl.wire.control_plane import CLUSTER_ID
+from reference_impl.wire.host import Host
+from reference_impl.wire.processes.broker_process import CALM_EVERY_S, BrokerSettings, Places
+from reference_impl.wire.processes.child import Address, BrokerProcess, NotStarted
+from reference_impl.wire.processes.links import SECRET_BYTES, Links
+from reference_impl.wire.serve import CALM_WITHIN_S, CannotServe, ServeOptions
+
+
+class BrokerFailed(RuntimeError):
+    """The error if a broker's process ended because of a bug, which its notes describe."""
+
+
+@dataclass(slots=True)
+class ProcessCluster:
+    """The controller, its links, and the brokers' processes."""
+
+    options: ServeOptions
+    note: Callable[[str], None]
+    host: Host = field(init=False)
+    _links: Links = field(init=False)
+    _temporary: TemporaryDirectory[str] | None = None
+    _brokers: dict[BrokerId, BrokerProcess] = field(default_factory=dict)
+    _clients: dict[BrokerId, Address] = field(default_factory=dict)  # where brokers listen
+    _addresses: dict[BrokerId, Address] = field(default_factory=dict)  # advertised
+
+    def __post_init__(self) -> None:
+        options = self.options
+        ids = tuple(BrokerId(number) for number in range(1, options.brokers + 1))
+        self.host = Host(ids, self.note, options.bugs, options.timeouts)
+        self._links = Links(
+            CONTROLLER,
+            secrets.token_bytes(SECRET_BYTES),
+            lambda message: self.host.receive(CONTROLLER, message),
+            self.note,
+        )
+        self.host.elsewhere = self._links
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return ",".join(f"{host}:{port}" for host, port in self._addresses.values())
+
+    @property
+    def control(self) -> None:
+        """There is no control port."""
+
+    @property
+    def pids(self) -> Mapping[BrokerId, int]:
+        """The process id of each broker that runs."""
+        return {one: child.pid for one, child in self._brokers.items() if not child.has_ended}
+
+    async def start(self) -> None:
+        """Starts all processes, and waits until every broker is registered and knows the others.
+
+        Raises CannotServe if a port is in use.
+        """
+        self.host.data_dir = DataDir.open(
+            self._folder(), cluster_id=CLUSTER_ID, topic_id=topic_id, note=self.note
+        )
+        self._links.places[CONTROLLER] = await self._links.open()
+        self.host.start_controller()
+        async with asyncio.timeout(CALM_WITHIN_S):
+            try:
+                await asyncio.gather(*map(self._spawn, self.host.brokers))
+                for child in self._brokers.values():
+                    child.go(self._places)
+                for child in self._brokers.values():
+                    await child.ready()
+            except NotStarted as error:
+                raise CannotServe(f"{error}; port 0 selects free ports") from error
+
+    def _folder(self) -> Path:
+        if self.options.data_dir is not None:
+            return self.options.data_dir
+        self._temporary = TemporaryDirectory(prefix="urteil-broker-")
+        return Path(self._temporary.name)
+
+    async def _spawn(self, broker_id: BrokerId) -> None:
+        options, data_dir = self.options, self.host.data_dir
+        assert data_dir is not None, "the cluster has started"
+        first = options.port + broker_id - 1 if options.port else 0
+        _, port = self._clients.get(broker_id, ("", first))
+        _, link_port = self._links.places.get(NodeId(broker_id), ("", 0))
+        settings = BrokerSettings(
+            options=replace(options, data_dir=data_dir.folder),
+            broker_id=broker_id,
+            port=port,
+            link_port=link_port,
+            incarnation=self.host.next_start(),
+            secret=self._links.secret,
+            image=data_dir.metadata.image,
+        )
+        child = await BrokerProcess.start(settings, self.note, self._ended)
+        self._brokers[broker_id] = child
+        self._clients[broker_id], self._links.places[NodeId(broker_id)] = await child.listens()
+
+    @property
+    def _places(self) -> Places:
+        options, ids = self.options, self.host.brokers
+        self._addresses = {
+            one: options.advertised[one - 1] if options.advertised else self._clients[one]
+            for one in ids
+        }
+        return Places(clients=self._addresses, links=self._links.places)
+
+    def _ended(self, child: BrokerProcess) -> None:
+        code = child.exit_code
+        if code and code > 0:
+            why = f"broker {child.broker_id} (process {child.pid}) failed with exit code {code}"
+            self.host.failures.append(BrokerFailed(f"{why}; its notes say why"))
+        elif not child.is_stopping:
+            how = f"killed by signal {-code}" if code else "it has shut down"
+            self.note(f"broker {child.broker_id} (process {child.pid}) has ended: {how}")
+
+    async def calm(self) -> None:
+        """Waits until every broker is ready and unfenced; raises TimeoutError after 20 s."""
+        async with asyncio.timeout(CALM_WITHIN_S):
+            for child in self._brokers.values():
+                await child.ready()
+            while any(broker.fenced for broker in self.host.image.brokers):
+                await asyncio.sleep(CALM_EVERY_S)
+
+    async def kill(self, broker_id: BrokerId) -> None:
+        """Kills the broker's process by SIGKILL, and waits until it is gone."""
+        await self._brokers[broker_id].kill()
+
+    async def lose_power(self, broker_id: BrokerId) -> None:
+        """Cannot happen to one process of a machine: raises CannotServe."""
+        raise CannotServe(
+            f"broker {broker_id} cannot lose its power, because it is a process; kill it instead"
+        )
+
+    async def restart(self, broker_id: BrokerId) -> None:
+        """Starts a broker whose process has ended, at its ports; raises CannotServe if it cannot.
+
+        Returns once it listens. The controller accepts it when its earlier session has ended.
+        """
+        try:
+            await self._spawn(broker_id)
+        except NotStarted as error:
+            raise CannotServe(f"{error}; free the port") from error
+        self._brokers[broker_id].go(self._places)
+
+    async def stop(self) -> None:
+        """Stops all brokers at once, then the controller."""
+        await asyncio.gather(*(child.stop() for child in self._brokers.values()))
+        self.host.stop()
+        await self._links.close()
+        if self._temporary is not None:
+            self._temporary.cleanup()
