@@ -23,7 +23,6 @@ import types
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from functools import cache
 from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
 from reference_impl.disk.metadata_changes import MetadataChanges
@@ -38,6 +37,8 @@ Read = Callable[[Any, "Bytes"], Any]  # the reverse
 _LENGTH: Final = struct.Struct(">I")  # of the JSON array
 REQUESTS: Final[Mapping[str, type[Any]]] = {kind.__name__: kind for kind in get_args(Request)}
 RESPONSES: Final[Mapping[str, type[Any]]] = {kind.__name__: kind for kind in get_args(Response)}
+_writers: dict[Any, Write] = {}
+_readers: dict[Any, Read] = {}
 
 
 class MalformedMessage(ValueError):
@@ -52,7 +53,7 @@ class Encoder:
 
     def encode(self, message: Message) -> bytes:
         is_request = isinstance(message, RequestReceived)
-        content: Any = message.request if is_request else message.response
+        content: Any = message.request if isinstance(message, RequestReceived) else message.response
         parts: list[bytes] = []
         if isinstance(content, UpdateMetadata):
             value: Any = self._metadata.to(content.image)
@@ -80,7 +81,8 @@ class Decoder:
                 raise MalformedMessage(f"correlation id {correlation!r}")
             left = Bytes(data, end)
             kind = (REQUESTS if is_request else RESPONSES)[name]
-            content = self._updated(value) if kind is UpdateMetadata else _reader(kind)(value, left)
+            read = self._updated if kind is UpdateMetadata else _reader(kind)
+            content = read(value, left)
         except (ValueError, TypeError, KeyError, struct.error, RecursionError) as error:
             raise MalformedMessage(f"malformed message: {error!r}") from error
         if left.at != len(data):
@@ -88,7 +90,7 @@ class Decoder:
         received = RequestReceived if is_request else ResponseReceived
         return received(self._sender, correlation, content)
 
-    def _updated(self, change: dict[str, Any]) -> UpdateMetadata:
+    def _updated(self, change: dict[str, Any], _left: Bytes) -> Any:
         self._metadata.apply(change)
         return UpdateMetadata(image=self._metadata.image)
 
@@ -110,8 +112,19 @@ class Bytes:
 # ---------------------------------------------------------------- a function for each type
 
 
-@cache
 def _writer(of: Any) -> Write:
+    if of not in _writers:
+        _writers[of] = _new_writer(of)
+    return _writers[of]
+
+
+def _reader(of: Any) -> Read:
+    if of not in _readers:
+        _readers[of] = _new_reader(of)
+    return _readers[of]
+
+
+def _new_writer(of: Any) -> Write:
     of, origin, args = _plain(of)
     if of in _SCALARS:
         return _itself
@@ -136,8 +149,7 @@ def _writer(of: Any) -> Write:
     return lambda value, parts: [write(getattr(value, name), parts) for name, write in named]
 
 
-@cache
-def _reader(of: Any) -> Read:
+def _new_reader(of: Any) -> Read:
     of, origin, args = _plain(of)
     if of in _SCALARS:
         return lambda value, _left: _checked(of, value)

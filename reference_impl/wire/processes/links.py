@@ -92,8 +92,10 @@ class Links:
         closing, self._server = self._server, None
         if closing is not None:
             await close_listener(closing)
-        for link in (*self._outgoing.values(), *self._arrived):
-            link.close()
+        for outgoing in self._outgoing.values():
+            outgoing.close()
+        for incoming in [*self._arrived]:
+            incoming.close()
         await asyncio.sleep(0)
 
     # ------------------------------------------------------------ of the incoming connections

@@ -23,7 +23,7 @@ from reference_impl.wire.applied_log import applied, applied_but_unanswered
 from reference_impl.wire.faults.reading import parsed
 from reference_impl.wire.faults.rule import BadFault
 from reference_impl.wire.host import SERVED
-from reference_impl.wire.serve import CannotServe, Cluster, ServeOptions, serve
+from reference_impl.wire.serve import CannotServe, ServedCluster, ServeOptions, serve
 from reference_impl.wire.serving import serving
 from tests.reference_impl.wire.one_topic import create, fetch, leader, produce, values
 
@@ -197,7 +197,7 @@ def test_invalid_options_are_rejected(expected: dict[str, Any], complaint: str) 
 
 
 def test_a_cancelled_server_frees_its_ports() -> None:
-    ready: list[Cluster] = []
+    ready: list[ServedCluster] = []
 
     async def cancelled() -> None:
         task = asyncio.create_task(serve(ServeOptions(brokers=2), on_ready=ready.append))

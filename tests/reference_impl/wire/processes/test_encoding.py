@@ -57,8 +57,11 @@ def sample(of: Any, number: int) -> Any:
     if issubclass(of, Enum):
         return [*of][-1]
     hints = get_type_hints(of)
-    names = [field.name for field in fields(of)] if is_dataclass(of) else [*hints]
-    return of(**{name: sample(hints[name], number) for name in names})
+    return of(**{name: sample(hints[name], number) for name in _names(of, hints)})
+
+
+def _names(of: Any, hints: Mapping[str, Any]) -> list[str]:
+    return [field.name for field in fields(of)] if is_dataclass(of) else [*hints]
 
 
 def message(kind: type[Any], number: int) -> Message:
@@ -71,7 +74,7 @@ def message(kind: type[Any], number: int) -> Message:
 @pytest.mark.parametrize("number", [0, 2])
 @pytest.mark.parametrize("name", [*REQUESTS, *RESPONSES])
 def test_every_message_is_the_same_after_its_encoding(name: str, number: int) -> None:
-    sent = message((REQUESTS | RESPONSES)[name], number)
+    sent = message({**REQUESTS, **RESPONSES}[name], number)
     assert Decoder(TWO).decode(Encoder().encode(sent)) == sent
 
 

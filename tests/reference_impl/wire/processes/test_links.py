@@ -53,9 +53,9 @@ async def until(is_true: Callable[[], Any]) -> None:
             await asyncio.sleep(0.005)
 
 
-async def pair(**secrets: bytes) -> tuple[End, End]:
-    """Returns two nodes; the second knows where the first listens."""
-    one, two = End(ONE), End(TWO, **secrets)
+async def pair(secret: bytes = SECRET) -> tuple[End, End]:
+    """Returns two nodes; the second has this secret and knows where the first listens."""
+    one, two = End(ONE), End(TWO, secret)
     for end in (one, two):
         await end.open()
     two.links.places[ONE] = one.links.places[ONE]

@@ -18,7 +18,7 @@ from reference_impl.wire.faults.rule import When
 from reference_impl.wire.security import authentication
 from reference_impl.wire.security.gate import FRAME_BYTES
 from reference_impl.wire.security.settings import Mechanism
-from reference_impl.wire.serve import ServeOptions
+from reference_impl.wire.serve import Cluster, ServeOptions
 from reference_impl.wire.serving import Served, serving
 from tests.reference_impl.wire.one_topic import produce
 from tests.reference_impl.wire.security.conftest import (
@@ -355,7 +355,9 @@ def test_faults_act_on_authentication_and_the_log_has_it(connect: Connect) -> No
             handshake(client)
             client.send(Api.SASL_AUTHENTICATE, 2, auth_bytes=SECRET)
             assert (client.receive_frame() is None) is is_lost
-        log = cluster._cluster.around.log  # pyright: ignore[reportPrivateUsage]
+        served = cluster._cluster  # pyright: ignore[reportPrivateUsage]
+        assert isinstance(served, Cluster)
+        log = served.around.log
         assert log is not None
         logged = [(entry.request.api, entry.answered) for entry in log.matching(When())]
         assert logged == [
