@@ -132,7 +132,8 @@ def broker_command(
         url = None if cluster.control is None else cluster.control.url
         pids = {str(broker): pid for broker, pid in cluster.pids.items()}
         run.emit(Ready(bootstrap_servers=cluster.bootstrap_servers, control=url, pids=pids))
-        threading.Thread(target=read_records_in_c, args=(run.note,), daemon=True).start()
+        if not processes:  # this process reads the records
+            threading.Thread(target=read_records_in_c, args=(run.note,), daemon=True).start()
 
     keep_freed_memory()
     asyncio.run(serve(options, on_ready=ready, note=run.note))
