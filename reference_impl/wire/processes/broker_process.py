@@ -35,7 +35,7 @@ from model.vocabulary import BrokerId
 from reference_impl.disk.data_dir import DataDir
 from reference_impl.protocol.controller import NO_METADATA, MetadataImage
 from reference_impl.protocol.messages import NodeId
-from reference_impl.wire.adapter import topic_id
+from reference_impl.protocol.topic_id import topic_id
 from reference_impl.wire.control_plane import CLUSTER_ID
 from reference_impl.wire.faults.around_requests import AroundRequests
 from reference_impl.wire.faults.rules_in_force import RulesInForce

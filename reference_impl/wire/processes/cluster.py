@@ -26,7 +26,7 @@ from tempfile import TemporaryDirectory
 from model.vocabulary import BrokerId
 from reference_impl.disk.data_dir import DataDir
 from reference_impl.protocol.messages import CONTROLLER, NodeId
-from reference_impl.wire.adapter import topic_id
+from reference_impl.protocol.topic_id import topic_id
 from reference_impl.wire.control_plane import CLUSTER_ID
 from reference_impl.wire.host import Host
 from reference_impl.wire.processes.broker_process import CALM_EVERY_S, BrokerSettings, Places
