@@ -18,7 +18,7 @@ from checkers.events import Ready
 from model.faults import InputFault
 
 if TYPE_CHECKING:
-    from reference_impl.wire.serve import ServedCluster
+    from reference_impl.wire.served_cluster import ServedCluster
 
 
 @click.command("broker")

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from model.faults import InputFault
 from model.vocabulary import BrokerId
@@ -51,6 +51,7 @@ from reference_impl.wire.in_flight import (
 from reference_impl.wire.request_log import RequestLog
 from reference_impl.wire.security.gate import Gate
 from reference_impl.wire.security.settings import NO_SECURITY, Security
+from reference_impl.wire.served_cluster import ServedCluster
 from reference_impl.wire.server import Listener
 
 if TYPE_CHECKING:
@@ -156,36 +157,6 @@ async def serve(
             await cluster.stop()
     if cluster.host.failures:
         raise cluster.host.failures[0]
-
-
-class ServedCluster(Protocol):
-    """A served cluster, in one process or with a process for each broker."""
-
-    @property
-    def host(self) -> Host: ...
-
-    @property
-    def bootstrap_servers(self) -> str: ...
-
-    @property
-    def control(self) -> ControlPort | None: ...
-
-    @property
-    def pids(self) -> Mapping[BrokerId, int]:
-        """The process id of each broker that has a process of its own and runs."""
-        ...
-
-    async def start(self) -> None: ...
-
-    async def calm(self) -> None: ...
-
-    async def kill(self, broker_id: BrokerId) -> None: ...
-
-    async def lose_power(self, broker_id: BrokerId) -> None: ...
-
-    async def restart(self, broker_id: BrokerId) -> None: ...
-
-    async def stop(self) -> None: ...
 
 
 def _cluster(options: ServeOptions, note: Callable[[str], None]) -> ServedCluster:

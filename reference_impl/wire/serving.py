@@ -13,7 +13,8 @@ from collections.abc import Callable, Coroutine, Generator, Mapping
 from dataclasses import dataclass
 
 from model.vocabulary import BrokerId
-from reference_impl.wire.serve import ServedCluster, ServeOptions, serve
+from reference_impl.wire.serve import ServeOptions, serve
+from reference_impl.wire.served_cluster import ServedCluster
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,6 +157,7 @@ class _Running:
             _note,
         )
         self.host.elsewhere = self._links
+        self.host.on_unfenced = self._accept
         self._addresses: dict[BrokerId, tuple[str, int]] = {}
         self._lane = HeavyLane()
         gate = Gate.of(options.security)
@@ -194,6 +195,13 @@ class _Running:
         )
         self.host.start_timers()
         self.host.start_broker(settings.broker_id, settings.incarnation)
+
+    def _accept(self, _broker: BrokerId) -> None:
+        try:
+            self._listener.accept()
+        except OSError as error:  # another process has begun to listen on the port
+            self.host.failures.append(error)
+            _say(note=f"the port for clients: {error.strerror}")
 
     async def calm(self) -> None:
         while not self.host.is_calm:

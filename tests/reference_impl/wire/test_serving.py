@@ -23,7 +23,8 @@ from reference_impl.wire.applied_log import applied, applied_but_unanswered
 from reference_impl.wire.faults.reading import parsed
 from reference_impl.wire.faults.rule import BadFault
 from reference_impl.wire.host import SERVED
-from reference_impl.wire.serve import CannotServe, ServedCluster, ServeOptions, serve
+from reference_impl.wire.serve import CannotServe, ServeOptions, serve
+from reference_impl.wire.served_cluster import ServedCluster
 from reference_impl.wire.serving import serving
 from tests.reference_impl.wire.one_topic import create, fetch, leader, produce, values
 

@@ -1,0 +1,42 @@
+"""The interface to a served cluster, in one process or with a process for each broker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Protocol
+
+from model.vocabulary import BrokerId
+from reference_impl.wire.host import Host
+
+if TYPE_CHECKING:
+    from reference_impl.wire.control.port import ControlPort
+
+
+class ServedCluster(Protocol):
+    """A cluster that starts and stops; its brokers can die and start again."""
+
+    @property
+    def host(self) -> Host: ...
+
+    @property
+    def bootstrap_servers(self) -> str: ...
+
+    @property
+    def control(self) -> ControlPort | None: ...
+
+    @property
+    def pids(self) -> Mapping[BrokerId, int]:
+        """The process id of each broker that has a process of its own and runs."""
+        ...
+
+    async def start(self) -> None: ...
+
+    async def calm(self) -> None: ...
+
+    async def kill(self, broker_id: BrokerId) -> None: ...
+
+    async def lose_power(self, broker_id: BrokerId) -> None: ...
+
+    async def restart(self, broker_id: BrokerId) -> None: ...
+
+    async def stop(self) -> None: ...
