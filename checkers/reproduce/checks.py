@@ -120,7 +120,7 @@ def acted(rule: str, times: int) -> Check:
 
 
 def logged(node: int, pattern: str) -> Check:
-    """Checks that the server log of a node has a line that matches a pattern."""
+    """Checks that a line in the server log of a node matches a pattern."""
 
     def check(stage: Stage) -> Seen:
         lines = stage.log_of(node).read_text(errors="replace").splitlines()

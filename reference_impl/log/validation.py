@@ -1,9 +1,9 @@
 """Checks the records of a producer's batch, and returns what the leader needs to know about them.
 
 `scan` returns three facts: the largest timestamp, whether a record has no key, and whether the
-offset deltas of the records are 0, 1, 2 and so on. It checks that the batch has as many records as
-its header declares, and that each record has the length that it declares. It does not read the
-contents of keys, values and headers.
+offset deltas of the records are 0, 1, 2 and so on. It checks that the batch has the declared number
+of records, and each record the declared length. It does not read the contents of keys, values and
+headers.
 
     decompress, up to a limit -> each record within the batch? -> as many as declared? -> facts
 

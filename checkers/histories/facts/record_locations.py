@@ -181,7 +181,7 @@ def took_effect(batch: Batch, committed: Ints) -> Mask:
 
 
 def proves_location(batch: Batch, committed: Ints) -> Mask:
-    """Returns a mask of the rows that prove that their value is in the log."""
+    """Returns a mask: True for each row that proves its value to be in the log."""
     role = role_of(batch)
     # These rows are the polls, and the sends that must have taken effect.
     proof: Mask = (role >= POLL_OK) | took_effect(batch, committed)

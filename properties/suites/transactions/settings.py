@@ -19,7 +19,7 @@ V1, V2 = TransactionVersion.V1, TransactionVersion.V2
 class Setting:
     """The configuration of producers, readers and cluster.
 
-    `late` names the kinds of requests that may arrive after requests that were sent later.
+    `late` names the kinds of requests that later requests may overtake.
     """
 
     condition: str

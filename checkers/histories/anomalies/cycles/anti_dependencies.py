@@ -11,7 +11,7 @@
 3. The operation has an rw dependency on the operation that sent the next record.
 
 The plan of `cycles` collects only the dependencies inside some ranges of time. This plan collects
-all dependencies, because a reader that lags has dependencies that go far back in time.
+all dependencies, because a lagging reader has dependencies that go far back in time.
 
 Source: `properties.anomalies.cycles`.
 Simplified: this check runs only on request, and its data must fit in memory. It needs about 100
