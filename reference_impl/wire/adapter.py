@@ -43,6 +43,7 @@ _LENGTH: Final = struct.Struct(">i")
 _CORRELATION_ID: Final = struct.Struct(">i")
 _NO_TAGS: Final = b"\0"
 _ZERO: Final = timedelta(0)
+_MILLISECOND: Final = timedelta(milliseconds=1)
 
 
 class MalformedFrame(ValueError):
@@ -156,7 +157,7 @@ def _has_parts(kind: Any) -> bool:
 
 
 def milliseconds(span: timedelta) -> int:
-    return round(span / timedelta(milliseconds=1))
+    return round(span / _MILLISECOND)
 
 
 def span(ms: int) -> timedelta:
