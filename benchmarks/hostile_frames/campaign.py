@@ -45,10 +45,11 @@ IDLE_S: Final = 5.0
 KINDS: Final = {"damaged": 75, "noise": 15, "valid": 9, "largest": 1}
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _SERVER: Final = """
-import asyncio, gc
+import asyncio
+from reference_impl.wire.frozen_imports import freeze_imports
 from reference_impl.wire.serve import ServeOptions, serve
 def ready(cluster):
-    gc.freeze()
+    freeze_imports()
     print(cluster.bootstrap_servers, flush=True)
 asyncio.run(serve(ServeOptions(brokers=3), on_ready=ready))
 """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -106,6 +105,7 @@ def broker_command(
     from reference_impl.node.bugs import bugs_named
     from reference_impl.wire.faults.reading import parsed
     from reference_impl.wire.freed_memory import keep_freed_memory
+    from reference_impl.wire.frozen_imports import freeze_imports
     from reference_impl.wire.serve import ServeOptions, serve
     from reference_impl.wire.start_configs import started_with
 
@@ -128,7 +128,7 @@ def broker_command(
     )
 
     def ready(cluster: ServedCluster) -> None:
-        gc.freeze()  # what is loaded stays, so no collection needs to look at it again
+        freeze_imports()
         url = None if cluster.control is None else cluster.control.url
         pids = {str(broker): pid for broker, pid in cluster.pids.items()}
         run.emit(Ready(bootstrap_servers=cluster.bootstrap_servers, control=url, pids=pids))

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
-import gc
 import json
 import os
 import pickle
@@ -40,6 +39,7 @@ from reference_impl.wire.control_plane import CLUSTER_ID
 from reference_impl.wire.faults.around_requests import AroundRequests
 from reference_impl.wire.faults.rules_in_force import RulesInForce
 from reference_impl.wire.freed_memory import keep_freed_memory
+from reference_impl.wire.frozen_imports import freeze_imports
 from reference_impl.wire.heavy_lane import HeavyLane
 from reference_impl.wire.host import Host
 from reference_impl.wire.in_flight import InFlight, allow_open_files
@@ -206,7 +206,7 @@ class _Running:
     async def calm(self) -> None:
         while not self.host.is_calm:
             await asyncio.sleep(CALM_EVERY_S)
-        gc.freeze()  # what is loaded stays
+        freeze_imports()
         _say(ready=True)
 
     async def shut_down(self) -> None:
