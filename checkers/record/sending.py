@@ -23,7 +23,7 @@ from checkers.record.processes import Shared, Threads, Topic
 from model.histories import Send
 
 PROCESSES_PER_PRODUCER: Final = 2
-GIVE_UP_AFTER_S: Final = 60.0  # total wait of a thread for sends that ended `info`
+GIVE_UP_AFTER_S: Final = 60.0  # wait for one send, and in total for sends that ended `info`
 
 
 @dataclass(slots=True)
@@ -71,7 +71,8 @@ def send_all(
 ) -> None:
     """Sends `count` records, each to a random partition.
 
-    Stops early when sends with an unknown outcome have taken 60 seconds in total.
+    Stops early when sends with an unknown outcome have taken 60 seconds in total. A send
+    without a delivery report ends its process after 60 seconds.
     """
     process = shared.new_process()
     unanswered_s = 0.0
@@ -83,7 +84,7 @@ def send_all(
         if _send(shared, topic, producer, process, f"{process}.{number}", index) == "info":
             process = shared.new_process()
             unanswered_s += time.monotonic() - began
-        if unanswered_s > GIVE_UP_AFTER_S:
+        if unanswered_s >= GIVE_UP_AFTER_S:
             return
 
 
@@ -117,11 +118,12 @@ def _send(
         if is_kafka_error and refusal.code() == KafkaError._FATAL:
             shared_producer.renew(producer)
         return "fail"
-    while not ended and not shared.stopped.is_set():
+    until = time.monotonic() + GIVE_UP_AFTER_S
+    while not ended and not shared.stopped.is_set() and time.monotonic() < until:
         try:
             producer.poll(0.02)  # another thread of this producer may receive the delivery report
         except KafkaException as error:
             if not error.args[0].fatal():
                 raise
             # delivery reports of its queued records still follow
-    return ended[0] if ended else "info"  # stopped: the operation stays open
+    return ended[0] if ended else "info"  # stopped, or never reported: the operation stays open

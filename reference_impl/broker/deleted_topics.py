@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from model.vocabulary import BrokerId, TopicPartition
 from reference_impl.log.partition_log import PartitionLog
-from reference_impl.node.step import Effects
+from reference_impl.node.step import Effects, Readable
 from reference_impl.partition.leader import Leader, resign
 from reference_impl.partition.roles import Replica
 from reference_impl.protocol.controller import MetadataImage
@@ -27,7 +27,8 @@ class Remaining(NamedTuple):
 
     `replicas` has the partitions that the broker leads or follows. `unassigned` has logs that were
     on disk at the broker's start, and that no metadata image has assigned to it yet. `stopped` has
-    error responses to the requests that waited at a deleted partition.
+    error responses to the requests that waited at a deleted partition, and ends the waits of
+    consumers.
     """
 
     replicas: Mapping[TopicPartition, Replica]
@@ -55,7 +56,10 @@ def remaining(
     kept = dict(replicas)
     for replica in gone:
         del kept[replica.topic_partition]
-    stopped = (resign(replica) for replica in gone if isinstance(replica, Leader))
+    stopped = (
+        resign(replica) if isinstance(replica, Leader) else (Readable(replica.topic_partition),)
+        for replica in gone
+    )
     return Remaining(
         kept,
         {place: log for place, log in unassigned.items() if place in existing},

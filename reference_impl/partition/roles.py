@@ -19,7 +19,7 @@ from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.retention import retained
 from reference_impl.node.bugs import Bug
 from reference_impl.node.context import Context, Requester
-from reference_impl.node.step import Effects, StepResult, TimerKind
+from reference_impl.node.step import Effects, Readable, StepResult, TimerKind
 from reference_impl.partition import (
     appends,
     deletions,
@@ -76,7 +76,8 @@ def apply_state(
         if isinstance(known, Leader):
             return isr_proposals.on_state(known, context, state)
         return replace(known, state=state), ()
-    owed = resign(known) if isinstance(known, Leader) else ()
+    # A consumer may wait at a follower, too: it must learn of the new leader epoch.
+    owed = resign(known) if isinstance(known, Leader) else (Readable(topic_partition),)
     become = become_leader if leads else become_follower
     replica, effects = become(topic_partition, known.log, known.producers, state, context)
     return replica, owed + effects

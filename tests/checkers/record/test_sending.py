@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from confluent_kafka import KafkaError
 
 from checkers.histories.io.recorded import operations
+from checkers.record import sending
 from checkers.record.processes import Shared, Topic
 from checkers.record.sending import SharedProducer, send_all
 from checkers.record.store import Described, HistoryWriter
@@ -61,3 +63,25 @@ def test_a_send_ends_as_it_is_reported(
         )
     (sent,) = operations(folder)
     assert (sent.outcome, sent.did) == (outcome, (Send("t-0", "0.0", offset),))
+
+
+class Silent(Reporting):
+    """A client that never reports a delivery."""
+
+    def poll(self, _: float) -> None:
+        time.sleep(0.001)
+
+
+def test_a_send_that_is_never_reported_ends_its_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sending, "GIVE_UP_AFTER_S", 0.05)
+    folder = tmp_path / "history"
+    described = Described(workload="append-and-read", clients={}, settings={}, seed=0)
+    with HistoryWriter(folder, described) as writer:
+        client = Silent(None, None)
+        producer = SharedProducer(lambda: client)
+        rng = random.Random(0)
+        send_all(Shared(writer), Topic("t", 1), producer, count=9, pause_s=0, rng=rng)
+    (sent,) = operations(folder)
+    assert (sent.outcome, sent.completed_ns) == ("info", None)
