@@ -59,8 +59,7 @@ if TYPE_CHECKING:
     "--processes",
     is_flag=True,
     help="Run each broker in a process of its own, with sockets between them. Its process ids are"
-    " printed: kill -9, -STOP and -CONT act as on Kafka. Not with --fault, --control or"
-    " --applied-log.",
+    " printed: kill -9, -STOP and -CONT act as on Kafka. Not with --fault or --applied-log.",
 )
 @security_options
 @click.option(

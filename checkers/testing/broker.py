@@ -94,13 +94,15 @@ class Broker:
 
     At the start, the cluster creates the topics and adds the faults. `topics` maps names to numbers
     of partitions. `faults` has the fault rules to send to the control port. `users` maps user
-    names to passwords. `tls_cert`, for example, is the option `--tls-cert` of the command
-    `urteil broker`; `options` has any other options of this command, as texts.
+    names to passwords. With `processes`, each broker has a process of its own. `tls_cert`, for
+    example, is the option `--tls-cert` of the command `urteil broker`; `options` has any other
+    options of this command, as texts.
     """
 
     brokers: int = 3
     topics: Mapping[str, int] = field(default_factory=dict[str, int])
     faults: Sequence[Mapping[str, Any]] = ()
+    processes: bool = False
     security_protocol: str = "PLAINTEXT"
     users: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     tls_cert: str | os.PathLike[str] | None = None
@@ -130,7 +132,7 @@ class Broker:
         Raises NotStarted if the brokers do not become ready.
         """
         words = ["broker", "--json", "--control", "0", "--brokers", str(self.brokers)]
-        words += self._security()
+        words += [*self._security(), *(["--processes"] if self.processes else [])]
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed in `stop`
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-c", PROGRAM, ROOT, *words, *self.options],
@@ -183,6 +185,12 @@ class Broker:
     def pid(self) -> int | None:
         """The id of the broker's process; None while the process does not run."""
         return None if self._process is None else self._process.pid
+
+    @property
+    def pids(self) -> dict[int, int]:
+        """The process id of each broker that runs in a process of its own; empty otherwise."""
+        brokers = self.call("GET", "/")["brokers"]
+        return {one["id"]: one["pid"] for one in brokers if "pid" in one}
 
     def stop(self) -> None:
         """Stops the broker's process; does nothing if the process does not run."""

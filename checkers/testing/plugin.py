@@ -22,8 +22,15 @@ import pytest
 if TYPE_CHECKING:
     from checkers.testing.broker import Broker
 
-# Settings of the process beside its brokers, which tests that share it have in common.
-SECURITY: Final = ("security_protocol", "users", "tls_cert", "tls_key", "tls_client_ca")
+# Settings of the cluster beside its brokers, which tests that share it have in common.
+SHARED: Final = (
+    "processes",
+    "security_protocol",
+    "users",
+    "tls_cert",
+    "tls_key",
+    "tls_client_ca",
+)
 Scope = Literal["function", "class", "module", "package", "session"]
 
 
@@ -37,9 +44,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        "urteil_broker(brokers=3, topics=(), partitions=1, faults=(), security_protocol=..., "
-        "users=..., tls_cert=..., tls_key=..., tls_client_ca=...): settings of the fixture "
-        "urteil_broker; topics are names, or a dictionary from names to numbers of partitions.",
+        "urteil_broker(brokers=3, topics=(), partitions=1, faults=(), processes=False, "
+        "security_protocol=..., users=..., tls_cert=..., tls_key=..., tls_client_ca=...): "
+        "settings of the fixture urteil_broker; topics are names, or a dictionary from names to "
+        "numbers of partitions.",
     )
 
 
@@ -49,7 +57,7 @@ def _scope(fixture_name: str, config: pytest.Config) -> Scope:
 
 
 def _settings(node: Any) -> dict[str, Any]:
-    known = ("brokers", "topics", "partitions", "faults", *SECURITY)
+    known = ("brokers", "topics", "partitions", "faults", *SHARED)
     marker = node.get_closest_marker("urteil_broker")
     settings: dict[str, Any] = {} if marker is None else dict(marker.kwargs)
     if marker is not None and (marker.args or not settings.keys() <= set(known)):
@@ -63,8 +71,8 @@ def _urteil_process(request: pytest.FixtureRequest) -> Iterator[Broker]:
 
     default = request.config.getini("urteil_brokers") or "3"
     settings = _settings(request.node)
-    security = {name: settings[name] for name in SECURITY if name in settings}
-    with Broker(brokers=settings.get("brokers", int(default)), **security) as broker:
+    shared = {name: settings[name] for name in SHARED if name in settings}
+    with Broker(brokers=settings.get("brokers", int(default)), **shared) as broker:
         yield broker
 
 
@@ -78,7 +86,7 @@ def urteil_broker(request: pytest.FixtureRequest, _urteil_process: Broker) -> It
             f"{request.node.nodeid} needs {wanted} brokers, but shares {broker.brokers} with other "
             "tests: set urteil_scope = function, or mark the module instead"
         )
-    for name in SECURITY:
+    for name in SHARED:
         if name in settings and settings[name] != getattr(broker, name):
             raise pytest.UsageError(
                 f"{request.node.nodeid} needs another {name} than the tests that it shares a "

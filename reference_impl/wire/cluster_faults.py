@@ -9,7 +9,7 @@ A fault happens in one of two ways:
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final, Protocol
 
 from model.vocabulary import BrokerId, TopicPartition
@@ -39,10 +39,33 @@ SPREADS_WITHIN_S: Final = 3.0  # metadata, to all brokers that run
 
 
 class Faulty(Protocol):
-    """A cluster whose brokers can die and start again."""
+    """A cluster whose brokers can die, start again and be paused.
+
+    A cluster with a process for each broker raises BadFault for the faults that it lacks.
+    """
 
     @property
-    def host(self) -> Host: ...
+    def host(self) -> Host:
+        """The host of the controller."""
+        ...
+
+    def is_up(self, broker_id: BrokerId) -> bool: ...
+
+    def is_paused(self, broker_id: BrokerId) -> bool: ...
+
+    def pause(self, broker_id: BrokerId) -> None: ...
+
+    def resume(self, broker_id: BrokerId) -> None: ...
+
+    def split(self, one_side: Iterable[NodeId], other_side: Iterable[NodeId]) -> None: ...
+
+    def heal(self) -> None: ...
+
+    async def advance_clock(self, ms: int) -> None: ...
+
+    async def spread(self, within_s: float) -> None:
+        """Waits until the running brokers have applied the current metadata."""
+        ...
 
     async def kill(self, broker_id: BrokerId) -> None: ...
 
@@ -63,9 +86,9 @@ def has_happened(cluster: Faulty, fault: OfCluster) -> bool:
     """
     match fault:
         case Crash(broker=broker) | LosePower(broker=broker):
-            return not cluster.host.is_up(broker)
+            return not cluster.is_up(broker)
         case Start(broker=broker):
-            return cluster.host.is_up(broker)
+            return cluster.is_up(broker)
         case _:
             return False
 
@@ -107,25 +130,25 @@ async def _start(cluster: Faulty, fault: Start) -> None:
 
 async def _pause(cluster: Faulty, fault: Pause) -> None:
     _need(cluster, fault.broker, up=True)
-    cluster.host.pause(fault.broker)
+    cluster.pause(fault.broker)
 
 
 async def _resume(cluster: Faulty, fault: Resume) -> None:
     _need(cluster, fault.broker, up=True)
-    cluster.host.resume(fault.broker)
+    cluster.resume(fault.broker)
 
 
 async def _split(cluster: Faulty, fault: Split) -> None:
-    host = cluster.host
     others = fault.others
     if others is None:
-        others = (CONTROLLER_NAME, *(one for one in host.brokers if one not in fault.brokers))
-    host.interruptions.split(map(NodeId, fault.brokers), map(_node, others))
+        brokers = cluster.host.brokers
+        others = (CONTROLLER_NAME, *(one for one in brokers if one not in fault.brokers))
+    cluster.split(map(NodeId, fault.brokers), map(_node, others))
 
 
 async def _heal(cluster: Faulty, fault: Heal) -> None:
     del fault
-    cluster.host.interruptions.heal()
+    cluster.heal()
 
 
 async def _elect(cluster: Faulty, fault: Elect) -> None:
@@ -135,7 +158,7 @@ async def _elect(cluster: Faulty, fault: Elect) -> None:
     assert isinstance(response, ElectedLeader)
     if response.error is not ErrorCode.NONE:
         raise BadFault("broker" if fault.broker else "partition", response.message)
-    await cluster.host.spread(SPREADS_WITHIN_S)
+    await cluster.spread(SPREADS_WITHIN_S)
 
 
 async def _reassign(cluster: Faulty, fault: Reassign) -> None:
@@ -147,15 +170,15 @@ async def _reassign(cluster: Faulty, fault: Reassign) -> None:
         unknown = response.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         why = response.message or response.error.name
         raise BadFault("partition" if unknown else "replicas", why)
-    await cluster.host.spread(SPREADS_WITHIN_S)
+    await cluster.spread(SPREADS_WITHIN_S)
 
 
 async def _advance(cluster: Faulty, fault: AdvanceClock) -> None:
-    await cluster.host.timers.advance(fault.ms)
+    await cluster.advance_clock(fault.ms)
 
 
 def _need(cluster: Faulty, broker: BrokerId, *, up: bool) -> None:
-    if cluster.host.is_up(broker) != up:
+    if cluster.is_up(broker) != up:
         state = "down; start it first" if up else "up; crash it first"
         raise BadFault("broker", f"broker {broker} is {state}")
 

@@ -14,7 +14,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -24,6 +24,7 @@ from model.vocabulary import BrokerId
 from reference_impl.disk.data_dir import DataDir
 from reference_impl.node.bugs import NO_BUGS, Bugs
 from reference_impl.node.timeouts import Timeouts
+from reference_impl.protocol.messages import NodeId
 from reference_impl.protocol.topic_id import topic_id
 from reference_impl.wire.applied_log import AppliedLog
 from reference_impl.wire.cluster_faults import carry_out, check_brokers, has_happened
@@ -120,7 +121,6 @@ class ServeOptions:
     def _check_processes(self) -> None:
         unsupported: dict[str, object] = {
             "--fault": self.faults,
-            "--control": self.control is not None,
             "--applied-log": self.applied_log,
             "fault_log": self.fault_log,
             "link_ms": self.link_ms,
@@ -303,7 +303,7 @@ class Cluster:
         if has_happened(self, fault):
             return  # another fault has already killed the broker
         if isinstance(fault, Pause):  # before the broker's next step
-            self.host.pause(fault.broker)
+            self.pause(fault.broker)
             return
         match fault:
             case Crash(broker=broker):
@@ -330,6 +330,30 @@ class Cluster:
         if isinstance(error, Exception):
             self.note(f"a planned fault failed: {error}")
             self.host.failures.append(error)
+
+    def is_up(self, broker_id: BrokerId) -> bool:
+        return self.host.is_up(broker_id)
+
+    def is_paused(self, broker_id: BrokerId) -> bool:
+        return self.host.interruptions.is_paused(NodeId(broker_id))
+
+    def pause(self, broker_id: BrokerId) -> None:
+        self.host.pause(broker_id)
+
+    def resume(self, broker_id: BrokerId) -> None:
+        self.host.resume(broker_id)
+
+    def split(self, one_side: Iterable[NodeId], other_side: Iterable[NodeId]) -> None:
+        self.host.interruptions.split(one_side, other_side)
+
+    def heal(self) -> None:
+        self.host.interruptions.heal()
+
+    async def advance_clock(self, ms: int) -> None:
+        await self.host.timers.advance(ms)
+
+    async def spread(self, within_s: float) -> None:
+        await self.host.spread(within_s)
 
     async def kill(self, broker_id: BrokerId) -> None:
         self._log_fault("kill", broker_id)

@@ -28,7 +28,7 @@ from urllib.parse import parse_qsl, urlsplit
 from model.vocabulary import BrokerId
 from reference_impl.protocol.controller import CreatedTopic, CreateTopic, MetadataImage
 from reference_impl.protocol.coordinators import INTERNAL_TOPICS
-from reference_impl.protocol.messages import CONTROLLER, ErrorCode, NodeId
+from reference_impl.protocol.messages import CONTROLLER, ErrorCode
 from reference_impl.wire.cluster_faults import (
     SPREADS_WITHIN_S,
     Faulty,
@@ -39,6 +39,7 @@ from reference_impl.wire.faults.around_requests import AroundRequests
 from reference_impl.wire.faults.reading import document_of, rule_of, when_of
 from reference_impl.wire.faults.rule import ActiveRule, BadFault, OfRequest
 from reference_impl.wire.faults.rules_in_force import UnknownRule
+from reference_impl.wire.request_log import RequestLog
 
 LONGEST_WAIT_MS: Final = 60_000
 Answer: TypeAlias = tuple[int, dict[str, Any]]
@@ -48,13 +49,18 @@ class Controlled(Faulty, Protocol):
     """The cluster that the control port acts on."""
 
     @property
-    def around(self) -> AroundRequests: ...
+    def around(self) -> AroundRequests | None:
+        """The faults and the log of requests; None if each broker is a process."""
+        ...
 
     @property
     def addresses(self) -> Mapping[BrokerId, tuple[str, int]]: ...
 
     @property
     def bootstrap_servers(self) -> str: ...
+
+    @property
+    def pids(self) -> Mapping[BrokerId, int]: ...
 
     async def calm(self) -> None: ...
 
@@ -108,7 +114,12 @@ async def _show_cluster(cluster: Controlled, asked: Asked) -> Answer:
     del asked
     host = cluster.host
     brokers = [
-        {"id": broker, "address": f"{at[0]}:{at[1]}", "state": _state(cluster, broker)}
+        {
+            "id": broker,
+            "address": f"{at[0]}:{at[1]}",
+            "state": _state(cluster, broker),
+            **({"pid": cluster.pids[broker]} if broker in cluster.pids else {}),
+        }
         for broker, at in cluster.addresses.items()
     ]
     return 200, {
@@ -119,22 +130,23 @@ async def _show_cluster(cluster: Controlled, asked: Asked) -> Answer:
 
 
 def _state(cluster: Controlled, broker: BrokerId) -> str:
-    if not cluster.host.is_up(broker):
+    if not cluster.is_up(broker):
         return "down"
-    return "paused" if cluster.host.interruptions.is_paused(NodeId(broker)) else "running"
+    return "paused" if cluster.is_paused(broker) else "running"
 
 
 async def _reset(cluster: Controlled, asked: Asked) -> Answer:
-    cluster.around.rules.clear()
-    cluster.host.interruptions.heal()
+    if cluster.around is not None:
+        cluster.around.rules.clear()
+        cluster.heal()
     for broker in cluster.host.brokers:
-        if cluster.host.is_up(broker):
-            cluster.host.resume(broker)
+        if cluster.is_up(broker):
+            cluster.resume(broker)
         else:
             await cluster.restart(broker)
     await cluster.calm()
-    if cluster.around.log is not None:
-        cluster.around.log.clear()
+    if cluster.around is not None:
+        _log(cluster).clear()
     return await _show_cluster(cluster, asked)
 
 
@@ -145,14 +157,14 @@ async def _add_fault(cluster: Controlled, asked: Asked) -> Answer:
     rule = rule_of(asked.document())
     check_brokers(rule, cluster.host.brokers)
     if rule.when is not None:
-        return 201, _described(cluster.around.rules.add(rule))
+        return 201, _described(_around(cluster).rules.add(rule))
     assert not isinstance(rule.fault, OfRequest), "such a rule always has `when`"
     await carry_out(cluster, rule.fault)
     return 200, document_of(rule)
 
 
 async def _show_faults(cluster: Controlled, asked: Asked) -> Answer:
-    rules = cluster.around.rules
+    rules = _around(cluster).rules
     if not asked.rest:
         return 200, {"faults": [_described(active) for active in rules]}
     active = rules.of_id(_id(asked))
@@ -166,13 +178,29 @@ async def _show_faults(cluster: Controlled, asked: Asked) -> Answer:
 
 
 async def _end_faults(cluster: Controlled, asked: Asked) -> Answer:
-    rules = cluster.around.rules
+    rules = _around(cluster).rules
     if not asked.rest:
         rules.clear()
         return 200, {"faults": []}
     active = rules.of_id(_id(asked))
     rules.remove(active)
     return 200, _described(active)
+
+
+def _around(cluster: Controlled) -> AroundRequests:
+    if cluster.around is None:
+        raise BadFault(
+            "path",
+            "brokers in processes of their own have no faults and no log of requests; leave out "
+            "--processes, or put a proxy before a broker's port",
+        )
+    return cluster.around
+
+
+def _log(cluster: Controlled) -> RequestLog:
+    log = _around(cluster).log
+    assert log is not None, "a cluster with a control port logs its requests"
+    return log
 
 
 def _id(asked: Asked) -> int:
@@ -192,8 +220,7 @@ _OF_QUERY: Final = ("since", "count", "wait_ms")
 
 
 async def _show_requests(cluster: Controlled, asked: Asked) -> Answer:
-    log = cluster.around.log
-    assert log is not None, "a cluster with a control port logs its requests"
+    log = _log(cluster)
     selection = {name: value for name, value in asked.query.items() if name not in _OF_QUERY}
     for name in selection:
         if name not in ("api", "topic", "partition", "client_id", "broker"):
@@ -211,8 +238,7 @@ async def _show_requests(cluster: Controlled, asked: Asked) -> Answer:
 
 async def _clear_requests(cluster: Controlled, asked: Asked) -> Answer:
     del asked
-    log = cluster.around.log
-    assert log is not None, "a cluster with a control port logs its requests"
+    log = _log(cluster)
     log.clear()
     return 200, {"last": log.last, "requests": []}
 
@@ -222,7 +248,7 @@ async def _clear_requests(cluster: Controlled, asked: Asked) -> Answer:
 
 async def _create_topic(cluster: Controlled, asked: Asked) -> Answer:
     document = asked.document()
-    live = sum(cluster.host.is_up(broker) for broker in cluster.host.brokers)
+    live = sum(cluster.is_up(broker) for broker in cluster.host.brokers)
     wanted = {"partitions": 1, "replicas": min(3, live)}
     if not isinstance(document, dict) or not isinstance(document.get("name"), str):
         raise BadFault("body", 'write {"name": "orders", "partitions": 3, "replicas": 3}')
@@ -243,7 +269,7 @@ async def _create_topic(cluster: Controlled, asked: Asked) -> Answer:
     assert isinstance(response, CreatedTopic)
     if response.error is not ErrorCode.NONE:
         raise BadFault("body", f"{response.error.name}: {response.message}")
-    await cluster.host.spread(SPREADS_WITHIN_S)
+    await cluster.spread(SPREADS_WITHIN_S)
     return 201, _topics(cluster.host.image)[request.topic]
 
 

@@ -18,21 +18,30 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Mapping
+import signal
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from model.vocabulary import BrokerId
 from reference_impl.disk.data_dir import DataDir
+from reference_impl.node.step import RequestReceived
+from reference_impl.protocol.controller import BrokerHeartbeat
 from reference_impl.protocol.messages import CONTROLLER, NodeId
 from reference_impl.protocol.topic_id import topic_id
 from reference_impl.wire.control_plane import CLUSTER_ID
+from reference_impl.wire.faults.rule import BadFault
 from reference_impl.wire.host import Host
 from reference_impl.wire.processes.broker_process import CALM_EVERY_S, BrokerSettings, Places
 from reference_impl.wire.processes.child import Address, BrokerProcess, NotStarted
+from reference_impl.wire.processes.encoding import Message
 from reference_impl.wire.processes.links import SECRET_BYTES, Links
 from reference_impl.wire.serve import CALM_WITHIN_S, CannotServe, ServeOptions
+
+if TYPE_CHECKING:
+    from reference_impl.wire.control.port import ControlPort
 
 
 class BrokerFailed(RuntimeError):
@@ -47,6 +56,9 @@ class ProcessCluster:
     note: Callable[[str], None]
     host: Host = field(init=False)
     _links: Links = field(init=False)
+    control: ControlPort | None = None
+    _applied: dict[BrokerId, int] = field(default_factory=dict)  # metadata version by heartbeat
+    _paused: set[BrokerId] = field(default_factory=set)
     _temporary: TemporaryDirectory[str] | None = None
     _brokers: dict[BrokerId, BrokerProcess] = field(default_factory=dict)
     _clients: dict[BrokerId, Address] = field(default_factory=dict)  # where brokers listen
@@ -59,7 +71,7 @@ class ProcessCluster:
         self._links = Links(
             CONTROLLER,
             secrets.token_bytes(SECRET_BYTES),
-            lambda message: self.host.receive(CONTROLLER, message),
+            self._receive,
             self.note,
         )
         self.host.elsewhere = self._links
@@ -69,8 +81,12 @@ class ProcessCluster:
         return ",".join(f"{host}:{port}" for host, port in self._addresses.values())
 
     @property
-    def control(self) -> None:
-        """There is no control port."""
+    def addresses(self) -> Mapping[BrokerId, Address]:
+        return self._addresses
+
+    @property
+    def around(self) -> None:
+        """There are no faults and no log of requests: clients' requests go to other processes."""
 
     @property
     def pids(self) -> Mapping[BrokerId, int]:
@@ -96,6 +112,16 @@ class ProcessCluster:
                     await child.ready()
             except NotStarted as error:
                 raise CannotServe(f"{error}; port 0 selects free ports") from error
+        if self.options.control is not None:
+            from reference_impl.wire.control.port import ControlPort
+
+            self.control = ControlPort.open(self, self.options.control)
+
+    def _receive(self, message: Message) -> None:
+        if isinstance(message, RequestReceived) and isinstance(message.request, BrokerHeartbeat):
+            heartbeat = message.request
+            self._applied[heartbeat.broker_id] = heartbeat.metadata_version
+        self.host.receive(CONTROLLER, message)
 
     def _folder(self) -> Path:
         if self.options.data_dir is not None:
@@ -148,14 +174,66 @@ class ProcessCluster:
             while any(broker.fenced for broker in self.host.image.brokers):
                 await asyncio.sleep(CALM_EVERY_S)
 
+    # ------------------------------------------------------------ faults
+
+    def is_up(self, broker_id: BrokerId) -> bool:
+        return not self._brokers[broker_id].has_ended
+
+    def is_paused(self, broker_id: BrokerId) -> bool:
+        """True if `pause` has stopped the process; signals of others are not seen."""
+        return broker_id in self._paused
+
+    def pause(self, broker_id: BrokerId) -> None:
+        """Stops the broker's process by SIGSTOP."""
+        self._brokers[broker_id].signal(signal.SIGSTOP)
+        self._paused.add(broker_id)
+
+    def resume(self, broker_id: BrokerId) -> None:
+        """Lets the broker's process continue by SIGCONT, whoever has stopped it."""
+        self._brokers[broker_id].signal(signal.SIGCONT)
+        self._paused.discard(broker_id)
+
+    def split(self, one_side: Iterable[NodeId], other_side: Iterable[NodeId]) -> None:
+        del one_side, other_side
+        raise self._no_fault("messages between processes cannot be dropped; pause a broker instead")
+
+    def heal(self) -> None:
+        raise self._no_fault("without a split there is nothing to heal; leave it out")
+
+    async def advance_clock(self, ms: int) -> None:
+        del ms
+        raise self._no_fault("the clock of processes is the machine's; leave out --processes")
+
+    @staticmethod
+    def _no_fault(why: str) -> BadFault:
+        return BadFault("do", why)
+
+    async def spread(self, within_s: float) -> None:
+        """Waits until each running broker has reported the current metadata in a heartbeat.
+
+        Gives up after `within_s` seconds.
+        """
+        version = self.host.image.version
+        try:
+            async with asyncio.timeout(within_s):
+                while any(self._applied.get(one, -1) < version for one in self._active):
+                    await asyncio.sleep(CALM_EVERY_S)
+        except TimeoutError:
+            pass  # a broker does not answer
+
+    @property
+    def _active(self) -> list[BrokerId]:
+        return [one for one in self._brokers if self.is_up(one) and not self.is_paused(one)]
+
     async def kill(self, broker_id: BrokerId) -> None:
         """Kills the broker's process by SIGKILL, and waits until it is gone."""
         await self._brokers[broker_id].kill()
+        self._paused.discard(broker_id)
 
     async def lose_power(self, broker_id: BrokerId) -> None:
-        """Cannot happen to one process of a machine: raises CannotServe."""
-        raise CannotServe(
-            f"broker {broker_id} cannot lose its power, because it is a process; kill it instead"
+        """Cannot happen to one process of a machine: raises BadFault."""
+        raise self._no_fault(
+            f"broker {broker_id} is a process, which has no power to lose; crash it"
         )
 
     async def restart(self, broker_id: BrokerId) -> None:
@@ -171,6 +249,8 @@ class ProcessCluster:
 
     async def stop(self) -> None:
         """Stops all brokers at once, then the controller."""
+        if self.control is not None:
+            self.control.close()
         await asyncio.gather(*(child.stop() for child in self._brokers.values()))
         self.host.stop()
         await self._links.close()

@@ -96,5 +96,5 @@ def test_a_wrong_setting_of_the_marker_is_an_error(project: pytest.Pytester) -> 
     result = run(project)
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(
-        ["*takes only brokers, topics, partitions, faults, security_protocol, users, *"]
+        ["*takes only brokers, topics, partitions, faults, processes, security_protocol, *"]
     )

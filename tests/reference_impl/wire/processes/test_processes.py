@@ -277,7 +277,7 @@ def test_credentials_cannot_be_changed(cluster: Served, connect: Connect) -> Non
 @pytest.mark.parametrize(
     ("name", "option"),
     [
-        ("--control", {"control": 0}),
+        ("fault_log", {"fault_log": Path("log")}),
         ("--applied-log", {"applied_log": Path("log")}),
         ("--fault", {"faults": (Rule(fault=Drop(), when=When()),)}),
     ],

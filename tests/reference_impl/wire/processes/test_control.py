@@ -1,0 +1,76 @@
+"""The control port of a cluster of processes: crashes, pauses, elections, and what it refuses."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from checkers.testing.broker import Broker, Refused
+
+WITHIN_S = 60.0
+
+
+def until(is_true: Callable[[], Any]) -> Any:
+    """Returns the first true value of the function; fails after a minute."""
+    deadline = time.monotonic() + WITHIN_S
+    while not (found := is_true()):
+        assert time.monotonic() < deadline, "it takes too long"
+        time.sleep(0.02)
+    return found
+
+
+def states(broker: Broker) -> list[str]:
+    return [found["state"] for found in broker.call("GET", "/")["brokers"]]
+
+
+def state_of_process(pid: int) -> str:
+    """Returns the letter of the process's state in Linux: T is stopped by a signal."""
+    with open(f"/proc/{pid}/stat", encoding="ascii") as line:
+        return line.read().rpartition(")")[2].split()[0]
+
+
+def test_faults_happen_by_signals_and_a_reset_starts_all_brokers_again() -> None:
+    with Broker(brokers=3, topics={"t": 1}, processes=True) as broker:
+        before = broker.pids
+        assert before.keys() == {1, 2, 3}
+        first = broker.leader("t")
+        broker.happen("elect", topic="t", partition=0)
+        second = broker.leader("t")
+        assert second != first
+
+        broker.happen("crash", broker=first)
+        assert states(broker).count("down") == 1
+        assert first not in broker.pids
+        with pytest.raises(Refused, match=f"broker {first} is down; start it first"):
+            broker.happen("pause", broker=first)
+
+        broker.happen("pause", broker=second)
+        assert state_of_process(before[second]) == "T"
+        assert states(broker)[second - 1] == "paused"
+        until(lambda: broker.leader("t") == 6 - first - second)
+        broker.happen("resume", broker=second)
+        assert state_of_process(before[second]) != "T"
+
+        broker.reset()
+        assert states(broker) == ["running"] * 3
+        after = broker.pids
+        assert {one for one in after if after[one] != before[one]} == {first}
+        for refused, text in (
+            ({"do": "split", "brokers": [1]}, "pause a broker instead"),
+            ({"do": "heal"}, "nothing to heal"),
+            ({"do": "lose-power", "broker": 1}, "crash it"),
+            ({"do": "advance-clock", "ms": 1}, "leave out --processes"),
+            ({"do": "drop", "when": {"api": "Fetch"}}, "put a proxy before a broker's port"),
+        ):
+            with pytest.raises(Refused, match=text):
+                broker.call("POST", "/faults", refused)
+        for method, path in (("GET", "/requests"), ("DELETE", "/requests"), ("GET", "/faults")):
+            with pytest.raises(Refused, match="leave out --processes"):
+                broker.call(method, path)
+        assert broker.log == ""
+        running = broker.pids.values()
+    assert not any(os.path.exists(f"/proc/{pid}") for pid in running)
