@@ -6,17 +6,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from model.vocabulary import BrokerId
-from reference_impl.wire.host import Host
+from reference_impl.wire.cluster_faults import Faulty
 
 if TYPE_CHECKING:
     from reference_impl.wire.control.port import ControlPort
 
 
-class ServedCluster(Protocol):
+class ServedCluster(Faulty, Protocol):
     """A cluster that starts and stops; its brokers can die and start again."""
-
-    @property
-    def host(self) -> Host: ...
 
     @property
     def bootstrap_servers(self) -> str: ...
@@ -32,11 +29,5 @@ class ServedCluster(Protocol):
     async def start(self) -> None: ...
 
     async def calm(self) -> None: ...
-
-    async def kill(self, broker_id: BrokerId) -> None: ...
-
-    async def lose_power(self, broker_id: BrokerId) -> None: ...
-
-    async def restart(self, broker_id: BrokerId) -> None: ...
 
     async def stop(self) -> None: ...
