@@ -13,9 +13,10 @@ appended.
 
 Source: KIP-890; ReplicaManager.handleProduceAppend, UnifiedLog.maybeStartTransactionVerification;
 docs/kafka-rules.md D8.
-Simplified: after a failed verification, the leader forgets the sequence numbers of the batches that
-waited. Kafka remembers the lowest of them: if the producer's first batch has a higher number, Kafka
-rejects it. Here this batch may be appended.
+Simplified: each partition is verified or added by a request of its own; Kafka sends one for all
+partitions of a producer's request. After a failed verification, the leader forgets the sequence
+numbers of the batches that waited. Kafka remembers the lowest of them: if the producer's first
+batch has a higher number, Kafka rejects it. Here this batch may be appended.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ from reference_impl.protocol.replacing import replace
 from reference_impl.protocol.transactions import AddedPartitionsToTxn, AddPartitionsToTxn
 
 ADDS_AGAIN_AFTER_MS: Final = 20  # add.partitions.to.txn.retry.backoff.ms
-ADDS_AGAIN_WITHIN_MS: Final = 100  # add.partitions.to.txn.retry.backoff.max.ms
+# Kafka: add.partitions.to.txn.retry.backoff.max.ms, 100. Longer here, because the partitions of a
+# producer's request are added one after the other: 30 of them may wait for each other.
+ADDS_AGAIN_WITHIN_MS: Final = 1_000
 
 
 def needs_verification(leader: Leader, head: Header) -> bool:
@@ -123,7 +126,6 @@ def on_verified(
 def _is_patient(entry: PendingVerification, context: Context) -> bool:
     (_, request), *_ = entry.waiting
     adds = not entry.question.verify_only and not request.by_coordinator
-    # Only for 100 ms after the first request.
     return adds and context.now_ms - entry.started_ms < ADDS_AGAIN_WITHIN_MS
 
 

@@ -42,7 +42,8 @@ INIT_FENCED_SINCE: Final = 4  # InitProducerId: PRODUCER_FENCED (KIP-360)
 GROUP, TRANSACTION = 0, 1  # key types of FindCoordinator
 # The names and versions of client software that a broker accepts (KIP-511).
 SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
-FEATURES: Final = {"transaction.version": 2}  # KIP-890: clients may speak the second protocol
+# KIP-848: groups of the new protocol. KIP-890: clients may speak the second protocol.
+FEATURES: Final = {"group.version": 1, "transaction.version": 2}
 
 
 # ---------------------------------------------------------------- ApiVersions

@@ -24,6 +24,8 @@ from reference_impl.protocol.transactions import (
     AddPartitionsToTxn,
     EndedTxn,
     EndTxn,
+    FindCoordinator,
+    FoundCoordinator,
     TransactionVersion,
     TxnResult,
 )
@@ -133,6 +135,10 @@ async def add_offsets_to_txn(broker: ServedBroker, call: Call) -> bytes:
         group=body.group_id,
     )
     answer = await request_core(broker, request, AddedOffsetsToTxn)
+    if answer.error is ErrorCode.COORDINATOR_NOT_AVAILABLE:
+        # Creates __consumer_offsets, so that the client's next attempt succeeds.
+        group = FindCoordinator(key=body.group_id, is_transactional=False)
+        await request_core(broker, group, FoundCoordinator)
     return call.respond(error_code=known_error(answer.error, call.version))
 
 

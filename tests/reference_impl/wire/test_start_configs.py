@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
@@ -12,10 +14,13 @@ from confluent_kafka.cimpl import NewTopic
 
 from model.faults import InputFault
 from reference_impl.node.timeouts import Timeouts
+from reference_impl.protocol.messages import ErrorCode
+from reference_impl.wire.apis import Api
 from reference_impl.wire.host import SERVED
 from reference_impl.wire.serve import ServeOptions
 from reference_impl.wire.serving import Served, serving
 from reference_impl.wire.start_configs import started_with
+from tests.reference_impl.wire.single_requests import begun
 
 HEARTBEAT = "group.consumer.heartbeat.interval.ms"
 
@@ -97,3 +102,28 @@ def test_groups_and_transactions_work_on_one_broker(alone: Served, admin: AdminC
     for internal in ("__consumer_offsets", "__transaction_state"):
         replicas = {tuple(one.replicas) for one in topics[internal].partitions.values()}
         assert replicas == {(1,)}, internal
+
+
+def test_a_group_is_added_to_a_transaction_before_any_group_exists(
+    connect: Callable[..., Any],
+) -> None:
+    with serving(ServeOptions(brokers=1)) as served:
+        at = connect(served.bootstrap_servers)
+        while at.call(Api.FIND_COORDINATOR, 3, key="first", key_type=1).error_code:
+            time.sleep(0.02)
+        who = begun(at, "first")
+        deadline = time.monotonic() + 10
+        while error := at.call(Api.ADD_OFFSETS_TO_TXN, 3, **who, group_id="g").error_code:
+            assert error == ErrorCode.COORDINATOR_NOT_AVAILABLE
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+
+
+def test_the_features_of_groups_and_transactions_are_listed(
+    alone: Served, connect: Callable[..., Any]
+) -> None:
+    names = {"client_software_name": "transcript", "client_software_version": "1"}
+    answer = connect(alone.bootstrap_servers).call(Api.API_VERSIONS, 4, **names)
+    levels = {one.name: one.max_version_level for one in answer.finalized_features}
+    assert levels == {"group.version": 1, "transaction.version": 2}
+    assert {one.name: one.max_version for one in answer.supported_features} == levels
