@@ -31,6 +31,7 @@ DROPPING = "drop-response:every=11"
 HISTORY = "history"
 BROKER_LOG = "broker.ndjson"
 FAULTS = "faults.ndjson"
+STATE = "broker-state.txt"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,11 +238,13 @@ def record(run: Run, options: RecordOptions, subject: Subject) -> RecordResult:
 
     The injected faults are written into the folder of the history, even if the recording is
     interrupted. The reference broker also logs the requests that it applied, in a file beside this
-    folder; other systems write no such log.
+    folder; other systems write no such log. If records could not be sent or read, the folder also
+    has the state of the reference broker, in `broker-state.txt`.
     """
     from checkers.histories.io.faults import write_faults
     from checkers.record import recording
     from checkers.systems import rounds
+    from checkers.systems.served import ServedCluster
 
     name = options.folder.name
     log, fault_log = (options.folder.with_name(f"{name}-{file}") for file in (BROKER_LOG, FAULTS))
@@ -262,7 +265,11 @@ def record(run: Run, options: RecordOptions, subject: Subject) -> RecordResult:
             broker_log=log if subject.served else None,
         )
         try:
-            return recording.record(options)
+            result = recording.record(options)
+            if (result.unsent or result.unread) and isinstance(system, ServedCluster):
+                lines = system.served.state() or ["each broker has a process of its own"]
+                options.folder.joinpath(STATE).write_text("\n".join(lines) + "\n")
+            return result
         finally:
             if options.folder.exists() and fault_log.exists():
                 fault_log.rename(options.folder / FAULTS)
@@ -299,6 +306,9 @@ def emit_result(run: Run, found: RecordResult) -> None:
         run.emit(Measured(metric="applied but unanswered", value=unanswered, unit="sends"))
     if found.unsent:
         run.note(f"{found.unsent} sends skipped: too many earlier ones were never answered")
+    state = found.folder / STATE
+    if state.exists():
+        run.note(f"the brokers at the end: {state}")
     if found.unread:
         run.note(f"not read to their end: {', '.join(found.unread)}")
     run.emit(Measured(metric="recorded in", value=round(found.seconds, 1), unit="s"))

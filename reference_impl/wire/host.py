@@ -305,9 +305,18 @@ class Host:
             raise BrokerDown(f"broker {broker_id} raised an exception, see the log")
         return correlation
 
-    def replica(self, broker_id: BrokerId, topic_partition: TopicPartition) -> Replica | None:
+    def broker(self, broker_id: BrokerId) -> Broker | None:
+        """Returns the state of a running broker; None if it is down."""
         node = self._nodes.get(NodeId(broker_id))
-        return node.replicas.get(topic_partition) if isinstance(node, Broker) else None
+        return node if isinstance(node, Broker) else None
+
+    def in_flight(self, broker_id: BrokerId) -> int:
+        """Returns how many requests of clients wait for the broker's response."""
+        return sum(node_id == NodeId(broker_id) for node_id, _ in self._owed)
+
+    def replica(self, broker_id: BrokerId, topic_partition: TopicPartition) -> Replica | None:
+        broker = self.broker(broker_id)
+        return None if broker is None else broker.replicas.get(topic_partition)
 
     async def readable(
         self,

@@ -11,10 +11,14 @@ import contextlib
 import threading
 from collections.abc import Callable, Coroutine, Generator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from model.vocabulary import BrokerId
-from reference_impl.wire.serve import ServeOptions, serve
+from reference_impl.wire.serve import Cluster, ServeOptions, serve
 from reference_impl.wire.served_cluster import ServedCluster
+from reference_impl.wire.state_lines import state_lines
+
+STATE_WITHIN_S: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,23 @@ class Served:
     def await_calm(self) -> None:
         """Waits until every broker is registered; raises TimeoutError after 20 s."""
         self._run(self._cluster.calm())
+
+    def state(self) -> list[str]:
+        """Returns lines that describe the brokers and topic partitions.
+
+        Empty if each broker has a process of its own. If the event loop of the cluster does not
+        answer within 10 s, the only line says so.
+        """
+
+        async def described() -> list[str]:
+            cluster = self._cluster
+            return state_lines(cluster.host) if isinstance(cluster, Cluster) else []
+
+        future = asyncio.run_coroutine_threadsafe(described(), self._loop)
+        try:
+            return future.result(STATE_WITHIN_S)
+        except TimeoutError:
+            return [f"the event loop of the cluster did not answer within {STATE_WITHIN_S:.0f} s"]
 
     def _run(self, work: Coroutine[object, object, None]) -> None:
         asyncio.run_coroutine_threadsafe(work, self._loop).result()

@@ -14,8 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from checkers.cli.main import urteil
 from checkers.demo import __file__ as demo
+from checkers.record import reading, sending
 from checkers.systems.requests import call as call_broker
 from reference_impl.wire.apis import Api
 
@@ -95,6 +98,24 @@ def test_a_workload_on_a_served_cluster_has_no_anomaly(call: Any, tmp_path: Path
     verdict = call("analyze", history, "--engine", "local")
     assert verdict.exit_code == 0
     assert set(verdict.verdicts().values()) == {"holds", "not exercised"}
+
+
+def test_the_state_of_the_brokers_is_kept_if_records_cannot_be_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "READ_WITHIN_S", 0.5)
+    monkeypatch.setattr(reading, "QUERY_S", 0.3)
+    monkeypatch.setattr(sending, "GIVE_UP_AFTER_S", 0.5)
+    impatient = tmp_path / "client.properties"
+    impatient.write_text("message.timeout.ms=300\n")
+    words = ("--sends", "400", "--replication-factor", "1", "--fault", "kill-broker:id=1,after=10")
+    where = ("--client-config", str(impatient), "--out", str(tmp_path / "runs"))
+    result = CliRunner().invoke(urteil, ["record", *words, *where])
+    assert result.exit_code == 0, result.output
+    assert "sends skipped" in result.stderr
+    (state,) = tmp_path.glob("runs/*/history/broker-state.txt")
+    assert f"the brokers at the end: {state}" in result.stderr
+    assert "broker 1: down" in state.read_text().splitlines()
 
 
 def test_pipelines_of_transactions_through_a_failover_have_no_anomaly(
