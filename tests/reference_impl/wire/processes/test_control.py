@@ -49,11 +49,11 @@ def test_faults_happen_by_signals_and_a_reset_starts_all_brokers_again() -> None
             broker.happen("pause", broker=first)
 
         broker.happen("pause", broker=second)
-        assert state_of_process(before[second]) == "T"
+        until(lambda: state_of_process(before[second]) == "T")
         assert states(broker)[second - 1] == "paused"
         until(lambda: broker.leader("t") == 6 - first - second)
         broker.happen("resume", broker=second)
-        assert state_of_process(before[second]) != "T"
+        until(lambda: state_of_process(before[second]) != "T")
 
         broker.reset()
         assert states(broker) == ["running"] * 3
