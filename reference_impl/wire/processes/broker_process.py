@@ -30,6 +30,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from model.faults import InputFault
 from model.vocabulary import BrokerId
 from reference_impl.disk.data_dir import DataDir
 from reference_impl.protocol.controller import NO_METADATA, MetadataImage
@@ -107,7 +108,8 @@ async def _run() -> int:
     try:
         await process.listen()
     except OSError as error:
-        _say(cannot=f"{settings.options.address}:{settings.port}: {error.strerror}")
+        place = f"{settings.options.address}:{settings.port}"
+        _say(cannot=f"{place}: {error.strerror}; port 0 selects free ports")
         return CANNOT_START
     try:
         places = await _received(down)
@@ -119,6 +121,9 @@ async def _run() -> int:
         ready.cancel()
         if stop.is_set() and not ending[0].done():
             await process.shut_down()
+    except InputFault as fault:  # of the data directory
+        _say(cannot=str(fault))
+        return CANNOT_START
     except Exception as error:
         _say(note="".join(traceback.format_exception(error)))
         process.host.failures.append(error)

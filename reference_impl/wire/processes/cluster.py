@@ -34,7 +34,12 @@ from reference_impl.protocol.topic_id import topic_id
 from reference_impl.wire.control_plane import CLUSTER_ID
 from reference_impl.wire.faults.rule import BadFault
 from reference_impl.wire.host import Host
-from reference_impl.wire.processes.broker_process import CALM_EVERY_S, BrokerSettings, Places
+from reference_impl.wire.processes.broker_process import (
+    CALM_EVERY_S,
+    CANNOT_START,
+    BrokerSettings,
+    Places,
+)
 from reference_impl.wire.processes.child import Address, BrokerProcess, NotStarted
 from reference_impl.wire.processes.encoding import Message
 from reference_impl.wire.processes.links import SECRET_BYTES, Links
@@ -111,7 +116,7 @@ class ProcessCluster:
                 for child in self._brokers.values():
                     await child.ready()
             except NotStarted as error:
-                raise CannotServe(f"{error}; port 0 selects free ports") from error
+                raise CannotServe(str(error)) from error
         if self.options.control is not None:
             from reference_impl.wire.control.port import ControlPort
 
@@ -159,6 +164,8 @@ class ProcessCluster:
 
     def _ended(self, child: BrokerProcess) -> None:
         code = child.exit_code
+        if code == CANNOT_START:
+            return  # whoever starts the broker gets the reason
         if code and code > 0:
             why = f"broker {child.broker_id} (process {child.pid}) failed with exit code {code}"
             self.host.failures.append(BrokerFailed(f"{why}; its notes say why"))
@@ -244,7 +251,7 @@ class ProcessCluster:
         try:
             await self._spawn(broker_id)
         except NotStarted as error:
-            raise CannotServe(f"{error}; free the port") from error
+            raise CannotServe(str(error)) from error
         self._brokers[broker_id].go(self._places)
 
     async def stop(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import socket
@@ -295,3 +296,18 @@ def test_a_port_in_use_is_named_and_no_process_stays() -> None:
             serving(ServeOptions(brokers=1, processes=True, port=port)),
         ):
             pass
+
+
+def test_a_folder_in_use_is_named(tmp_path: Path) -> None:
+    options = ServeOptions(brokers=1, processes=True, data_dir=tmp_path)
+    folder = tmp_path / "broker-1"
+    folder.mkdir()
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with (
+            pytest.raises(CannotServe, match="broker-1 is used by another process; stop it"),
+            serving(options),
+        ):
+            pass
+    with serving(options) as cluster:
+        assert cluster.pids.keys() == {BrokerId(1)}
