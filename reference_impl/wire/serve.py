@@ -218,6 +218,8 @@ class Cluster:
         """Opens all listeners, and waits until every broker is registered and knows the other
         brokers.
         """
+        if self.options.data_dir is not None:
+            self._gate.credentials.keep_in(self.options.data_dir)
         if self.options.applied_log is not None:
             self._applied = AppliedLog.open(self.options.applied_log)
         for number, broker_id in enumerate(self.host.brokers):

@@ -3,16 +3,22 @@
 PLAIN checks a client's password against the settings; these passwords never change. SCRAM checks a
 client's proof against credentials. AlterUserScramCredentials changes them for all brokers at once.
 
+A data directory keeps the changes in the file `scram-credentials.json`. At a start they replace the
+credentials that the settings name. A deleted credential stays deleted.
+
 Source: ScramImage.describe, ScramControlManager; PlainServerCallbackHandler.
-Simplified: credentials are not part of the metadata, so a data directory does not keep changes.
+Simplified: credentials are not part of the metadata, but have a file of their own.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
+from reference_impl.disk.files import BadDataDir, replace_file
 from reference_impl.wire.security.exchange import Exchange
 from reference_impl.wire.security.plain import PlainExchange
 from reference_impl.wire.security.scram import ScramCredential, ScramExchange, ScramMechanism
@@ -22,6 +28,10 @@ SCRAM: Final[Mapping[Mechanism, ScramMechanism]] = {
     Mechanism.SCRAM_SHA_256: ScramMechanism.SHA_256,
     Mechanism.SCRAM_SHA_512: ScramMechanism.SHA_512,
 }
+
+FILE: Final = "scram-credentials.json"
+Key = tuple[ScramMechanism, str]  # and the name of the user
+Changes = Mapping[Key, ScramCredential | None]  # None: deleted
 
 
 def _none() -> dict[ScramMechanism, dict[str, ScramCredential]]:
@@ -37,6 +47,10 @@ class Credentials:
         default_factory=_none, repr=False
     )
     can_change: bool = True  # all brokers of the cluster use this object
+    changed: dict[Key, ScramCredential | None] = field(
+        default_factory=dict[Key, ScramCredential | None], repr=False
+    )
+    file: Path | None = None  # of the changes; None: they are lost when the process ends
 
     @classmethod
     def of(cls, security: Security) -> Credentials:
@@ -49,8 +63,69 @@ class Credentials:
                     known.scram[of][name] = ScramCredential.of_password(of, password)
         return known
 
+    def keep_in(self, folder: Path) -> None:
+        """Applies the changes that a data directory has, and keeps later changes there.
+
+        Raises BadDataDir if the file is malformed.
+        """
+        self.file = folder / FILE
+        if self.file.exists():
+            self._apply(_read(self.file))
+
+    def change(self, changes: Changes) -> None:
+        """Adds, replaces and deletes credentials, and writes them to the data directory, if any.
+
+        Raises OSError if the disk fails; then nothing is changed.
+        """
+        if self.file is not None:
+            replace_file(self.file, _written({**self.changed, **changes}))
+        self._apply(changes)
+
+    def _apply(self, changes: Changes) -> None:
+        self.changed.update(changes)
+        for (mechanism, name), credential in changes.items():
+            self.scram[mechanism].pop(name, None)
+            if credential is not None:
+                self.scram[mechanism][name] = credential
+
     def exchange(self, mechanism: Mechanism) -> Exchange:
         if mechanism is Mechanism.PLAIN:
             return PlainExchange(self.passwords)
         scram = SCRAM[mechanism]
         return ScramExchange(scram, self.scram[scram])
+
+
+def _written(changes: Changes) -> bytes:
+    rows = [
+        {
+            "user": name,
+            "mechanism": mechanism.name,
+            "credential": credential
+            and {
+                "salt": credential.salt.hex(),
+                "stored_key": credential.stored_key.hex(),
+                "server_key": credential.server_key.hex(),
+                "iterations": credential.iterations,
+            },
+        }
+        for (mechanism, name), credential in changes.items()
+    ]
+    return json.dumps(rows, indent=1).encode()
+
+
+def _read(file: Path) -> Changes:
+    try:
+        return {
+            (ScramMechanism[row["mechanism"]], row["user"]): row["credential"]
+            and ScramCredential(
+                salt=bytes.fromhex(row["credential"]["salt"]),
+                stored_key=bytes.fromhex(row["credential"]["stored_key"]),
+                server_key=bytes.fromhex(row["credential"]["server_key"]),
+                iterations=int(row["credential"]["iterations"]),
+            )
+            for row in json.loads(file.read_bytes())
+        }
+    except (ValueError, KeyError, TypeError) as error:
+        raise BadDataDir(
+            f"{file}: {error!r}; restore the file, or delete it to have the users of the options"
+        ) from error

@@ -35,6 +35,7 @@ DUPLICATE_USER: Final = "Cannot describe SCRAM credentials for the same user twi
 DUPLICATE_USER_REQUEST: Final = DUPLICATE_USER + "request: "
 NO_CHANGE: Final = "Each broker is a process with its own users; set them when the cluster starts"
 Refusal = tuple[ErrorCode, str]
+Change = tuple[tuple[ScramMechanism, str], ScramCredential | None]
 _KNOWN: Final = frozenset(ScramMechanism)
 
 
@@ -85,11 +86,10 @@ def _described(broker: ServedBroker, call: Call, name: str, count: int) -> Any:
 
 async def alter_scram(broker: ServedBroker, call: Call) -> bytes:
     """Handles AlterUserScramCredentials; a user that the request names twice is not changed."""
-    scram = broker.credentials.scram
     errors: dict[str, Refusal] = {}
-    changes: dict[str, Callable[[], object]] = {}
+    changes: dict[str, Change] = {}
 
-    def plan(name: str, refused: Refusal | None, change: Callable[[], object]) -> None:
+    def plan(name: str, refused: Refusal | None, change: Callable[[], Change]) -> None:
         if name in errors:
             return
         if changes.pop(name, None) is not None:
@@ -97,14 +97,14 @@ async def alter_scram(broker: ServedBroker, call: Call) -> bytes:
         elif refused is not None:
             errors[name] = refused
         else:
-            changes[name] = change
+            changes[name] = change()
 
     for deletion in call.body.deletions:
-        plan(deletion.name, _no_deletion(broker, deletion), _deletion(scram, deletion))
+        plan(deletion.name, _no_deletion(broker, deletion), _deletion(deletion))
     for upsertion in call.body.upsertions:
-        plan(upsertion.name, _no_upsertion(broker, upsertion), _upsertion(scram, upsertion))
-    for change in changes.values():
-        change()
+        plan(upsertion.name, _no_upsertion(broker, upsertion), _upsertion(upsertion))
+    if changes:
+        broker.credentials.change(dict(changes.values()))
     altered = [(name, (ErrorCode.NONE, None)) for name in changes]
     return call.respond(
         results=tuple(
@@ -149,18 +149,16 @@ def _refused_change(broker: ServedBroker, alteration: Any) -> Refusal | None:
     return None
 
 
-Scram = dict[ScramMechanism, dict[str, ScramCredential]]
+def _deletion(deletion: Any) -> Callable[[], Change]:
+    return lambda: ((ScramMechanism(deletion.mechanism), deletion.name), None)
 
 
-def _deletion(scram: Scram, deletion: Any) -> Callable[[], object]:
-    return lambda: scram[ScramMechanism(deletion.mechanism)].pop(deletion.name)
-
-
-def _upsertion(scram: Scram, upsertion: Any) -> Callable[[], object]:
-    def upsert() -> None:
+def _upsertion(upsertion: Any) -> Callable[[], Change]:
+    def upsert() -> Change:
         mechanism = ScramMechanism(upsertion.mechanism)
-        scram[mechanism][upsertion.name] = ScramCredential.of_salted(
+        credential = ScramCredential.of_salted(
             mechanism, upsertion.salted_password, upsertion.salt, upsertion.iterations
         )
+        return (mechanism, upsertion.name), credential
 
     return upsert

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,18 +11,26 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._scram import (
     ScramCredentialInfo,
-    ScramMechanism,
     UserScramCredentialDeletion,
     UserScramCredentialUpsertion,
 )
+from confluent_kafka.admin._scram import (
+    ScramMechanism as ClientMechanism,
+)
 
+from reference_impl.disk.files import BadDataDir
 from reference_impl.protocol.messages import ErrorCode
 from reference_impl.wire.apis import Api
-from reference_impl.wire.serving import Served
+from reference_impl.wire.security.credentials import FILE, Credentials
+from reference_impl.wire.security.scram import ScramCredential, ScramMechanism
+from reference_impl.wire.security.settings import Mechanism, Security, SecurityProtocol
+from reference_impl.wire.serve import ServeOptions
+from reference_impl.wire.serving import Served, serving
 from tests.reference_impl.wire.security.conftest import client_settings, noted
 from tests.reference_impl.wire.single_requests import versions
 
 Serve = Callable[..., Served]
+Connect = Callable[[str], Any]
 SHA_256, SHA_512 = 1, 2
 
 
@@ -117,7 +126,7 @@ def test_librdkafka_adds_a_user_who_then_connects(served: Serve) -> None:
     cluster = served("SASL_PLAINTEXT")
     servers = {"bootstrap.servers": cluster.bootstrap_servers}
     admin = AdminClient({**servers, **client_settings("SASL_PLAINTEXT")})
-    info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 8192)
+    info = ScramCredentialInfo(ClientMechanism.SCRAM_SHA_512, 8192)
     admin.alter_user_scram_credentials([UserScramCredentialUpsertion("erik", info, b"new")])[
         "erik"
     ].result(10)
@@ -128,8 +137,45 @@ def test_librdkafka_adds_a_user_who_then_connects(served: Serve) -> None:
     as_erik = client_settings("SASL_PLAINTEXT", "SCRAM-SHA-512", "erik", password="new")
     assert AdminClient({**servers, **as_erik}).list_topics(timeout=10).brokers
 
-    gone = UserScramCredentialDeletion("erik", ScramMechanism.SCRAM_SHA_512)
+    gone = UserScramCredentialDeletion("erik", ClientMechanism.SCRAM_SHA_512)
     admin.alter_user_scram_credentials([gone])["erik"].result(10)
     with pytest.raises(KafkaException):
         AdminClient({**servers, **as_erik}).list_topics(timeout=0.4)
     assert noted(cluster, "user 'erik' has no credential")
+
+
+def test_a_data_directory_keeps_changed_credentials(tmp_path: Path, connect: Connect) -> None:
+    options = ServeOptions(brokers=1, data_dir=tmp_path)
+    with serving(options) as served:
+        client = connect(served.bootstrap_servers)
+        alter(client, upsertions=[upsertion("bob"), upsertion("eve")])
+        alter(client, deletions=[deletion("eve")])
+        alter(client, upsertions=[upsertion("bob", iterations=8192, salted_password=b"other")])
+    with serving(options) as served:
+        client = connect(served.bootstrap_servers)
+        assert describe(client) == {"bob": [(SHA_256, 8192)]}
+        assert served.notes == []
+
+
+def test_a_change_outlasts_the_user_of_an_option(tmp_path: Path) -> None:
+    security = Security(
+        protocol=SecurityProtocol.SASL_PLAINTEXT,
+        users={"alice": "secret", "bob": "x"},
+        mechanisms=(Mechanism.SCRAM_SHA_256,),
+    )
+    of = ScramMechanism.SHA_256
+    first, again, without = (Credentials.of(security) for _ in range(3))
+    first.keep_in(tmp_path)
+    changed = ScramCredential.of_password(of, "new")
+    first.change({(of, "alice"): changed, (of, "bob"): None})
+    again.keep_in(tmp_path)
+    assert again.scram[of] == {"alice": changed}
+    again.change({(of, "bob"): changed})
+    assert again.scram[of] == {"alice": changed, "bob": changed}
+    assert without.scram[of].keys() == {"alice", "bob"}, "no data directory, no change"
+
+
+def test_a_malformed_file_of_credentials_is_refused(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text('[{"user": "alice"}]')
+    with pytest.raises(BadDataDir, match=r"scram-credentials.json: .*; restore the file, or"):
+        Credentials().keep_in(tmp_path)
