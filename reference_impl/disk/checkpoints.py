@@ -9,9 +9,10 @@
     orders-0/partition.metadata        the topic id of partition orders-0
     orders-0/leader-epoch-checkpoint   its leader epochs, and the offsets where they start
 
+A new file is flushed before it replaces the old one, except the leader epochs.
+
 Source: CheckpointFile, OffsetCheckpointFile, LeaderEpochCheckpointFile, PartitionMetadataFile,
 CleanShutdownFileHandler and MetaProperties of Kafka.
-Simplified: the files are not flushed. Kafka flushes a new file before it replaces the old one.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import Final
 from uuid import UUID
 
 from model.vocabulary import BrokerEpoch, BrokerId, LeaderEpoch, Offset, TopicPartition
-from reference_impl.disk.files import BadDataDir, replace_file
+from reference_impl.disk.files import BadDataDir, delete, flush_folder, replace_file
 from reference_impl.log.partition_log import EpochStart
 from reference_impl.protocol.messages import UNKNOWN_BROKER_EPOCH
 
@@ -59,7 +60,9 @@ def read_offsets(file: Path) -> dict[TopicPartition, Offset]:
 
 
 def write_leader_epochs(file: Path, epochs: Iterable[EpochStart]) -> None:
-    _write(file, (f"{entry.leader_epoch} {entry.start_offset}" for entry in epochs))
+    """Writes the leader epochs; does not flush them, since recovery reads them from the batches."""
+    lines = (f"{entry.leader_epoch} {entry.start_offset}" for entry in epochs)
+    _write(file, lines, flushes=False)
 
 
 def read_leader_epochs(file: Path) -> tuple[EpochStart, ...]:
@@ -135,23 +138,27 @@ def take_clean_shutdown(folder: Path) -> BrokerEpoch:
     if not file.exists():
         return UNKNOWN_BROKER_EPOCH
     text = file.read_text(encoding="utf-8")
-    file.unlink()
+    delete(file)
+    flush_folder(folder)
     try:
         return BrokerEpoch(int(json.loads(text)["brokerEpoch"]))
     except (ValueError, KeyError, TypeError):
         raise _malformed(file, text) from None
 
 
-def _write(file: Path, lines: Iterable[str]) -> None:
+def _write(file: Path, lines: Iterable[str], *, flushes: bool = True) -> None:
     lines = [*lines]
-    replace_file(file, ("\n".join((_VERSION, str(len(lines)), *lines)) + "\n").encode())
+    text = "\n".join((_VERSION, str(len(lines)), *lines)) + "\n"
+    replace_file(file, text.encode(), flushes=flushes)
 
 
 def _lines(file: Path) -> list[str]:
     if not file.exists():
         return []
-    lines = file.read_text(encoding="utf-8").splitlines()
-    if lines and (lines[0] != _VERSION or lines[1:2] != [str(len(lines) - 2)]):
+    text = file.read_text(encoding="utf-8", errors="replace")
+    lines = text.splitlines()
+    is_whole = text.endswith("\n") and lines[1:2] == [str(len(lines) - 2)]
+    if lines and (lines[0] != _VERSION or not is_whole):
         raise _malformed(file, " ".join(lines[:2]))
     return lines[2:]
 

@@ -4,14 +4,13 @@
      "deleted": [[topic, partition], ...]}
 
 The image is the metadata of the whole cluster. One line is one version of the image. A line has
-only the parts that differ from the previous version. It is written before any broker receives this
-version. So a line that a killed process left incomplete can be removed: no broker has received its
-version. When the cluster starts, one line with the whole image replaces all lines of the file.
+only the parts that differ from the previous version. It is written and flushed before any broker
+receives this version. So a line that is incomplete, after a kill or a power loss, can be removed:
+no broker has received its version. When the cluster starts, one line with the whole image replaces
+all lines of the file.
 
 Source: KIP-631. This file replaces Kafka's log of metadata records.
-Simplified: JSON, not Kafka's `__cluster_metadata-0`, so Kafka's tools do not read it. The file is
-not flushed: every line survives a crash of the process, but the last lines may be lost when the
-host crashes.
+Simplified: JSON, not Kafka's `__cluster_metadata-0`, so Kafka's tools do not read it.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from reference_impl.disk.files import BadDataDir, append, replace_file
+from reference_impl.disk.files import BadDataDir, append, flush_folder, replace_file
 from reference_impl.disk.metadata_changes import MetadataChanges
 from reference_impl.protocol.controller import MetadataImage
 
@@ -70,7 +69,10 @@ class ClusterMetadata:
         if image is self.image:
             return
         self.starts = starts
-        append(self.file, self._line(self._changes.to(image)))
+        is_new = not self.file.exists()
+        append(self.file, self._line(self._changes.to(image)), flushes=True)
+        if is_new:
+            flush_folder(self.file.parent)
 
     def _line(self, change: dict[str, Any]) -> bytes:
         entry = {**change, "starts": self.starts}

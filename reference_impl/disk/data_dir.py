@@ -12,7 +12,9 @@ The nodes do not use files. After each step the host gives the new state of the 
 deliver the messages of the step. So each record is written before it is acknowledged or counted as
 replicated, and each partition registration before a broker acts on it. A write is flushed only if
 flush.messages requires it. As with Kafka, unflushed records survive a killed process, but not a
-power loss.
+power loss: all replicas of a record may lose it, although its producer has an acknowledgement with
+acks=all. Flushed are the cluster metadata, the checkpoints and the segments that a compaction
+wrote.
 
 Source: LogManager, UnifiedLog.append of Kafka.
 Simplified: one log directory for each broker. flush.ms has no effect, as in Kafka with the default
@@ -23,7 +25,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -34,7 +35,7 @@ from model.vocabulary import BrokerEpoch, BrokerId, Offset, TopicPartition
 from reference_impl.broker.broker import Broker, Disk
 from reference_impl.disk import checkpoints, log_folder
 from reference_impl.disk.cluster_metadata import ClusterMetadata
-from reference_impl.disk.files import BadDataDir, flush
+from reference_impl.disk.files import BadDataDir, delete_folder, flush, flush_folder, make_folder
 from reference_impl.disk.recovery import Checkpointed, Note, recovered
 from reference_impl.disk.stored_batches import with_stored_segments
 from reference_impl.log.partition_log import FIRST_OFFSET, PartitionLog
@@ -106,7 +107,6 @@ class LogDirectory:
             self._write(place, after)
             if replica.state.log_config.flush_messages <= after.end_offset - self._flushed(place):
                 self._flush(place, after)
-                is_checkpointed = False
             is_checkpointed &= before is not None and _checkpoints(before) == _checkpoints(after)
             if before is None or len(before.segments) != len(after.segments):
                 logs[place] = with_stored_segments(after, self.folder / str(place))
@@ -152,26 +152,30 @@ class LogDirectory:
                 metadata, self.topic_id(place.topic, after.incarnation)
             )
         else:
+            if after.end_offset < self._flushed(place):
+                # The new end may be overwritten by records that are not flushed.
+                self.recovery_points[place] = after.end_offset
+                self._checkpoint_recovery_points()
             log_folder.write(folder, before, after)
-            if after.end_offset < before.end_offset:
-                self.recovery_points[place] = min(self._flushed(place), after.end_offset)
         self.logs[place] = after
 
     def _flushed(self, place: TopicPartition) -> Offset:
         return self.recovery_points.get(place, FIRST_OFFSET)
 
     def _flush(self, place: TopicPartition, log: PartitionLog) -> None:
-        for path in log_folder.files_from(self.folder / str(place), log, self._flushed(place)):
+        folder = self.folder / str(place)
+        for path in log_folder.files_from(folder, log, self._flushed(place)):
             flush(path)
+        # The names of new files, and of the folder itself.
+        flush_folder(folder)
+        if not self._flushed(place):
+            flush_folder(self.folder)
         self.recovery_points[place] = log.end_offset
 
     def _delete(self, place: TopicPartition) -> None:
         del self.logs[place]
         self.recovery_points.pop(place, None)
-        folder = self.folder / str(place)
-        gone = folder.with_name(f"{place}.deleted-delete")
-        folder.rename(gone)
-        shutil.rmtree(gone)
+        delete_folder(self.folder / str(place))
 
     def _checkpoint(self) -> None:
         logs = self.logs
@@ -179,12 +183,16 @@ class LogDirectory:
             (checkpoints.HIGH_WATERMARKS, {place: log.checkpoint for place, log in logs.items()}),
             (checkpoints.LOG_STARTS, _positive(logs, lambda log: log.start_checkpoint)),
             (checkpoints.CLEANED, _positive(logs, lambda log: log.cleaned)),
-            (
-                checkpoints.RECOVERY_POINTS,
-                {place: min(self._flushed(place), log.end_offset) for place, log in logs.items()},
-            ),
         ):
             checkpoints.write_offsets(self.folder / name, offsets)
+        self._checkpoint_recovery_points()
+
+    def _checkpoint_recovery_points(self) -> None:
+        # A recovery point on disk may be too low, but never too high.
+        offsets = {
+            place: min(self._flushed(place), log.end_offset) for place, log in self.logs.items()
+        }
+        checkpoints.write_offsets(self.folder / checkpoints.RECOVERY_POINTS, offsets)
 
 
 _CHECKPOINTED: Final = {
@@ -240,7 +248,8 @@ class DataDir:
         Raises BadDataDir for an unreadable file.
         """
         folder = self.folder / f"broker-{broker_id}"
-        folder.mkdir(exist_ok=True)
+        make_folder(folder)
+        flush_folder(self.folder)
         properties = folder / checkpoints.META_PROPERTIES
         if not checkpoints.check_meta_properties(properties, self._cluster_id, broker_id):
             directory = uuid5(_DIRECTORY_IDS, str(folder))
@@ -282,6 +291,7 @@ class DataDir:
 def _locked(folder: Path) -> int:
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        flush_folder(folder.parent)
         lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
         raise BadDataDir(
@@ -302,7 +312,7 @@ def _partitions(folder: Path) -> Iterator[TopicPartition]:
         topic, _, index = one.name.rpartition("-")
         if one.is_dir() and index == "delete":
             # left by an interrupted deletion of a partition
-            shutil.rmtree(one)
+            delete_folder(one)
         elif one.is_dir() and topic and index.isdecimal():
             yield TopicPartition(topic, int(index))
 

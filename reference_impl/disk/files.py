@@ -1,7 +1,12 @@
-"""Writes of whole files and of appended bytes, and the error of an unusable data directory.
+"""Every change of a file or folder in a data directory, and the error of an unusable directory.
 
 A small file is replaced as a whole: a killed process leaves either the old file or the new one. An
 append may be cut short; whoever reads the file later removes the torn end.
+
+A power loss may undo any change that was not flushed. A file's content is flushed by `flush`, and
+names in a folder by `flush_folder`. `replace_file` flushes both, unless its caller can do without.
+
+Source: Utils.atomicMoveWithFallback, Utils.flushDir and CheckpointFile of Kafka.
 """
 
 from __future__ import annotations
@@ -19,22 +24,62 @@ class BadDataDir(InputFault):
     """
 
 
-def replace_file(path: Path, data: bytes) -> None:
-    """Replaces the file's content at once: a reader sees the old content or the new one."""
+def replace_file(path: Path, data: bytes, *, flushes: bool = True) -> None:
+    """Replaces the file's content at once: a reader sees the old content or the new one.
+
+    Without `flushes`, a power loss may leave the old content, an empty file or a part.
+    """
     new = path.with_name(path.name + ".tmp")
-    new.write_bytes(data)
-    new.replace(path)
+    file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+    try:
+        _write(file, data)
+        if flushes:
+            os.fsync(file)
+    finally:
+        os.close(file)
+    os.replace(new, path)
+    if flushes:
+        flush_folder(path.parent)
 
 
-def append(path: Path, data: bytes) -> None:
+def append(path: Path, data: bytes, *, flushes: bool = False) -> None:
     """Appends the bytes with write(), and creates the file if it does not exist."""
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        left = memoryview(data)
-        while left:
-            left = left[os.write(file, left) :]
+        _write(file, data)
+        if flushes:
+            os.fdatasync(file)
     finally:
         os.close(file)
+
+
+def truncate(path: Path, size: int) -> None:
+    os.truncate(path, size)
+
+
+def delete(path: Path) -> None:
+    """Deletes the file; does nothing if it does not exist."""
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return
+
+
+def make_folder(path: Path) -> None:
+    """Creates the folder, if it does not exist; its parent must exist."""
+    if not path.exists():
+        os.mkdir(path)
+
+
+def delete_folder(path: Path) -> None:
+    """Renames the folder, so that it is never seen half deleted, and deletes it with its files."""
+    gone = path if path.name.endswith("-delete") else path.with_name(f"{path.name}.deleted-delete")
+    if gone != path:
+        os.rename(path, gone)
+        flush_folder(path.parent)
+    for file in gone.iterdir():
+        os.unlink(file)
+    os.rmdir(gone)
 
 
 def flush(path: Path) -> None:
@@ -44,3 +89,18 @@ def flush(path: Path) -> None:
         os.fdatasync(file)
     finally:
         os.close(file)
+
+
+def flush_folder(path: Path) -> None:
+    """Waits until the names in the folder are on the disk: created, renamed and deleted files."""
+    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _write(file: int, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[os.write(file, left) :]

@@ -16,7 +16,6 @@ Source: LogSegment, UnifiedLog, LogFileUtils of Kafka.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from itertools import takewhile
 from pathlib import Path
@@ -25,7 +24,7 @@ from typing import Final
 from model.vocabulary import Offset, ProducerId
 from reference_impl.disk import producer_snapshot, segment_index
 from reference_impl.disk.checkpoints import LEADER_EPOCHS, write_leader_epochs
-from reference_impl.disk.files import append, replace_file
+from reference_impl.disk.files import append, delete, make_folder, replace_file, truncate
 from reference_impl.log.partition_log import NO_SNAPSHOT, PartitionLog
 from reference_impl.log.segment import Segment
 
@@ -43,8 +42,8 @@ def snapshot_path(folder: Path, offset: int) -> Path:
 
 def create(folder: Path, log: PartitionLog) -> None:
     """Writes the folder of a partition that is new on this broker."""
-    folder.mkdir(parents=True, exist_ok=True)
-    segment_path(folder, 0).touch()
+    make_folder(folder)
+    append(segment_path(folder, 0), b"")
     write(folder, NEVER_WRITTEN, log)
 
 
@@ -90,7 +89,7 @@ def restore_indexes(folder: Path, log: PartitionLog) -> None:
     for suffix in segment_index.SUFFIXES:
         for file in folder.glob(f"*{suffix}"):
             if file.stem not in closed:
-                file.unlink()
+                delete(file)
     _write_indexes(folder, log)
 
 
@@ -153,19 +152,19 @@ def _write_segments(folder: Path, old: Mapping[int, Segment], new: Mapping[int, 
     gone = sorted(old.keys() - new.keys(), reverse=True)
     for base_offset in gone:
         if base_offset > last:
-            segment_path(folder, base_offset).unlink(missing_ok=True)
+            delete(segment_path(folder, base_offset))
     for base_offset, segment in sorted(new.items(), reverse=True):
         _write_segment(segment_path(folder, base_offset), old.get(base_offset), segment)
     for base_offset in gone:
         if base_offset < last:
-            segment_path(folder, base_offset).unlink(missing_ok=True)
+            delete(segment_path(folder, base_offset))
 
 
 def _write_segment(path: Path, old: Segment | None, new: Segment) -> None:
     if old is new:
         return
     if old is not None and _continues(new, old):
-        os.truncate(path, new.size)
+        truncate(path, new.size)
     elif old is not None and (old == NO_SEGMENT or _continues(old, new)):
         append(path, b"".join(batch.data for batch in new.batches[len(old.batches) :]))
     else:
@@ -176,8 +175,8 @@ def _write_snapshots(folder: Path, before: PartitionLog, after: PartitionLog) ->
     old = {kept.offset: kept for kept in before.snapshots}
     new = {kept.offset: kept for kept in after.snapshots}
     for offset in old.keys() - new.keys():
-        snapshot_path(folder, offset).unlink(missing_ok=True)
+        delete(snapshot_path(folder, offset))
     for offset, kept in new.items():
         if old.get(offset) is not kept:
             data = producer_snapshot.encoded(kept.producers)
-            replace_file(snapshot_path(folder, offset), data)
+            replace_file(snapshot_path(folder, offset), data, flushes=False)

@@ -26,6 +26,7 @@ from pathlib import Path
 from model.vocabulary import Offset
 from reference_impl.disk import log_folder, producer_snapshot
 from reference_impl.disk.checkpoints import LEADER_EPOCHS, read_leader_epochs
+from reference_impl.disk.files import BadDataDir, delete, truncate
 from reference_impl.disk.log_folder import snapshot_path
 from reference_impl.disk.stored_batches import stored
 from reference_impl.log.chain import Chain
@@ -57,34 +58,33 @@ def recovered(folder: Path, known: Checkpointed, note: Note) -> PartitionLog:
     """
     files = sorted(folder.glob("*.log"))
     segments: list[Segment] = []
-    replay = _Replay.of(folder)
+    replay = _Replay.of(folder, note)
     first = end = Offset(int(files[0].stem)) if files else FIRST_OFFSET
     for number, file in enumerate(files):
         if segments and int(file.stem) < end:
             note(f"{file}: all its records are in the segment before it; the file is deleted")
-            file.unlink()
+            delete(file)
             continue
         found, fault = _readable(file, end, known.recovery_point)
         if fault:
             note(f"{file}: {fault}; the log ends here, at offset {_end(found, end)}")
-            with file.open("r+b") as torn:
-                torn.truncate(sum(len(batch.data) for batch in found))
-            for later in files[number + 1 :]:
-                later.unlink()
+            truncate(file, sum(len(batch.data) for batch in found))
+            for later in reversed(files[number + 1 :]):
+                delete(later)
         replay.advance(found)
         if found:
             segments[-1:] = [stored(segment, folder) for segment in segments[-1:]]
             segments.append(Segment.of(tuple(found)))
         elif segments and file.exists() and not file.stat().st_size:
-            file.unlink()  # what is left of a segment without a whole batch
+            delete(file)  # what is left of a segment without a whole batch
         end = _end(found, end)
         if fault:
             break
     for leftover in folder.glob("*.tmp"):
-        leftover.unlink()
+        delete(leftover)
     replay.take_up_to(end)
     for beyond, _ in replay.pending:
-        snapshot_path(folder, beyond).unlink()
+        delete(snapshot_path(folder, beyond))
     log = PartitionLog(
         segments=Chain(segments),
         snapshots=Chain(replay.snapshots),
@@ -131,7 +131,7 @@ class _Replay:
     states: ProducerStates = field(default_factory=ProducerStates)
 
     @classmethod
-    def of(cls, folder: Path) -> _Replay:
+    def of(cls, folder: Path, note: Note) -> _Replay:
         """Reads the leader epochs and producer snapshots of a log folder, before any batch is read.
 
         Deletes snapshot files that a killed process left incomplete.
@@ -140,10 +140,15 @@ class _Replay:
         for file in sorted(folder.glob("*.snapshot")):
             states = producer_snapshot.decoded(file.read_bytes())
             if states is None:
-                file.unlink()
+                delete(file)
             else:
                 pending.append((Offset(int(file.stem)), states))
-        return cls(pending, [*read_leader_epochs(folder / LEADER_EPOCHS)])
+        try:
+            epochs = read_leader_epochs(folder / LEADER_EPOCHS)
+        except BadDataDir as fault:
+            note(f"{fault.args[0].partition(';')[0]}; the leader epochs are read from the records")
+            epochs = ()
+        return cls(pending, [*epochs])
 
     def advance(self, found: Sequence[Batch]) -> None:
         for head in (batch.header for batch in found):

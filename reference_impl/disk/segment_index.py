@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Final
 
 from model.vocabulary import Offset, ProducerId
+from reference_impl.disk.files import delete as delete_file
 from reference_impl.disk.files import replace_file
 from reference_impl.log import transaction_marker
 from reference_impl.log.open_transactions import PartitionTransactions
@@ -50,15 +51,15 @@ def write(path: Path, segment: Segment, open_before: Open) -> None:
     for suffix, data in indexes(segment, open_before).items():
         file = path.with_suffix(suffix)
         if not data and suffix == TRANSACTIONS:
-            file.unlink(missing_ok=True)
+            delete_file(file)
         elif not file.exists() or file.read_bytes() != data:
-            replace_file(file, data)
+            replace_file(file, data, flushes=False)
 
 
 def delete(path: Path) -> None:
     """Deletes the index files of a segment file, if there are any."""
     for suffix in SUFFIXES:
-        path.with_suffix(suffix).unlink(missing_ok=True)
+        delete_file(path.with_suffix(suffix))
 
 
 def indexes(segment: Segment, open_before: Open) -> dict[str, bytes]:

@@ -88,7 +88,9 @@ def test_a_log_and_its_snapshots(tmp_path: Path, name: str) -> None:
     assert computed.transactions.open == newest.transactions.open
 
 
-@pytest.mark.parametrize("text", ["1\n0\n", "0\n2\norders 0 1\n", "0\n1\norders zero 1\n"])
+@pytest.mark.parametrize(
+    "text", ["1\n0\n", "0\n2\norders 0 1\n", "0\n1\norders zero 1\n", "0\n1\norders 0 1", "\0\0\0"]
+)
 def test_a_malformed_checkpoint_is_refused(tmp_path: Path, text: str) -> None:
     file = tmp_path / checkpoints.HIGH_WATERMARKS
     file.write_text(text)

@@ -251,6 +251,6 @@ def interrupt_after(operations: int, patched: pytest.MonkeyPatch) -> None:
         (log_folder, "append"),
         (log_folder, "replace_file"),
         (os, "truncate"),
-        (Path, "unlink"),
+        (os, "unlink"),
     ):
         patched.setattr(owner, name, counted(getattr(owner, name)))

@@ -106,6 +106,16 @@ def test_leader_epochs_that_were_not_written_are_found_in_the_batches(folder: Pa
     assert [(*entry,) for entry in read(folder)[0].epochs] == [(0, 0), (1, 3)]
 
 
+def test_torn_leader_epochs_are_found_in_the_batches(folder: Path) -> None:
+    file = folder / "leader-epoch-checkpoint"
+    whole = file.read_text()
+    for size in range(1, len(whole)):
+        file.write_text(whole[:size])
+        log, (note,) = read(folder)
+        assert [(*entry,) for entry in log.epochs] == [(0, 0), (1, 3)]
+        assert note.endswith("; the leader epochs are read from the records")
+
+
 def test_leader_epochs_beyond_the_end_are_dropped(folder: Path) -> None:
     segments(folder)[-1].unlink()
     segments(folder)[-1].unlink()

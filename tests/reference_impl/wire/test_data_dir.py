@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from model.vocabulary import BrokerId
-from reference_impl.disk import log_folder
+from reference_impl.disk import data_dir, log_folder
 from reference_impl.disk.cluster_metadata import ClusterMetadata
 from reference_impl.disk.files import BadDataDir
 from reference_impl.wire.apis import Api
@@ -119,19 +119,24 @@ def test_broker_epochs_never_come_twice(data: Path, connect: Connect) -> None:
     assert epochs == sorted({*epochs})
 
 
-def test_flush_messages_flushes_before_the_acknowledgement(data: Path, connect: Connect) -> None:
+def test_flush_messages_flushes_before_the_acknowledgement(
+    data: Path, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed: list[str] = []
+    monkeypatch.setattr(data_dir, "flush", lambda path: flushed.append(path.parent.name))
     with cluster(data, connect) as (_, connection):
         new = {
             "name": "t", "num_partitions": 1, "replication_factor": 1,
             "configs": [{"name": "flush.messages", "value": "2"}],
         }  # fmt: skip
         connection.call(Api.CREATE_TOPICS, 7, topics=[new], timeout=5000)
-        points = []
-        for sequence in range(3):
+        flushes: list[int] = []
+        for sequence in range(5):
             produced(connection, b"a", sequence)
-            file = data / "broker-1" / "recovery-point-offset-checkpoint"
-            points += [line for line in file.read_text().splitlines() if line.startswith("t ")]
-    assert points == ["t 0 0", "t 0 2", "t 0 2"]
+            flushes.append(flushed.count("t-0"))
+    assert flushes == [0, 1, 1, 2, 2]
+    points = (data / "broker-1" / "recovery-point-offset-checkpoint").read_text()
+    assert "t 0 5" in points.splitlines(), "everything is flushed at a clean stop"
 
 
 def test_a_broker_whose_disk_fails_halts_without_an_acknowledgement(
