@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: verify test lint docs bench bench-kafka clients tlc hostile trial hunt convictions counterexamples mutants requirements clean
+.PHONY: verify test lint docs bench bench-kafka clients others tlc hostile trial hunt convictions counterexamples mutants requirements clean
 
 verify: $(READY)
 	$(BIN)/urteil verify
@@ -41,6 +41,11 @@ tlc: $(READY)
 # Go, npm, Cargo and kcat, a network once, and a quarter of an hour.
 clients: $(READY)
 	$(BIN)/python -m tools.clients
+
+# Suites of other projects against the served broker: benchmarks/results/others.json and docs/others-suites.md. Needs Go, a
+# network once, and a quarter of an hour; the tests of confluent-kafka also a checkout: make others CHECKOUT=FOLDER.
+others: $(READY)
+	$(BIN)/python -m tools.others_suites $(if $(CHECKOUT),--checkout $(CHECKOUT))
 
 # The served broker under hostile frames: a million beside a healthy client, then an hour of atheris. Two to three hours.
 hostile: $(READY)
