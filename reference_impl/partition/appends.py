@@ -12,6 +12,7 @@ Source: KIP-98, KIP-890; ReplicaManager.appendRecords; docs/kafka-rules.md A1, D
 
 from __future__ import annotations
 
+from model.vocabulary import ProducerId
 from reference_impl.log import transaction_marker
 from reference_impl.log.transaction_marker import Marker
 from reference_impl.node.bugs import Bug
@@ -21,7 +22,7 @@ from reference_impl.partition.checked_append import check_and_append, refusal, w
 from reference_impl.partition.leader import Leader
 from reference_impl.partition.record_validation import only_batch
 from reference_impl.partition.verification import needs_verification, verify, with_unverified
-from reference_impl.partition.waiting import AppendOrigin, reject_unverified
+from reference_impl.partition.waiting import AppendOrigin
 from reference_impl.protocol.messages import ACKS_ALL, ErrorCode, Produce
 from reference_impl.protocol.replacing import replace
 from reference_impl.protocol.transactions import WriteTxnMarker
@@ -41,7 +42,8 @@ def produce(
         request = replace(request, batches=batch.data)  # a truncated rest is ignored
     head = batch.header
     for entry in leader.unverified:
-        if (entry.producer_id, entry.producer_epoch) == (head.producer_id, head.producer_epoch):
+        of_producer = (entry.producer_id, entry.producer_epoch)
+        if entry.is_guarded and of_producer == (head.producer_id, head.producer_epoch):
             after = entry._replace(waiting=(*entry.waiting, (requester, request)))
             return with_unverified(leader, entry, after), ()
     verifies = context.verifies_transactions or request.adds_partition
@@ -72,16 +74,18 @@ def write_marker(
         producer_epoch=request.producer_epoch,
         timestamp_ms=context.now_ms,
     )
-    of_before = [
-        entry
-        for entry in leader.unverified
-        if entry.producer_id == request.producer_id and entry.again_ms is None
-    ]
-    if Bug.GUARD_OUTLIVES_MARKER in context.bugs:
-        of_before = []
-    leader = replace(
-        leader, unverified=tuple(entry for entry in leader.unverified if entry not in of_before)
+    if Bug.GUARD_OUTLIVES_MARKER not in context.bugs:
+        leader = _without_guard(leader, request.producer_id)
+    return write(leader, context, appended, data)
+
+
+def _without_guard(leader: Leader, producer_id: ProducerId) -> Leader:
+    return replace(
+        leader,
+        unverified=tuple(
+            entry._replace(is_guarded=False)
+            if entry.producer_id == producer_id and entry.again_ms is None
+            else entry
+            for entry in leader.unverified
+        ),
     )
-    refused = reject_unverified(of_before, ErrorCode.INVALID_TXN_STATE)
-    leader, effects = write(leader, context, appended, data)
-    return leader, refused + effects

@@ -343,7 +343,7 @@ def _verify_again(leader: Leader, context: Context) -> StepResult[Leader]:
     if coordinator is None:
         refused = reject_unverified((entry,), ErrorCode.NOT_ENOUGH_REPLICAS)
         return replace(leader, unverified=others), refused
-    sent = entry._replace(correlation=context.correlation, again_ms=None)
+    sent = entry._replace(correlation=context.correlation, again_ms=None, is_guarded=True)
     question = Send(coordinator, context.correlation, entry.question)
     return replace(leader, unverified=(*others, sent)), (question,)
 

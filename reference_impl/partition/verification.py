@@ -8,8 +8,8 @@ verification also adds the partition. Until the response arrives, later batches 
 wait.
 
 The leader remembers the id of the verification request as a *guard*. A transaction marker removes
-the guard. If the guard is gone when the response arrives, the response is too late, and nothing is
-appended.
+the guard. If the guard is gone when a positive response arrives, the response is too late, and
+nothing is appended. An error in the response counts even then.
 
 Source: KIP-890; ReplicaManager.handleProduceAppend, UnifiedLog.maybeStartTransactionVerification;
 docs/kafka-rules.md D8.
@@ -31,7 +31,7 @@ from reference_impl.node.context import Context, Requester
 from reference_impl.node.step import Effects, Send, StepResult
 from reference_impl.partition.checked_append import check_and_append, refusal
 from reference_impl.partition.leader import Leader, wake_by
-from reference_impl.partition.waiting import PendingVerification
+from reference_impl.partition.waiting import PendingVerification, reject_unverified
 from reference_impl.protocol.messages import ErrorCode, Produce, Produced
 from reference_impl.protocol.replacing import replace
 from reference_impl.protocol.transactions import AddedPartitionsToTxn, AddPartitionsToTxn
@@ -91,8 +91,8 @@ def on_verified(
 ) -> StepResult[Leader]:
     """Handles the response to a verification: appends or rejects each batch that waited for it.
 
-    Nothing happens if a transaction marker was written since the verification request. If markers
-    of the previous transaction are missing, the leader repeats the request for some time.
+    If a transaction marker was written since the verification request, nothing is appended. If
+    markers of the previous transaction are missing, the leader repeats the request for some time.
 
     Kafka: ReplicaManager.handleProduceAppend.
     """
@@ -110,6 +110,8 @@ def on_verified(
             requester.reply(Produced(error=_produce_error(answer.error, request)))
             for requester, request in entry.waiting
         )
+    if not entry.is_guarded:
+        return leader, reject_unverified((entry,), ErrorCode.INVALID_TXN_STATE)
     waiting = [(*one, Batch.of(one[1].batches)) for one in entry.waiting]
     verification = Verification(
         lowest_sequence=min(batch.header.base_sequence for _, _, batch in waiting),

@@ -116,8 +116,8 @@ class WaitingDeletion(NamedTuple):
 class PendingVerification(NamedTuple):
     """The batches of a producer that wait until the coordinator has verified their transaction."""
 
-    # A transaction marker removes the entry, so that a late response appends nothing (KAFKA-14884),
-    # unless the request is about to be sent again.
+    # A transaction marker removes the guard, so that a positive response appends nothing
+    # (KAFKA-14884), unless the request is about to be sent again: each request has its own guard.
     producer_id: ProducerId
     producer_epoch: ProducerEpoch
     correlation: int
@@ -126,6 +126,7 @@ class PendingVerification(NamedTuple):
     question: AddPartitionsToTxn
     started_ms: int
     again_ms: int | None = None  # when the request is sent again; None while it is in flight
+    is_guarded: bool = True
 
 
 class WaitingFetch(NamedTuple):

@@ -21,6 +21,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from model.vocabulary import BrokerId
 from reference_impl.wire.adapter import Call
 from reference_impl.wire.apis import Api
 from reference_impl.wire.faults.error_answers import refusal, with_error
@@ -34,6 +35,7 @@ from reference_impl.wire.faults.rule import (
     LosePower,
     OfCluster,
     Request,
+    at_receiver,
 )
 from reference_impl.wire.faults.rules_in_force import RulesInForce
 from reference_impl.wire.faults.session_partitions import with_session_partitions
@@ -81,7 +83,7 @@ class AroundRequests:
             self.applied += call.api is Api.PRODUCE and bool(handled.appended)
             after = self.rules.acting_on(request, applied=True)
             acting = [*acting, *after]
-            handled = await self._after(after, call, handled)
+            handled = await self._after(after, request.broker, call, handled)
         if self.log is not None and entry is not None:
             took_ms = (time.monotonic() - started_s) * 1000
             self.log.end(entry, call, handled, took_ms, [one.id for one in acting])
@@ -116,13 +118,16 @@ class AroundRequests:
                     return Handled(None, closes=True, is_answered=False)
                 case Error(error=error):
                     return await self._refused(named_call, error, handle)
-                case _ as fault:
+                case _ as planned:
+                    fault = at_receiver(planned, request.broker)
                     self.happen(fault)
                     if _ends(fault, request):
                         return self._silent(None)
         return await handle(call)
 
-    async def _after(self, acting: list[ActiveRule], call: Call, handled: Handled) -> Handled:
+    async def _after(
+        self, acting: list[ActiveRule], broker: BrokerId, call: Call, handled: Handled
+    ) -> Handled:
         for active in acting:
             match active.rule.fault:
                 case Delay(ms=ms):
@@ -135,7 +140,7 @@ class AroundRequests:
                     if handled.frame is not None:
                         return replace(handled, frame=with_error(call, handled.frame, error))
                 case _ as fault:
-                    self.happen(fault)
+                    self.happen(at_receiver(fault, broker))
         return handled
 
     async def _refused(self, call: Call, error: str, handle: Handle) -> Handled:

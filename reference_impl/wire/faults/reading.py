@@ -26,9 +26,12 @@ from reference_impl.wire.faults.rule import (
     CONTROLLER_NAME,
     FAULTS,
     NAMES,
+    RECEIVER,
     BadFault,
     Fault,
+    Resume,
     Rule,
+    Start,
     When,
     field_names,
 )
@@ -52,6 +55,8 @@ def rule_of(document: Any, at: str = "") -> Rule:
     kind = FAULTS[name]
     own = {key: value for key, value in values.items() if key not in OF_RULE}
     fault: Fault = _made(kind, own, at, (*field_names(kind), "when", "then"))
+    if not at and isinstance(fault, Start | Resume) and fault.broker == RECEIVER:
+        raise BadFault("broker", "is missing; the broker that gets a request is up")
     when, then = values.get("when"), values.get("then")
     if then is not None and when is None:
         raise BadFault(

@@ -26,6 +26,9 @@ the request is never applied.
 A rule with `applied` acts after the request was applied, before its response is sent. It does not
 count a produce request whose batches were all rejected, because such a request was not applied.
 
+A rule of a crash, a power loss or a pause may leave out `broker`: it acts on the broker that gets
+the selected request. A rule in its `then` that leaves out `broker` acts on the same broker.
+
 A rule is triggered by a number of requests, never by the time. So a rule acts on the same request
 numbers in each run, although clients over TCP are not deterministic.
 """
@@ -34,7 +37,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
 from typing import Final
 
@@ -45,6 +48,7 @@ from reference_impl.wire.apis import Api
 Node = BrokerId | str  # the text "controller", or a broker
 CONTROLLER_NAME: Final = "controller"
 LONGEST_ADVANCE_MS: Final = 3_600_000
+RECEIVER: Final = BrokerId(0)  # the broker that gets the selected request
 
 
 class BadFault(InputFault):
@@ -84,35 +88,35 @@ class Error:
 class Crash:
     """Kills the process of a broker; its disk stays."""
 
-    broker: BrokerId
+    broker: BrokerId = RECEIVER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LosePower:
     """Kills a broker; its records that were not flushed are lost."""
 
-    broker: BrokerId
+    broker: BrokerId = RECEIVER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
     """Starts a broker that is down."""
 
-    broker: BrokerId
+    broker: BrokerId = RECEIVER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pause:
     """Stops a broker until it is resumed; its connections stay open."""
 
-    broker: BrokerId
+    broker: BrokerId = RECEIVER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resume:
     """Lets a paused broker continue."""
 
-    broker: BrokerId
+    broker: BrokerId = RECEIVER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,6 +165,7 @@ OfRequest = Drop | Disconnect | Delay | Error
 OfCluster = (
     Crash | LosePower | Start | Pause | Resume | Split | Heal | Elect | Reassign | AdvanceClock
 )
+OfOneBroker = Crash | LosePower | Start | Pause | Resume
 Fault = OfRequest | OfCluster
 
 FAULTS: Final[Mapping[str, type[Fault]]] = {
@@ -285,6 +290,23 @@ class Rule:
     def __post_init__(self) -> None:
         if isinstance(self.fault, OfRequest) and self.when is None:
             raise BadFault("when", 'name the requests, for example {"api": "Produce"}; {} is all')
+        is_unnamed = isinstance(self.fault, OfOneBroker) and self.fault.broker == RECEIVER
+        if is_unnamed and self.when is None:
+            raise BadFault("broker", 'is missing; only a rule with "when" may leave it out')
+
+    def at(self, broker: BrokerId) -> Rule:
+        """Returns the rule with this broker as the one that gets the selected request."""
+        if isinstance(self.fault, OfRequest):
+            return self
+        then = None if self.then is None else self.then.at(broker)
+        return replace(self, fault=at_receiver(self.fault, broker), then=then)
+
+
+def at_receiver(fault: OfCluster, broker: BrokerId) -> OfCluster:
+    """Returns the fault with this broker, if the fault acts on the one that gets the request."""
+    if isinstance(fault, OfOneBroker) and fault.broker == RECEIVER:
+        return replace(fault, broker=broker)
+    return fault
 
 
 @dataclass(slots=True, eq=False)

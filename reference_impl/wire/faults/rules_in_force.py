@@ -93,7 +93,7 @@ class RulesInForce:
                 continue
             acting.append(one)
             if one.rule.then is not None and one.acted == 1:
-                self.add(one.rule.then)
+                self.add(one.rule.then.at(request.broker))
         if acting:
             self._wake()
         return sorted(acting, key=lambda one: isinstance(one.rule.fault, OfRequest))

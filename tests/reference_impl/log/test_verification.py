@@ -53,6 +53,10 @@ def verified(
     return on_verified(leader, context(verifies=True, bugs=bugs), correlation, answer)
 
 
+def adding(value: str) -> Produce:
+    return replace(batch(value), adds_partition=True)
+
+
 def test_the_first_batch_and_later_ones_wait_for_verification() -> None:
     leader, effects = verifying(leading(), batch("a"))
     (question,) = [effect for effect in effects if isinstance(effect, Send)]
@@ -158,10 +162,37 @@ def test_a_truncated_rest_is_ignored_before_and_after_the_verification() -> None
 def test_a_marker_during_verification_removes_the_guard() -> None:
     leader, _ = verifying(leading(), batch("a"))
     leader, effects = write_marker(leader, context(), CLIENT, marker(ABORT))
-    assert ErrorCode.INVALID_TXN_STATE in errors(effects)
+    assert errors(effects) == [ErrorCode.NONE]  # of the marker: the batch still waits
     leader, effects = verified(leader)
-    assert errors(effects) == []
-    assert leader.producers.transactions.open == {}
+    assert errors(effects) == [ErrorCode.INVALID_TXN_STATE]
+    assert (leader.producers.transactions.open, leader.unverified) == ({}, ())
+
+
+def test_an_error_of_the_coordinator_counts_although_a_marker_removed_the_guard() -> None:
+    """A batch gets the coordinator's error, although a marker was written during verification.
+
+    The first coordinator of the transaction crashes after PREPARE_COMMIT. Its successor writes the
+    marker, and refuses the first batch of the next transaction until it has loaded its log. The
+    producer then retries. Kafka: ReplicaManager.handleProduceAppend.
+    """
+    leader, _ = verifying(leading(), adding("a"))
+    leader, _ = write_marker(leader, context(), CLIENT, marker(COMMIT))
+    leader, effects = verified(leader, ErrorCode.NOT_COORDINATOR)
+    assert (errors(effects), leader.unverified) == ([ErrorCode.NOT_ENOUGH_REPLICAS], ())
+    leader, _ = verifying(leader, adding("a"), correlation=6)
+    leader, effects = verified(leader, correlation=6)
+    assert errors(effects) == [ErrorCode.NONE]
+
+
+def test_a_batch_after_the_marker_is_verified_by_a_request_of_its_own() -> None:
+    leader, _ = verifying(leading(), batch("a"))
+    leader, _ = write_marker(leader, context(), CLIENT, marker(ABORT))
+    leader, effects = verifying(leader, batch("b"), correlation=6)
+    assert len([effect for effect in effects if isinstance(effect, Send)]) == 1
+    leader, effects = verified(leader, correlation=6)
+    assert errors(effects) == [ErrorCode.NONE]
+    leader, effects = verified(leader, correlation=5)
+    assert errors(effects) == [ErrorCode.INVALID_TXN_STATE]
 
 
 def test_bug_guard_outlives_marker_opens_a_hanging_transaction() -> None:
@@ -170,10 +201,6 @@ def test_bug_guard_outlives_marker_opens_a_hanging_transaction() -> None:
     leader, _ = write_marker(leader, context(bugs=bugs), CLIENT, marker(ABORT))
     leader, _ = verified(leader, bugs=bugs)
     assert leader.producers.transactions.open == {7: 1}
-
-
-def adding(value: str) -> Produce:
-    return replace(batch(value), adds_partition=True)
 
 
 def test_a_partition_is_added_again_while_the_markers_of_the_former_transaction_are_written() -> (

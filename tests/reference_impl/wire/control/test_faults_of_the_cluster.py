@@ -63,6 +63,27 @@ def test_a_request_elects_another_leader_before_it_is_applied(control: Control) 
     assert read(control, topic) == [b"a"]
 
 
+@pytest.mark.parametrize("applied", [False, True])
+def test_the_broker_that_gets_the_request_crashes_and_starts_again(
+    control: Control, applied: bool
+) -> None:
+    topic = control.topic(f"receiver-{applied}")
+    leader = control.leader(topic)
+    when = {"api": "Produce", "topic": topic, "applied": applied, "nth": 2}
+    crash = control.fault(
+        do="crash", when=when, then={"do": "start", "when": {"api": "Produce", "nth": 1}}
+    )
+    client = producer(control)
+    assert sent(client, topic, b"a") == [""]
+    client.produce(topic, b"b", partition=0)
+    assert control.get(f"/faults/{crash['id']}?acted=1&wait_ms=5000")["acted"] == 1
+    await_until(lambda: states(control)[leader - 1] == "down")
+    control.fault(do="advance-clock", ms=SESSION_MS)
+    assert sent(client, topic, b"c") == [""]
+    await_until(lambda: states(control) == ["running"] * 3)
+    assert read(control, topic) == [b"a", b"b", b"c"]
+
+
 def test_a_crashed_broker_starts_again(control: Control) -> None:
     topic = control.topic("crashed")
     assert sent(producer(control), topic, b"a") == [""]

@@ -141,6 +141,8 @@ def test_apis_and_errors_have_kafkas_names() -> None:
         ({"do": "delay", "ms": "soon", "when": {}}, "ms", "write a whole number"),
         ({"do": "error", "error": "NOT_LEADER", "when": {}}, "error", "NOT_LEADER_OR_FOLLOWER"),
         ({"do": "error", "error": "NONE", "when": {}}, "error", "no Kafka error"),
+        ({"do": "crash"}, "broker", 'is missing; only a rule with "when"'),
+        ({"do": "start", "when": {}}, "broker", "is missing; the broker that gets a request is up"),
         ({"do": "heal", "broker": 1}, "broker", "no such field; the fields are when, then"),
         ({"do": "advance-clock", "ms": 3_600_001}, "ms", "advance the clock several times"),
         ({"do": "split", "brokers": 1}, "brokers", "write a list of brokers"),
