@@ -165,8 +165,8 @@ class _Running:
         self.host.on_unfenced = self._accept
         self._addresses: dict[BrokerId, tuple[str, int]] = {}
         self._lane = HeavyLane()
-        gate = Gate.of(options.security)
-        gate.credentials.can_change = False  # a change would not reach the other brokers
+        self._gate = Gate.of(options.security)
+        self._gate.credentials.can_change = False  # a change would not reach the other brokers
         self._listener = Listener(
             settings.broker_id,
             self.host,
@@ -176,7 +176,7 @@ class _Running:
             InFlight(options.in_flight),
             self._lane,
             options.auto_creates_topics,
-            gate,
+            self._gate,
         )
 
     async def listen(self) -> None:
@@ -190,6 +190,7 @@ class _Running:
         self._addresses.update(places.clients)
         self._links.places.update(places.links)
         assert settings.options.data_dir is not None, "a cluster of processes has a folder"
+        self._gate.credentials.keep_in(settings.options.data_dir)
         self.host.data_dir = DataDir.of_broker(
             settings.options.data_dir,
             settings.broker_id,

@@ -263,16 +263,28 @@ def create_on_two(connection: Any, topic: str) -> None:
 # ---------------------------------------------------------------- what is refused
 
 
+ERIK = {"name": "erik", "mechanism": 1, "iterations": 4096, "salt": b"s", "salted_password": b"p"}
+
+
+def alter(connection: Any) -> tuple[int, str | None]:
+    (result,) = connection.call(
+        Api.ALTER_USER_SCRAM_CREDENTIALS, 0, deletions=[], upsertions=[ERIK]
+    ).results
+    return result.error_code, result.error_message
+
+
 def test_credentials_cannot_be_changed(cluster: Served, connect: Connect) -> None:
-    erik = {"name": "erik", "mechanism": 1, "iterations": 4096}
-    answer = connect(cluster.bootstrap_servers).call(
-        Api.ALTER_USER_SCRAM_CREDENTIALS,
-        0,
-        deletions=[],
-        upsertions=[{**erik, "salt": b"salt", "salted_password": b"salted"}],
-    )
-    (result,) = answer.results
-    assert (result.error_code, result.error_message) == (ErrorCode.INVALID_REQUEST, NO_CHANGE)
+    assert alter(connect(cluster.bootstrap_servers)) == (ErrorCode.INVALID_REQUEST, NO_CHANGE)
+
+
+def test_credentials_that_a_data_directory_has_are_known(tmp_path: Path, connect: Connect) -> None:
+    options = ServeOptions(brokers=1, data_dir=tmp_path)
+    with serving(options) as cluster:
+        assert alter(connect(cluster.bootstrap_servers)) == (ErrorCode.NONE, None)
+    with serving(replace(options, processes=True)) as cluster:
+        asked = connect(cluster.bootstrap_servers)
+        described = asked.call(Api.DESCRIBE_USER_SCRAM_CREDENTIALS, 0, users=None)
+        assert [result.user for result in described.results] == ["erik"]
 
 
 @pytest.mark.parametrize(
