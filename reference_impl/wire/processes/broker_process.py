@@ -166,8 +166,6 @@ class _Running:
         self._addresses: dict[BrokerId, tuple[str, int]] = {}
         self._lane = HeavyLane()
         self._gate = Gate.of(options.security)
-        if options.data_dir is not None:  # a cluster of one process may have changed them
-            self._gate.credentials.keep_in(options.data_dir)
         self._gate.credentials.can_change = False  # a change would not reach the other brokers
         self._listener = Listener(
             settings.broker_id,

@@ -23,9 +23,7 @@ from reference_impl.protocol.messages import ErrorCode
 from reference_impl.wire.apis import Api
 from reference_impl.wire.faults.rule import Drop, Rule, When
 from reference_impl.wire.host import SERVED
-from reference_impl.wire.security.credentials import Credentials
 from reference_impl.wire.security.requests import NO_CHANGE
-from reference_impl.wire.security.scram import ScramCredential, ScramMechanism
 from reference_impl.wire.serve import CannotServe, ServeOptions
 from reference_impl.wire.serving import Served, serving
 from tests.reference_impl.wire.one_topic import fetch, leader, produce, values
@@ -287,18 +285,6 @@ def test_credentials_that_a_data_directory_has_are_known(tmp_path: Path, connect
         asked = connect(cluster.bootstrap_servers)
         described = asked.call(Api.DESCRIBE_USER_SCRAM_CREDENTIALS, 0, users=None)
         assert [result.user for result in described.results] == ["erik"]
-
-
-def test_credentials_that_were_changed_before_are_known(tmp_path: Path, connect: Connect) -> None:
-    of = ScramMechanism.SHA_256
-    kept = Credentials()
-    kept.keep_in(tmp_path)
-    kept.change({(of, "erik"): ScramCredential.of_password(of, "secret")})
-    with serving(ServeOptions(brokers=1, processes=True, data_dir=tmp_path)) as cluster:
-        answer = connect(cluster.bootstrap_servers).call(
-            Api.DESCRIBE_USER_SCRAM_CREDENTIALS, 0, users=None
-        )
-    assert [one.user for one in answer.results] == ["erik"]
 
 
 @pytest.mark.parametrize(
