@@ -25,6 +25,7 @@ SPECS: Final = (
     "classic-group",
     "consumer-group",
     "retention",
+    "quorum",
     "transactions",
     "idempotence",
     "replication-abstract",

@@ -252,6 +252,35 @@ STATE_MACHINES: Final[Mapping[str, tuple[StateMachine, ...]]] = {  # by the name
             ),
         ),
     ),
+    "quorum": (
+        StateMachine(
+            of="a replica",
+            means={
+                "UNATTACHED": "it knows its epoch, and perhaps its vote, but no leader",
+                "PROSPECTIVE": "it asks for pre-votes",
+                "CANDIDATE": "it has begun an epoch and asks for votes",
+                "LEADER": "it has the votes of a majority",
+                "FOLLOWER": "it fetches from the leader of its epoch",
+                "RESIGNED": "it was the leader of its epoch",
+            },
+            at=[{"replicas": 2, "max_epoch": 2}],
+            steps=(
+                ("UNATTACHED", "time_out", "PROSPECTIVE"),
+                ("UNATTACHED", "follow", "FOLLOWER"),
+                ("PROSPECTIVE", "learn_epoch | restart", "UNATTACHED"),
+                ("PROSPECTIVE", "become_candidate | restart", "CANDIDATE"),
+                ("PROSPECTIVE", "follow | restart", "FOLLOWER"),
+                ("CANDIDATE", "learn_epoch", "UNATTACHED"),
+                ("CANDIDATE", "time_out", "PROSPECTIVE"),
+                ("CANDIDATE", "become_leader", "LEADER"),
+                ("LEADER", "learn_epoch", "UNATTACHED"),
+                ("LEADER", "resign | restart", "RESIGNED"),
+                ("FOLLOWER", "learn_epoch", "UNATTACHED"),
+                ("FOLLOWER", "time_out", "PROSPECTIVE"),
+                ("RESIGNED", "learn_epoch | leave_epoch", "UNATTACHED"),
+            ),
+        ),
+    ),
     "transactions": (
         StateMachine(
             of="the transactional id at its coordinator",

@@ -43,6 +43,7 @@ COUNTS = {
     "classic-group": Counts(86_284, 485_888, 26, (7, 7, 10, 12)),
     "consumer-group": Counts(73_756, 291_255, 24, (9, 11, 7, 9)),
     "retention": Counts(8_964, 31_738, 16, (4, 6, 6, 5)),
+    "quorum": Counts(366_463, 1_667_553, 25, (6, 6, 11)),
     "transactions": Counts(45_761, 132_345, 43, (13, 13, 13, 10, 26)),
     "idempotence": Counts(764, 1_945, 17, (4, 7, 7, 3)),
     "replication-abstract": Counts(162_154, 1_612_700, 25, (5, 4)),

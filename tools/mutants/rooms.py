@@ -67,6 +67,7 @@ _SPECS: Final = (
     "classic-group",
     "consumer-group",
     "retention",
+    "quorum",
     "reassignment",
 )
 _OF_SPECS: Final = (

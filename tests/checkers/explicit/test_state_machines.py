@@ -18,6 +18,7 @@ from checkers.explicit.exploration import Budget
 from checkers.explicit.instance import Instance
 from checkers.explicit.transitions import Transitions
 from model.language.interpreter import State
+from model.quorum.state import Role
 from model.specs import SPECS, find
 from model.state_machine import StateMachine, Step
 from model.state_machines import STATE_MACHINES
@@ -208,6 +209,11 @@ def offsets_of_leader(state: State, ranges: Mapping[str, range]) -> Iterator[str
         )
 
 
+def roles(state: State, ranges: Mapping[str, range]) -> Iterator[str]:
+    for r in ranges["Replica"]:
+        yield Role.labels[state["member.role", (r,)] or 0]
+
+
 PROJECTIONS: dict[str, tuple[Projection, ...]] = {
     "replication": (replicas,),
     "election": (registered_replicas, brokers),
@@ -216,6 +222,7 @@ PROJECTIONS: dict[str, tuple[Projection, ...]] = {
     "classic-group": (classic_group,),
     "consumer-group": (members,),
     "retention": (offsets_of_replicas,),
+    "quorum": (roles,),
     "transactions": (transactional_id,),
     "idempotence": (batches,),
     "replication-abstract": (leader_epochs,),

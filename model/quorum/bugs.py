@@ -1,0 +1,78 @@
+"""Bugs of the quorum: each class replaces one rule of the spec and so breaks a claim.
+
+The decorator of the class names the claim.
+"""
+
+from __future__ import annotations
+
+from model.language import Bool, all_of, false, ite, nothing, true
+from model.quorum.state import LEADER, PROSPECTIVE, UNATTACHED, Replica, Role
+from model.quorum.versions import Quorum
+from model.releases import UNRELEASED, kafka
+from model.variants import bug
+
+
+@bug(
+    "leads-after-restart",
+    breaks="leaders_append_only",
+    steps=2,
+    issue="KAFKA-17333",
+    in_force=UNRELEASED,
+)
+class LeadsAfterRestart(Quorum):
+    """A leader that restarts leads again in its epoch (KAFKA-17333).
+
+    It has lost the records that it had not flushed, and writes others at their offsets. A follower
+    that has fetched the lost records keeps them, and both logs look the same: an offset and an
+    epoch do not identify a record any more. This bug breaks the claim `leaders_append_only`.
+    """
+
+    def role_after_restart(s, r: Replica) -> Role:
+        return ite(s.member[r].leader == r, LEADER, super().role_after_restart(r))
+
+
+@bug(
+    "votes-for-shorter-log",
+    breaks="leaders_have_committed_records",
+    steps=11,
+    in_force=UNRELEASED,
+)
+class VotesForShorterLog(Quorum):
+    """A voter votes for a candidate whose log is shorter than its own.
+
+    A candidate without a committed record becomes leader, and the other replicas remove the record.
+    This bug breaks the claim `leaders_have_committed_records`.
+    """
+
+    def has_enough_records(s, r: Replica, voter: Replica) -> Bool:
+        return true
+
+
+@bug("votes-twice", breaks="one_leader_per_epoch", steps=11, in_force=UNRELEASED)
+class VotesTwice(Quorum):
+    """A voter forgets its vote, and votes for every candidate of its epoch.
+
+    Two candidates have the votes of a majority. This bug breaks the claim `one_leader_per_epoch`.
+    """
+
+    def grants_votes(s, voter: Replica, r: Replica) -> Bool:
+        m = s.member[voter]
+        return all_of((m.role == UNATTACHED) | (m.role == PROSPECTIVE), m.leader == nothing)
+
+
+@bug(
+    "never-resigns",
+    breaks="a_leader_without_followers_resigns",
+    steps=1,
+    issue="KAFKA-15489",
+    in_force=kafka("3.3", "3.6"),
+)
+class NeverResigns(Quorum):
+    """A leader leads for ever if no other replica reaches it (KAFKA-15489).
+
+    The others elect a new leader. The brokers that still reach the old leader see no later change
+    of the metadata. This bug breaks the claim `a_leader_without_followers_resigns`.
+    """
+
+    def may_resign(s, r: Replica) -> Bool:
+        return false

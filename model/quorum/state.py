@@ -1,0 +1,219 @@
+"""The state of a KRaft quorum: roles and epochs, votes, logs, and what each leader has committed.
+
+Source: KIP-595, KIP-853, KIP-996; QuorumState, KafkaRaftClient and LeaderState of Kafka 4.3.
+Simplified: a record is its epoch and the voter set that it leaves in force; there are no snapshots.
+A request and its answer are one step. Only votes may arrive later: a candidate counts them when it
+becomes leader. At most one replica is cut off from the others, for ever.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from model.language import (
+    Bool,
+    Int,
+    Map,
+    Nothing,
+    Record,
+    Scope,
+    Set,
+    Sort,
+    Spec,
+    all_of,
+    any_of,
+    count,
+    false,
+    ite,
+    nothing,
+    true,
+)
+
+
+class Replica(Sort):
+    """A controller: a voter of the quorum, or an observer."""
+
+    prefix = "c"
+
+
+class Epoch(Int):
+    """The leader epoch of the quorum; candidates begin a new epoch."""
+
+
+class Offset(Int):
+    """A position in a log, or the end of a log."""
+
+
+class Changes(Int):
+    """The number of failures or of voter changes so far; a constant limits each."""
+
+
+class Role(Int):
+    """The role of a replica; RESIGNED is a former leader of its epoch."""
+
+    labels = ("UNATTACHED", "PROSPECTIVE", "CANDIDATE", "LEADER", "FOLLOWER", "RESIGNED")
+
+
+UNATTACHED, PROSPECTIVE, CANDIDATE, LEADER, FOLLOWER, RESIGNED = map(Role, range(6))
+
+
+class Member(Record):
+    """The election state of a replica; a restart keeps the epoch, the vote and the leader."""
+
+    role: Role
+    epoch: Epoch
+    voted: Replica | Nothing  # in this epoch
+    leader: Replica | Nothing  # of this epoch, as far as the replica knows
+    has_fetched: Bool  # a follower from its leader, since it began to follow
+
+
+class Entry(Record):
+    """A record of the log: its epoch, and the voter set from this record on."""
+
+    epoch: Epoch
+    voters: Set[Replica]
+
+
+class Log(Record):
+    """A replica's log. Its first record, of epoch 0, names the first voters; all replicas have it.
+
+    The entries from the end on are blank.
+    """
+
+    end_offset: Offset
+    flushed: Offset  # a restart keeps the records below
+    high_watermark: Offset
+    entry: Map[Offset, Entry]
+
+    def has_offset(self, offset: Offset) -> Bool:
+        return offset < self.end_offset
+
+    def cut(self, end: Offset) -> None:
+        """Drops the records from `end` on."""
+        for x in Offset:
+            self.entry[x].epoch = ite(x < end, self.entry[x].epoch, Epoch(0))
+            for v in Replica:
+                self.entry[x].voters[v] = (x < end) & self.entry[x].voters[v]
+        self.end_offset = end
+        self.flushed = ite(end < self.flushed, end, self.flushed)
+
+
+def same_record(a: Log, b: Log, offset: Offset) -> Bool:
+    """True if both logs have a record at the offset, with the same epoch."""
+    return all_of(
+        a.has_offset(offset),
+        b.has_offset(offset),
+        a.entry[offset].epoch == b.entry[offset].epoch,
+    )
+
+
+def only(*replicas: Replica) -> Set[Replica]:
+    """Returns the set of these replicas; the empty set without any."""
+    return Map(Replica, lambda x: any_of(*(x == r for r in replicas)))
+
+
+class QuorumState(Spec):
+    """The variables of the quorum, and predicates over them."""
+
+    replicas: Annotated[int, range(1, 6)] = 3  # all are voters at first
+    max_epoch: Annotated[int, range(1, 10)] = 1
+    log_size: Annotated[int, range(1, 10)] = 2  # with the first record
+    max_failures: Annotated[int, range(10)] = 1  # restarts, and replicas that are cut off
+    max_voter_changes: Annotated[int, range(10)] = 0
+
+    member: Map[Replica, Member]
+    granted: Map[Replica, Set[Replica]]  # votes or pre-votes for a candidate or prospective
+    log: Map[Replica, Log]
+    fetched: Map[
+        Replica, Map[Replica, Offset]
+    ]  # to where a leader knows that a follower has its log
+    cut_off: Replica | Nothing
+    failures: Changes
+    voter_changes: Changes
+    # history variables, which only claims read
+    committed: Map[Offset, Epoch]
+    committed_end: Offset
+
+    def scope(s) -> Scope:
+        return {
+            Replica: s.replicas,
+            Role: len(Role.labels),
+            Epoch: range(s.max_epoch + 1),
+            Offset: range(s.log_size + 1),
+            Changes: range(max(s.max_failures, s.max_voter_changes) + 1),
+        }
+
+    def init(s, leader: Replica) -> None:
+        """One replica leads in epoch 0, all follow it, and all have the first record."""
+        for r in Replica:
+            s.member[r].role = ite(r == leader, LEADER, FOLLOWER)
+            s.member[r].leader = leader
+            for x in Replica:
+                s.log[r].entry[Offset(0)].voters[x] = true
+            s.log[r].end_offset = Offset(1)
+            s.log[r].flushed = Offset(1)
+            s.log[r].high_watermark = Offset(1)
+        s.committed_end = Offset(1)
+
+    def voters(s, r: Replica) -> Set[Replica]:
+        """Returns the voter set by the last record in the log of `r`, committed or not."""
+        return s.log[r].entry[s.log[r].end_offset - 1].voters
+
+    def is_voter(s, r: Replica, x: Replica) -> Bool:
+        return s.voters(r)[x]
+
+    def is_majority(s, r: Replica, voters: Set[Replica]) -> Bool:
+        """True if `voters` has more than half of the voters in the log of `r`."""
+        present = count(s.is_voter(r, x) & voters[x] for x in Replica)
+        absent = count(s.is_voter(r, x) & ~voters[x] for x in Replica)
+        return present > absent
+
+    def leads(s, r: Replica) -> Bool:
+        return s.member[r].role == LEADER
+
+    def follows(s, f: Replica, leader: Replica) -> Bool:
+        """True if the follower knows the leader, and the leader leads in the follower's epoch."""
+        return all_of(
+            s.member[f].role == FOLLOWER,
+            s.member[f].leader == leader,
+            s.leads(leader),
+            s.member[f].epoch == s.member[leader].epoch,
+        )
+
+    def reaches(s, a: Replica, b: Replica) -> Bool:
+        """True if requests of `a` to `b` are answered: neither of them is cut off."""
+        return all_of(a != b, s.cut_off != a, s.cut_off != b)
+
+    def is_up_to_date(s, a: Replica, b: Replica) -> Bool:
+        """True if the log of `a` ends with a larger epoch than the log of `b`, or with the same
+        epoch and at least as many records.
+        """
+        ours, theirs = s.last_epoch(a), s.last_epoch(b)
+        longer = s.log[b].end_offset <= s.log[a].end_offset
+        return (theirs < ours) | ((ours == theirs) & longer)
+
+    def last_epoch(s, r: Replica) -> Epoch:
+        """Returns the epoch of the last record of the log."""
+        return s.log[r].entry[s.log[r].end_offset - 1].epoch
+
+    def append_record(s, r: Replica, voters: Set[Replica]) -> None:
+        """A leader appends a record of its epoch, which leaves this voter set in force."""
+        end, epoch = s.log[r].end_offset, s.member[r].epoch
+        s.log[r].entry[end].voters = voters
+        s.log[r].entry[end].epoch = epoch
+        s.log[r].end_offset = end + 1
+
+    def enters(s, r: Replica, epoch: Epoch) -> None:
+        """The replica enters a larger epoch, without a vote and without a leader."""
+        s.member[r].epoch = epoch
+        s.member[r].voted = nothing
+        s.member[r].leader = nothing
+        s.begins(r, UNATTACHED, only())
+
+    def begins(s, r: Replica, role: Role, granted: Set[Replica]) -> None:
+        """The replica begins a role; it has these votes, and knows nothing from fetches."""
+        s.member[r].role = role
+        s.member[r].has_fetched = false
+        s.granted[r] = granted
+        for x in Replica:
+            s.fetched[r][x] = Offset(0)

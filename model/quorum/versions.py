@@ -1,0 +1,61 @@
+"""The versions of the KRaft quorum: a proposed rule for commits, Kafka 4.3, and Kafka 3.9."""
+
+from __future__ import annotations
+
+from model.language import Bool, true
+from model.quorum.claims import QuorumClaims
+from model.quorum.state import Offset, Replica
+from model.releases import LATEST, kafka, unreleased
+from model.variants import version
+
+
+@version(
+    "flush-before-commit",
+    in_force=unreleased("proposed: a leader of Kafka counts its records before it flushes them"),
+    default=True,
+)
+class Quorum(QuorumClaims):
+    """Kafka 4.3 with the proposed rule: a leader counts only its flushed records for a commit."""
+
+
+@version(
+    "kafka-4.3",
+    breaks="leaders_have_committed_records",
+    steps=7,
+    at={"replicas": 1, "max_epoch": 2},
+    in_force=kafka("4.0", LATEST, "not tried on a real controller"),
+)
+class Kafka43(Quorum):
+    """Kafka 4.3: a leader counts its own records for a commit before it has flushed them.
+
+    In a quorum of one voter, a record is then committed before it is flushed. If the power fails
+    between these two steps, the next leader lacks the record. This version breaks the claim
+    `leaders_have_committed_records`. With two or more voters all claims hold, because a follower
+    must have the record too, and the leader handles the fetches of followers after it has flushed.
+    """
+
+    def own_end(s, r: Replica) -> Offset:
+        """Returns the end of the leader's log.
+
+        Kafka: KafkaRaftClient.flushLeaderLog, which updates the end offset before it flushes.
+        """
+        return s.log[r].end_offset
+
+
+@version(
+    "without-pre-vote",
+    breaks="no_candidate_is_cut_off",
+    steps=3,
+    in_force=kafka("3.3", "3.9"),
+)
+class WithoutPreVote(Kafka43):
+    """Kafka before KIP-996: a replica that has no leader becomes candidate without pre-votes.
+
+    A replica that is cut off becomes candidate again and again. When it is back, its larger epoch
+    deposes the leader, although a majority follows this leader. This version breaks the claim
+    `no_candidate_is_cut_off`.
+    """
+
+    def has_enough_pre_votes(s, r: Replica) -> Bool:
+        """Always true: there is no pre-vote."""
+        return true
