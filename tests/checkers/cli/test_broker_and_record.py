@@ -105,9 +105,9 @@ def test_the_state_of_the_brokers_is_kept_if_records_cannot_be_sent(
 ) -> None:
     monkeypatch.setattr(reading, "READ_WITHIN_S", 0.5)
     monkeypatch.setattr(reading, "QUERY_S", 0.3)
-    monkeypatch.setattr(sending, "GIVE_UP_AFTER_S", 0.5)
+    monkeypatch.setattr(sending, "GIVE_UP_AFTER_S", 2.0)
     impatient = tmp_path / "client.properties"
-    impatient.write_text("message.timeout.ms=300\n")
+    impatient.write_text("message.timeout.ms=1500\n")
     words = ("--sends", "400", "--replication-factor", "1", "--fault", "kill-broker:id=1,after=10")
     where = ("--client-config", str(impatient), "--out", str(tmp_path / "runs"))
     result = CliRunner().invoke(urteil, ["record", *words, *where])
