@@ -12,13 +12,15 @@ import pytest
 
 from checkers.testing.broker import Broker
 from tools.clients import installed
+from tools.clients.examples import EXAMPLES, on_page, try_example
 from tools.clients.installed import Installed
 from tools.clients.page import PAGE, page
 from tools.clients.reasons import REASONS
-from tools.clients.results import Row, kept, save
+from tools.clients.results import Row, kept, kept_examples, save, save_example
 from tools.clients.scenarios import BY_NAME, SCENARIOS
 from tools.clients.trial import Cell, try_scenario
 
+HOW_TO = PAGE.parent / "how-to" / "faults-in-your-tests.md"
 PYTHON_CLIENTS = ("confluent-kafka", "kafka-python", "aiokafka")
 SHORT = ("administration", "records", "transaction", "abort-after-commit", "too-large")
 FEW = 200
@@ -122,11 +124,12 @@ def test_a_crash_that_did_not_happen_fails(broker: Broker) -> None:
 
 
 def test_the_page_is_written_from_the_results() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(kept())
+    assert PAGE.read_text(encoding="utf-8") == page(kept(), kept_examples())
 
 
 def test_a_failed_cell_stands_out_and_a_cell_without_a_result_was_not_tried() -> None:
-    lines = page((ROW,)).splitlines()
+    examples = {"Go": Cell(outcome="failed", note="exit status 1")}
+    lines = page((ROW,), examples).splitlines()
     assert "| Scenario | franz-go 1.2 |" in lines
     assert "| Metadata | passed |" in lines
     assert "| KIP-848 rebalance | not offered |" in lines
@@ -135,6 +138,7 @@ def test_a_failed_cell_stands_out_and_a_cell_without_a_result_was_not_tried() ->
     assert "| franz-go | Too large | no answer | unknown |" in lines
     assert "| franz-go | KIP-848 rebalance | no such option |" in lines
     assert "| franz-go | Records | gzip\\|lz4 |" in lines
+    assert "| Go | failed | exit status 1 |" in lines
 
 
 def test_each_failed_cell_has_a_reason_and_each_reason_a_failed_cell() -> None:
@@ -160,3 +164,37 @@ def test_a_row_replaces_the_one_of_the_same_client(tmp_path: Path) -> None:
     save(ROW, path)
     save(replace(ROW, version="1.3", cells={}), path)
     assert kept(path) == [replace(ROW, version="1.3", cells={})]
+
+
+def test_the_results_of_examples_and_of_clients_are_kept_together(tmp_path: Path) -> None:
+    path = tmp_path / "clients.json"
+    assert kept_examples(path) == {}
+    save(ROW, path)
+    save_example("Go", Cell(outcome="failed", note="no answer"), path)
+    save_example("Go", Cell(outcome="passed"), path)
+    save(ROW, path)
+    assert kept_examples(path) == {"Go": Cell(outcome="passed")}
+    assert kept(path) == [ROW]
+
+
+def test_the_documentation_shows_each_example_as_it_is_run() -> None:
+    text = HOW_TO.read_text(encoding="utf-8")
+    assert all(on_page(example) in text for example in EXAMPLES)
+
+
+def test_each_example_was_run_and_passed() -> None:
+    passed = Cell(outcome="passed")
+    assert kept_examples() == {example.title: passed for example in EXAMPLES}
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome", "why"),
+    [("pass", "passed", ""), ("raise OSError('no answer')", "failed", "OSError: no answer")],
+)
+def test_an_example_passes_if_its_program_succeeds(
+    broker: Broker, text: str, outcome: str, why: str
+) -> None:
+    example = replace(EXAMPLES[0], install=lambda: program(text))
+    cell = try_example(broker, example)
+    assert cell.outcome == outcome
+    assert why in cell.note

@@ -41,6 +41,9 @@ class Installed:
     command: Command
 
 
+Install = Callable[[], Installed]  # raises InputFault if the program cannot be installed
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
     """A Kafka client (a library or program) with which the scenarios are run.
@@ -50,10 +53,10 @@ class Client:
 
     name: str
     language: str
-    install: Callable[[], Installed]
+    install: Install
 
 
-def _python(module: str, package: str) -> Callable[[], Installed]:
+def python(module: str, package: str) -> Install:
     def install() -> Installed:
         try:
             version = version_of(package)
@@ -67,7 +70,7 @@ def _python(module: str, package: str) -> Callable[[], Installed]:
     return install
 
 
-def _node(program: str, package: str) -> Callable[[], Installed]:
+def node(program: str, package: str) -> Install:
     def install() -> Installed:
         pinned = json.loads((HERE / "node" / "package.json").read_text())["dependencies"]
         folder = _built("node", ("npm", "install", "--ignore-scripts", "--silent"))
@@ -78,7 +81,7 @@ def _node(program: str, package: str) -> Callable[[], Installed]:
     return install
 
 
-def _go(program: str, module: str) -> Callable[[], Installed]:
+def go(program: str, module: str) -> Install:
     def install() -> Installed:
         pinned = (HERE / "go" / "go.mod").read_text()
         folder = _built("go", ("go", "build", "-o", "bin/", "./..."))
@@ -88,7 +91,7 @@ def _go(program: str, module: str) -> Callable[[], Installed]:
     return install
 
 
-def _java(main: str) -> Callable[[], Installed]:
+def java(main: str) -> Install:
     def install() -> Installed:
         (version,) = re.findall(
             r"kafka-streams</artifactId>\s*<version>(.*)</version>",
@@ -97,7 +100,16 @@ def _java(main: str) -> Callable[[], Installed]:
         folder = _built(
             "java",
             ("mvn", "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=jars"),
-            ("javac", "-cp", "jars/*", "-d", "classes", "Scenarios.java", "Streams.java"),
+            (
+                "javac",
+                "-cp",
+                "jars/*",
+                "-d",
+                "classes",
+                "Scenarios.java",
+                "Streams.java",
+                "Example.java",
+            ),
         )
         places = f"{folder / 'jars'}/*:{folder / 'classes'}"
         return Installed(version=version, command=(_program("java"), "-cp", places, main))
@@ -105,15 +117,17 @@ def _java(main: str) -> Callable[[], Installed]:
     return install
 
 
-def _rust() -> Installed:
-    pinned = (HERE / "rust" / "Cargo.toml").read_text()
-    (version,) = re.findall(r'rskafka = .*version = "=(.*?)"', pinned)
-    folder = _built("rust", ("cargo", "build", "--release", "--quiet"))
-    program = folder / "target" / "release" / "scenarios"
-    return Installed(version=version, command=(str(program),))
+def rust(program: str, crate: str) -> Install:
+    def install() -> Installed:
+        pinned = (HERE / "rust" / "Cargo.toml").read_text()
+        (version,) = re.findall(rf'{crate} = .*version = "=(.*?)"', pinned)
+        folder = _built("rust", ("cargo", "build", "--release", "--quiet"))
+        return Installed(version=version, command=(str(folder / "target/release" / program),))
+
+    return install
 
 
-def _kcat() -> Installed:
+def kcat() -> Installed:
     ended = subprocess.run([_program("kcat"), "-V"], capture_output=True, text=True, check=False)
     (version,) = re.findall(r"Version (\S+)", ended.stdout)
     command = (sys.executable, "-m", "tools.clients.python.kcat")
@@ -121,23 +135,24 @@ def _kcat() -> Installed:
 
 
 CLIENTS: Final = (
-    Client(name="Java client", language="Java", install=_java("Scenarios")),
-    Client(name="Kafka Streams", language="Java", install=_java("Streams")),
+    Client(name="Java client", language="Java", install=java("Scenarios")),
+    Client(name="Kafka Streams", language="Java", install=java("Streams")),
     Client(
-        name="confluent-kafka", language="Python", install=_python("confluent", "confluent-kafka")
+        name="confluent-kafka", language="Python", install=python("confluent", "confluent-kafka")
     ),
-    Client(name="kafka-python", language="Python", install=_python("pure", "kafka-python")),
-    Client(name="aiokafka", language="Python", install=_python("asynchronous", "aiokafka")),
-    Client(name="franz-go", language="Go", install=_go("franz", "github.com/twmb/franz-go")),
-    Client(name="sarama", language="Go", install=_go("sarama", "github.com/IBM/sarama")),
-    Client(name="kafkajs", language="Node", install=_node("kafkajs", "kafkajs")),
+    Client(name="kafka-python", language="Python", install=python("pure", "kafka-python")),
+    Client(name="aiokafka", language="Python", install=python("asynchronous", "aiokafka")),
+    Client(name="franz-go", language="Go", install=go("franz", "github.com/twmb/franz-go")),
+    Client(name="sarama", language="Go", install=go("sarama", "github.com/IBM/sarama")),
+    Client(name="kafkajs", language="Node", install=node("kafkajs", "kafkajs")),
     Client(
         name="@platformatic/kafka",
         language="Node",
-        install=_node("platformatic", "@platformatic/kafka"),
+        install=node("platformatic", "@platformatic/kafka"),
     ),
-    Client(name="rskafka", language="Rust", install=_rust),
-    Client(name="kcat", language="C", install=_kcat),
+    Client(name="rdkafka", language="Rust", install=rust("with_rdkafka", "rdkafka")),
+    Client(name="rskafka", language="Rust", install=rust("with_rskafka", "rskafka")),
+    Client(name="kcat", language="C", install=kcat),
 )
 BY_NAME: Final = {client.name: client for client in CLIENTS}
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from tools.clients.reasons import REASONS
 from tools.clients.results import Row
 from tools.clients.scenarios import SCENARIOS, Scenario
+from tools.clients.trial import Cell
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "clients.md"
 UNTRIED: Final = "not tried"
@@ -19,14 +20,17 @@ TOP: Final = """<!-- Written by tools/clients from benchmarks/results/clients.js
 A cell says whether the client passed the scenario. *Not offered*: the client has no API for it.
 Each other cell has its reason below the table.
 """
+EXAMPLES_TOP: Final = """The programs of [faults in your tests](how-to/faults-in-your-tests.md).
+Each one ends with an error if it does not see the effect of its fault.
+"""
 
 
-def page(rows: Sequence[Row]) -> str:
+def page(rows: Sequence[Row], examples: Mapping[str, Cell]) -> str:
     """Returns the text of the page docs/clients.md."""
-    return "\n".join((TOP, *_lines(rows))).rstrip() + "\n"
+    return "\n".join((TOP, *_lines(rows, examples))).rstrip() + "\n"
 
 
-def _lines(rows: Sequence[Row]) -> Iterator[str]:
+def _lines(rows: Sequence[Row], examples: Mapping[str, Cell]) -> Iterator[str]:
     yield from _table(
         ("Scenario", *(f"{row.client} {row.version}" for row in rows)),
         ((scenario.title, *(_outcome(row, scenario) for row in rows)) for scenario in SCENARIOS),
@@ -37,8 +41,13 @@ def _lines(rows: Sequence[Row]) -> Iterator[str]:
     yield ""
     yield from _failures(rows)
     yield from _notes("Not offered", "not offered", rows)
-    yield from _notes("Not tried", "not tried", rows)
-    yield from _notes("Codecs and errors of passed scenarios", "passed", rows)
+    yield from _notes("Notes on passed scenarios", "passed", rows)
+    if examples:
+        yield "## Examples of faults"
+        yield ""
+        yield EXAMPLES_TOP
+        found = ((title, cell.outcome, cell.note) for title, cell in examples.items())
+        yield from _table(("Language", "Outcome", "Note"), found)
 
 
 def _outcome(row: Row, scenario: Scenario) -> str:

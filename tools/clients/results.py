@@ -1,6 +1,7 @@
 """The recorded results of the clients' scenarios: benchmarks/results/clients.json.
 
-The file has one row for each client library or program, with the version that was tried last.
+The file has one row for each client library or program, with the version that was tried last. It
+also has the result of each example of docs/how-to/faults-in-your-tests.md.
 """
 
 from __future__ import annotations
@@ -9,10 +10,10 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from tools.clients.installed import CLIENTS, Client, Installed
-from tools.clients.trial import Cell
+from tools.clients.trial import Cell, Outcome
 
 RESULTS: Final = Path(__file__).parents[2] / "benchmarks" / "results" / "clients.json"
 
@@ -41,37 +42,57 @@ class Row:
 
 def kept(path: Path = RESULTS) -> list[Row]:
     """Returns the recorded results of all clients, in the order of the file; [] without a file."""
-    if not path.exists():
-        return []
-    return [_row(entry) for entry in json.loads(path.read_text(encoding="utf-8"))["clients"]]
+    return [_row(entry) for entry in _document(path)["clients"]]
+
+
+def kept_examples(path: Path = RESULTS) -> dict[str, Cell]:
+    """Returns the recorded result of each example by its title; {} without a file."""
+    return {title: _cell(entry) for title, entry in _document(path)["examples"].items()}
 
 
 def save(row: Row, path: Path = RESULTS) -> None:
     """Records the results of a client, replacing its earlier results."""
     rows = {one.client: one for one in kept(path)} | {row.client: row}
     order = [client.name for client in CLIENTS if client.name in rows]
-    document = {"clients": [_entry(rows[name]) for name in order]}
-    path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    _write(path, clients=[_entry(rows[name]) for name in order])
+
+
+def save_example(title: str, cell: Cell, path: Path = RESULTS) -> None:
+    """Records the result of an example, replacing its earlier result."""
+    cells = kept_examples(path) | {title: cell}
+    _write(path, examples={name: _entry_of_cell(one) for name, one in cells.items()})
+
+
+def _document(path: Path) -> dict[str, Any]:
+    found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return {"clients": [], "examples": {}, **found}
+
+
+def _write(path: Path, **changed: Any) -> None:
+    path.write_text(json.dumps(_document(path) | changed, indent=1) + "\n", encoding="utf-8")
+
+
+def _cell(entry: Mapping[str, str]) -> Cell:
+    return Cell(outcome=cast(Outcome, entry["outcome"]), note=entry.get("note", ""))
+
+
+def _entry_of_cell(cell: Cell) -> dict[str, str]:
+    return {"outcome": cell.outcome, **({"note": cell.note} if cell.note else {})}
 
 
 def _row(entry: Mapping[str, Any]) -> Row:
-    cells = {
-        name: Cell(outcome=cell["outcome"], note=cell.get("note", ""))
-        for name, cell in entry["scenarios"].items()
-    }
     return Row(
-        client=entry["client"], language=entry["language"], version=entry["version"], cells=cells
+        client=entry["client"],
+        language=entry["language"],
+        version=entry["version"],
+        cells={name: _cell(cell) for name, cell in entry["scenarios"].items()},
     )
 
 
 def _entry(row: Row) -> dict[str, Any]:
-    cells = {
-        name: {"outcome": cell.outcome, **({"note": cell.note} if cell.note else {})}
-        for name, cell in row.cells.items()
-    }
     return {
         "client": row.client,
         "language": row.language,
         "version": row.version,
-        "scenarios": cells,
+        "scenarios": {name: _entry_of_cell(cell) for name, cell in row.cells.items()},
     }

@@ -56,9 +56,6 @@ public class Scenarios {
         } catch (NotOffered reason) {
             outcome = "not offered";
             note = reason.getMessage();
-        } catch (NotTried reason) {
-            outcome = "not tried";
-            note = reason.getMessage();
         } catch (Throwable error) { // the driver reports it in the table
             error.printStackTrace();
             outcome = "failed";
@@ -72,13 +69,6 @@ public class Scenarios {
     /** The client has no means for this scenario. */
     static class NotOffered extends RuntimeException {
         NotOffered(String why) {
-            super(why);
-        }
-    }
-
-    /** The client may have means for it, but this program does not use them yet. */
-    static class NotTried extends RuntimeException {
-        NotTried(String why) {
             super(why);
         }
     }
@@ -345,10 +335,14 @@ public class Scenarios {
         return producer;
     }
 
-    KafkaConsumer<String, String> member(Map<String, Object> settings) {
+    KafkaConsumer<String, String> consumer(Map<String, Object> settings) {
         var all = properties(Map.of("group.id", topic, "auto.offset.reset", "earliest", "enable.auto.commit", false));
         all.putAll(settings);
-        var consumer = new KafkaConsumer<>(all, new StringDeserializer(), new StringDeserializer());
+        return new KafkaConsumer<>(all, new StringDeserializer(), new StringDeserializer());
+    }
+
+    KafkaConsumer<String, String> member(Map<String, Object> settings) {
+        var consumer = consumer(settings);
         consumer.subscribe(List.of(topic));
         return consumer;
     }
@@ -370,8 +364,12 @@ public class Scenarios {
     }
 
     long committed() throws Exception {
+        return committed(topic);
+    }
+
+    long committed(String group) throws Exception {
         try (var admin = admin()) {
-            var found = admin.listConsumerGroupOffsets(topic).partitionsToOffsetAndMetadata().get();
+            var found = admin.listConsumerGroupOffsets(group).partitionsToOffsetAndMetadata().get();
             return found.values().stream().filter(one -> one != null).mapToLong(OffsetAndMetadata::offset).sum();
         }
     }

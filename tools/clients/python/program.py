@@ -27,10 +27,6 @@ class NotOffered(Exception):
     """The client cannot run this scenario; the message says what the client lacks."""
 
 
-class NotTried(Exception):
-    """The client may be able to run this scenario, but this program does not try it yet."""
-
-
 class Unexpected(Exception):
     """The client or the broker behaved otherwise than Kafka does."""
 
@@ -75,8 +71,6 @@ def run(scenarios: Mapping[str, Scenario]) -> None:
         result = {"outcome": "passed", "note": scenarios[name](Args(servers, topic, int(records)))}
     except NotOffered as reason:
         result = {"outcome": "not offered", "note": str(reason)}
-    except NotTried as reason:
-        result = {"outcome": "not tried", "note": str(reason)}
     except Exception as error:  # the driver reports it in the table
         traceback.print_exc()
         result = {"outcome": "failed", "note": f"{type(error).__name__}: {error}"}

@@ -1,6 +1,6 @@
 //! The scenarios with rskafka, a client without groups, transactions and idempotent producers.
 //!
-//!     scenarios SCENARIO SERVERS TOPIC RECORDS
+//!     with_rskafka SCENARIO SERVERS TOPIC RECORDS
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -9,52 +9,39 @@ use rskafka::client::error::{Error, ProtocolError};
 use rskafka::client::partition::{Compression, OffsetAt, PartitionClient, UnknownTopicHandling};
 use rskafka::client::{Client, ClientBuilder};
 use rskafka::record::Record;
+use scenarios::{expect, print, print_result, Args, Outcome, LIMIT, WRITES};
 
-type Outcome = Result<String, Box<dyn std::error::Error>>;
-
-const LIMIT: Duration = Duration::from_secs(40);
 const REPLICAS: i16 = 3;
 const TIMEOUT_MS: i32 = 10_000;
 
-struct Args {
+struct Connected {
     client: Client,
     topic: String,
 }
 
 #[tokio::main]
 async fn main() {
-    let words: Vec<String> = std::env::args().collect();
-    let servers = words[2].split(',').map(str::to_owned).collect();
+    let args = Args::read();
+    let servers = args.servers.split(',').map(str::to_owned).collect();
     let client = ClientBuilder::new(servers).build().await.expect("a broker");
-    let args = Args { client, topic: words[3].clone() };
-    let result = match words[1].as_str() {
-        "metadata" => metadata(&args).await,
-        "administration" => administration(&args).await,
-        "unknown-topic" => unknown_topic(&args).await,
-        "too-large" => too_large(&args).await,
-        "records" | "crash-of-leader" => {
-            return print("not offered", "the client has no idempotent producer");
-        }
+    let connected = Connected { client, topic: args.topic };
+    print_result(match args.scenario.as_str() {
+        "metadata" => metadata(&connected).await,
+        "administration" => administration(&connected).await,
+        "unknown-topic" => unknown_topic(&connected).await,
+        "too-large" => too_large(&connected).await,
+        "records" | "crash-of-leader" => return print("not offered", "the client has no idempotent producer"),
         _ => return print("not offered", "the client has no API for it"),
-    };
-    match result {
-        Ok(note) => print("passed", &note),
-        Err(error) => print("failed", &error.to_string()),
-    }
+    });
 }
 
-fn print(outcome: &str, note: &str) {
-    let text = note.replace('\\', "/").replace('"', "'").replace('\n', " ");
-    println!("{{\"outcome\": \"{outcome}\", \"note\": \"{text}\"}}");
-}
-
-async fn metadata(args: &Args) -> Outcome {
+async fn metadata(args: &Connected) -> Outcome {
     let partitions = args.partitions().await?.ok_or("the topic is not listed")?;
     expect(partitions == 3, format!("{partitions} partitions"))?;
     Ok("the client shows no brokers".to_owned())
 }
 
-async fn administration(args: &Args) -> Outcome {
+async fn administration(args: &Connected) -> Outcome {
     let admin = args.client.controller_client()?;
     admin.create_topic(&args.topic, 4, REPLICAS, TIMEOUT_MS).await?;
     args.await_partitions(Some(4)).await?;
@@ -63,7 +50,7 @@ async fn administration(args: &Args) -> Outcome {
     Ok(String::new())
 }
 
-async fn unknown_topic(args: &Args) -> Outcome {
+async fn unknown_topic(args: &Connected) -> Outcome {
     let handling = UnknownTopicHandling::Error;
     match args.client.partition_client(&args.topic, 0, handling).await {
         Err(error) if is(&error, ProtocolError::UnknownTopicOrPartition) => Ok(String::new()),
@@ -72,14 +59,8 @@ async fn unknown_topic(args: &Args) -> Outcome {
     }
 }
 
-async fn too_large(args: &Args) -> Outcome {
-    for (suffix, size, is_accepted) in [
-        ("", 900_000, true),
-        ("", 1_100_000, false),
-        ("-small", 1_000, true),
-        ("-small", 3_000, false),
-        ("-large", 1_100_000, true),
-    ] {
+async fn too_large(args: &Connected) -> Outcome {
+    for (suffix, size, is_accepted) in WRITES {
         let topic = format!("{}{suffix}", args.topic);
         let writer = args.partition(&topic).await?;
         let result = writer.produce(vec![record(vec![b'v'; size])], Compression::NoCompression).await;
@@ -97,10 +78,6 @@ async fn too_large(args: &Args) -> Outcome {
 
 // ---------------------------------------------------------------- what the scenarios use
 
-fn expect(condition: bool, why: String) -> Result<(), String> {
-    if condition { Ok(()) } else { Err(why) }
-}
-
 fn is(error: &Error, wanted: ProtocolError) -> bool {
     matches!(error, Error::ServerError { protocol_error, .. } if *protocol_error == wanted)
 }
@@ -109,7 +86,7 @@ fn record(value: Vec<u8>) -> Record {
     Record { key: None, value: Some(value), headers: BTreeMap::new(), timestamp: chrono::Utc::now() }
 }
 
-impl Args {
+impl Connected {
     /// Returns how many partitions the topic has, or None if it is not listed.
     async fn partitions(&self) -> Result<Option<usize>, Error> {
         let topics = self.client.list_topics().await?;
