@@ -18,6 +18,7 @@ type Settings = [(&'static str, &'static str)];
 type Done<T> = Result<T, Box<dyn std::error::Error>>;
 
 const SHORT: Duration = Duration::from_millis(100);
+const DISCONNECTED: KafkaError = KafkaError::MessageConsumption(RDKafkaErrorCode::BrokerTransportFailure); // librdkafka reconnects
 const CODECS: [&str; 5] = ["none", "gzip", "snappy", "lz4", "zstd"];
 
 #[tokio::main]
@@ -311,8 +312,8 @@ impl Clients for Args {
         await_until("the end is not reached", || loop {
             match reader.poll(SHORT) {
                 Some(Err(KafkaError::PartitionEOF(_))) => return Ok(true),
+                Some(Err(DISCONNECTED)) | None => return Ok(false),
                 Some(message) => seen.push(value(&message?)),
-                None => return Ok(false),
             }
         })?;
         expect(seen == wanted, format!("read_committed: {seen:?}"))?;
@@ -334,7 +335,7 @@ async fn refusal(producer: &FutureProducer, topic: &str, value: &str) -> Option<
 /// Returns the value of the next record, or None if there is none within a short time.
 fn next(consumer: &BaseConsumer) -> Done<Option<String>> {
     match consumer.poll(SHORT).transpose() {
-        Err(KafkaError::MessageConsumption(RDKafkaErrorCode::BrokerTransportFailure)) => Ok(None), // librdkafka reconnects
+        Err(DISCONNECTED) => Ok(None),
         found => Ok(found?.map(|message| value(&message))),
     }
 }
