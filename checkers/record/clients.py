@@ -31,6 +31,9 @@ from model.histories import Isolation
 
 REACH_S: Final = 5.0
 LEADERS_WITHIN_S: Final = 15.0
+# before a refused call is repeated: librdkafka refuses at once a call that repeats one still in
+# progress, and keeps memory for each refusal
+PAUSE_S: Final = 0.1
 LIBRARIES: Final[Mapping[str, str]] = {
     "confluent-kafka": version("confluent-kafka"),
     "librdkafka": libversion()[0],
@@ -133,6 +136,7 @@ class Clients:
                         f"{self.servers}: the cluster has no transactions ({refusal.str()}); "
                         "use --workload append-and-read"
                     ) from error
+                time.sleep(PAUSE_S)
 
     def create_topic(self, topic: str, partitions: int, replication_factor: int) -> None:
         """Creates the topic and waits for its leaders.

@@ -32,7 +32,7 @@ from typing import Any, Final, Literal
 from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException, TopicPartition
 
 from checkers.record import outcomes
-from checkers.record.clients import Clients
+from checkers.record.clients import PAUSE_S, Clients
 from checkers.record.processes import Shared, Topic
 from checkers.record.reading import polled
 from model.histories import (
@@ -336,6 +336,7 @@ def _with_retries(call: Callable[[], object]) -> Any:
             refusal = error.args[0]
             if not refusal.retriable() or time.monotonic() > until:
                 return refusal
+            time.sleep(PAUSE_S)
         else:
             return None
 

@@ -216,6 +216,14 @@ def test_a_call_is_repeated_only_while_its_error_is_retriable() -> None:
     assert (may.left, must_not.left) == (-1, 1)
 
 
+def test_a_refused_call_is_not_repeated_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipeline, "STEP_S", 0.3)
+    always = Stubborn(refusals=1_000, code=KafkaError._CONFLICT, retriable=True)
+
+    assert pipeline._with_retries(always).code() == KafkaError._CONFLICT
+    assert always.left > 990
+
+
 def test_a_call_that_never_returns_is_a_time_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pipeline, "STEP_S", 0.1)
     monkeypatch.setattr(pipeline, "CALL_S", 0.1)
