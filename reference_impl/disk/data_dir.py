@@ -105,6 +105,9 @@ class LogDirectory:
             if after is before:
                 continue
             self._write(place, after)
+            if before is not None:
+                folder = self.folder / str(place)
+                log_folder.index_aborts(folder, before, after, replica.producers.transactions)
             if replica.state.log_config.flush_messages <= after.end_offset - self._flushed(place):
                 self._flush(place, after)
             is_checkpointed &= before is not None and _checkpoints(before) == _checkpoints(after)

@@ -25,6 +25,7 @@ from model.vocabulary import Offset, ProducerId
 from reference_impl.disk import producer_snapshot, segment_index
 from reference_impl.disk.checkpoints import LEADER_EPOCHS, write_leader_epochs
 from reference_impl.disk.files import append, delete, make_folder, replace_file, truncate
+from reference_impl.log.open_transactions import PartitionTransactions
 from reference_impl.log.partition_log import NO_SNAPSHOT, PartitionLog
 from reference_impl.log.segment import Segment
 
@@ -67,8 +68,8 @@ def write(folder: Path, before: PartitionLog, after: PartitionLog) -> None:
             if old.get(base_offset) is not new.get(base_offset):
                 segment_index.delete(segment_path(folder, base_offset))
         _write_segments(folder, old, new)
-        segment_index.delete(segment_path(folder, max(new)))
         _write_indexes(folder, after)
+        _write_open_index(folder, after)
     if after.epochs is not before.epochs:
         write_leader_epochs(folder / LEADER_EPOCHS, after.epochs)
 
@@ -80,17 +81,39 @@ def _write_indexes(folder: Path, log: PartitionLog, first: int = 0) -> None:
         segment_index.write(path, segment, _open_before(log, segment.base_offset))
 
 
+def _write_open_index(folder: Path, log: PartitionLog) -> None:
+    last, segment = max(_files(log).items())
+    segment_index.write_open(segment_path(folder, last), segment, _open_before(log, last))
+
+
+def index_aborts(
+    folder: Path, before: PartitionLog, after: PartitionLog, known: PartitionTransactions
+) -> None:
+    """Writes index entries for the transactions that were aborted since an older version.
+
+    `known` has the transactions of the newer version, which `write` has written.
+    """
+    if not _only_grew(before, after):
+        return  # `write` has written the whole index
+    base_offset = after.segments[-1].base_offset
+    new_from = max(before.end_offset, base_offset)
+    newest_first = takewhile(lambda it: it.marker_offset >= new_from, reversed(known.aborted))
+    ended = tuple(newest_first)[::-1]
+    segment_index.append_aborted(segment_path(folder, base_offset), ended, known.open)
+
+
 def restore_indexes(folder: Path, log: PartitionLog) -> None:
-    """Writes missing or wrong index files of closed segments; deletes those of the open one.
+    """Writes missing or wrong index files of all segments; of the open one only `.txnindex`.
 
     The segment files must contain the log. Index files of other segments are deleted.
     """
-    closed = {segment_path(folder, segment.base_offset).stem for segment in log.segments[:-1]}
+    known = {segment_path(folder, base_offset).stem for base_offset in _files(log)}
     for suffix in segment_index.SUFFIXES:
         for file in folder.glob(f"*{suffix}"):
-            if file.stem not in closed:
+            if file.stem not in known:
                 delete(file)
     _write_indexes(folder, log)
+    _write_open_index(folder, log)
 
 
 def close(folder: Path, log: PartitionLog) -> list[Path]:

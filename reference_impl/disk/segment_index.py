@@ -9,8 +9,9 @@ The first two have an entry for a batch if more than 4096 bytes lie before it si
 The last one has an entry for each aborted transaction whose marker is in the segment; there is no
 file without an entry.
 
-Every closed segment has its index files, and the open segment has them after a clean stop. Kafka
-and its tools read them. This broker does not: it searches the offsets of the segments in memory.
+Every closed segment has its index files, and the open segment has them after a clean stop. The
+`.txnindex` of the open segment grows with each marker of an abort. Kafka and its tools read the
+files. This broker does not: it searches the offsets of the segments in memory.
 
 Source: LogSegment.recover, OffsetIndex, TimeIndex.maybeAppend, TransactionIndex and AbortedTxn of
 Kafka; ProducerStateManager.lastStableOffset.
@@ -25,10 +26,10 @@ from pathlib import Path
 from typing import Final
 
 from model.vocabulary import Offset, ProducerId
+from reference_impl.disk.files import append, replace_file
 from reference_impl.disk.files import delete as delete_file
-from reference_impl.disk.files import replace_file
 from reference_impl.log import transaction_marker
-from reference_impl.log.open_transactions import PartitionTransactions
+from reference_impl.log.open_transactions import Ended, PartitionTransactions
 from reference_impl.log.segment import NEVER_MS, Batch, Segment
 
 INTERVAL_BYTES: Final = 4_096
@@ -49,11 +50,40 @@ def write(path: Path, segment: Segment, open_before: Open) -> None:
     `open_before` has the transactions that are open where the segment begins.
     """
     for suffix, data in indexes(segment, open_before).items():
-        file = path.with_suffix(suffix)
-        if not data and suffix == TRANSACTIONS:
-            delete_file(file)
-        elif not file.exists() or file.read_bytes() != data:
-            replace_file(file, data, flushes=False)
+        _replace(path, suffix, data)
+
+
+def write_open(path: Path, segment: Segment, open_before: Open) -> None:
+    """Writes the `.txnindex` of an open segment file, and deletes its other index files."""
+    delete_file(path.with_suffix(OFFSETS))
+    delete_file(path.with_suffix(TIMES))
+    _replace(path, TRANSACTIONS, _aborted(segment.batches, open_before))
+
+
+def append_aborted(path: Path, ended: Iterable[Ended], open_after: Open) -> None:
+    """Appends entries for transactions that were aborted by the last batches of a segment file.
+
+    `open_after` has the transactions that are open after these batches.
+    """
+    entries = (
+        _entry(one, (first for first in open_after.values() if first < one.marker_offset))
+        for one in ended
+    )
+    if data := b"".join(entries):
+        append(path.with_suffix(TRANSACTIONS), data)
+
+
+def _replace(path: Path, suffix: str, data: bytes) -> None:
+    file = path.with_suffix(suffix)
+    if not data and suffix == TRANSACTIONS:
+        delete_file(file)
+    elif not file.exists() or file.read_bytes() != data:
+        replace_file(file, data, flushes=False)
+
+
+def _entry(ended: Ended, still_open: Iterable[Offset]) -> bytes:
+    stable = next(iter(still_open), ended.marker_offset + 1)
+    return _ABORTED.pack(_VERSION, *ended, stable)
 
 
 def delete(path: Path) -> None:
@@ -93,9 +123,7 @@ def _aborted(batches: Iterable[Batch], open_before: Open) -> bytes:
             known = len(transactions.aborted)
             transactions = transactions.with_marker(batch, marker)
             for ended in transactions.aborted[known:]:
-                # where the oldest open transaction of another producer begins
-                stable = next(iter(transactions.open.values()), head.next_offset)
-                out += _ABORTED.pack(_VERSION, *ended, stable)
+                out += _entry(ended, transactions.open.values())
         elif head.is_transactional:
             transactions = transactions.with_records(batch)
     return bytes(out)

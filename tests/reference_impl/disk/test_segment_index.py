@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import struct
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from model.vocabulary import LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from reference_impl.disk import log_folder, segment_index
@@ -111,6 +114,48 @@ def test_an_aborted_transaction_is_in_the_segment_of_its_marker(tmp_path: Path) 
     bases = [segment.base_offset for segment in log.segments]
     homes = [max(base for base in bases if base <= entry[3]) for _, entry in aborted]
     assert [base for base, _ in aborted] == homes
+
+
+@given(
+    st.lists(st.sampled_from(["one", "two", "abort one", "abort two", "commit one", "roll"])),
+    st.integers(0, 12),
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_the_open_segment_has_the_aborts_so_far_without_a_clean_stop(
+    tmp_path: Path, steps: list[str], kept: int
+) -> None:
+    folder = Path(tempfile.mkdtemp(dir=tmp_path))
+    log, producers = PartitionLog(), ProducerStates()
+    log_folder.create(folder, log)
+    for offset, step in enumerate(steps):
+        producer_id = TWO if step.endswith("two") else ONE
+        result = TxnResult.ABORT if step.startswith("abort") else TxnResult.COMMIT
+        is_marker = " " in step
+        new = ended(offset, producer_id, result) if is_marker else sent(offset, producer_id)
+        segment_bytes = 1 if step == "roll" else 10**6
+        before = log
+        log = log.append(new, before=producers, segment_bytes=segment_bytes)
+        producers = producers.after_all([new])
+        log_folder.write(folder, before, log)
+        log_folder.index_aborts(folder, before, log, producers.transactions)
+    shorter = log.truncate_to(Offset(min(kept, len(steps))))
+    assert_aborts(folder, log)
+    log_folder.write(folder, log, shorter)
+    assert_aborts(folder, shorter)
+    recovered(folder, EVERYTHING, note=print)
+    assert_aborts(folder, shorter)
+
+
+def assert_aborts(folder: Path, log: PartitionLog) -> None:
+    written = {name: data for name, data in indexes(folder).items() if name.endswith(TRANSACTIONS)}
+    whole = folder.with_name(f"{folder.name}-whole")
+    whole.mkdir(exist_ok=True)
+    for file in whole.iterdir():
+        file.unlink()
+    log_folder.create(whole, log)
+    log_folder.close(whole, log)
+    expected = {name: data for name, data in indexes(whole).items() if name.endswith(TRANSACTIONS)}
+    assert written == expected
 
 
 def test_closed_segments_have_indexes_and_the_open_one_after_a_clean_stop(tmp_path: Path) -> None:
