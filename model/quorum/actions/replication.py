@@ -1,20 +1,11 @@
-"""The actions of a KRaft quorum: elections with pre-vote, replication by fetches, and restarts.
+"""Replication of the quorum's log: appends, fetches, commits, changes of voters, and failures.
 
-A replica that hears of no leader asks all voters for a *pre-vote*: would they vote for it? If a
-majority would, it becomes candidate in a new epoch, and asks for their votes. The candidate with
-the votes of a majority leads. The leader appends records; the other replicas fetch them. A fetch
-from an offset shows the leader that the follower has flushed all records below. The leader commits
-a record of its own epoch, with all records before it, when a majority of the voters has it.
+The leader appends records; the other replicas fetch them. A fetch from the end of a follower's log
+shows the leader that the follower has flushed all records below. The leader commits a record of its
+own epoch, with all records before it, when a majority of the voters has it.
 
-The table lists all actions (`Next` in TLA+). `resign` is weakly fair: a leader whose followers do
-not fetch any more resigns.
-
-    elections    time_out, grant_pre_vote, become_candidate, grant_vote, become_leader, resign,
-                 leave_epoch
-    metadata     follow, learn_epoch
-    the log      append, flush, fetch, truncate, fetch_at_end, advance_high_watermark
-    voters       change_voters
-    failures     restart, cut_off_replica
+Source: KIP-595, KIP-853; KafkaRaftClient, LeaderState, AddVoterHandler and RemoveVoterHandler of
+Kafka 4.3.
 """
 
 from __future__ import annotations
@@ -24,8 +15,6 @@ from model.language import (
     Map,
     Set,
     action,
-    all_of,
-    any_of,
     first,
     ite,
     least_of,
@@ -33,195 +22,21 @@ from model.language import (
     true,
     when,
 )
+from model.quorum.actions.elections import Elections
 from model.quorum.state import (
     CANDIDATE,
     FOLLOWER,
-    LEADER,
-    PROSPECTIVE,
     RESIGNED,
     UNATTACHED,
     Offset,
-    QuorumState,
     Replica,
     Role,
-    only,
     same_record,
 )
 
 
-class QuorumActions(QuorumState):
+class QuorumActions(Elections):
     """The actions of the quorum as in Kafka 4.3, except that a leader flushes before it commits."""
-
-    # ---- elections
-
-    @action
-    def time_out(s, r: Replica) -> None:
-        """A voter asks for pre-votes, because it has no leader that answers in time.
-
-        Kafka: KafkaRaftClient.transitionToProspective, after the fetch timeout or the election
-        timeout. Simplified: a timeout may happen at any time. Every claim also holds if a replica
-        in any role may ask.
-        """
-        role = s.member[r].role
-        when(
-            any_of(role == UNATTACHED, role == FOLLOWER, role == CANDIDATE),
-            s.is_voter(r, r),
-        )
-        s.begins(r, PROSPECTIVE, only(r))
-
-    @action
-    def grant_pre_vote(s, voter: Replica, r: Replica) -> None:
-        """A voter would vote for the replica: it follows no leader that answers.
-
-        Kafka: KafkaRaftClient.handleVoteRequest, FollowerState.canGrantVote. Simplified: a voter of
-        a smaller epoch takes the step `learn_epoch` first. Without the guard that the replica is
-        prospective, a candidate collects votes that no voter has stored, and the claim
-        `one_leader_per_epoch` breaks in 10 steps.
-        """
-        when(
-            s.reaches(r, voter),
-            s.member[r].role == PROSPECTIVE,
-            s.member[voter].epoch == s.member[r].epoch,
-            ~s.granted[r][voter],
-            s.grants_pre_votes(voter),
-            s.is_up_to_date(r, voter),
-        )
-        s.granted[r] = s.granted[r] | {voter}
-
-    def grants_pre_votes(s, voter: Replica) -> Bool:
-        """True if the voter does not lead, and has fetched nothing from a leader it follows."""
-        m = s.member[voter]
-        return (m.role != LEADER) & ~((m.role == FOLLOWER) & m.has_fetched)
-
-    @action
-    def become_candidate(s, r: Replica) -> None:
-        """A replica with the pre-votes of a majority begins an epoch and votes for itself.
-
-        Kafka: QuorumState.transitionToCandidate. Simplified: no epoch follows `max_epoch`. The
-        version `without-pre-vote` lacks the guard that a majority has granted its pre-vote.
-        """
-        m = s.member[r]
-        when(
-            m.role == PROSPECTIVE,
-            s.has_enough_pre_votes(r),
-            m.epoch < s.max_epoch,
-        )
-        s.member[r].epoch = m.epoch + 1
-        s.member[r].voted = r
-        s.member[r].leader = nothing
-        s.begins(r, CANDIDATE, only(r))
-
-    def has_enough_pre_votes(s, r: Replica) -> Bool:
-        """True if a majority of the voters has granted its pre-vote to the replica."""
-        return s.is_majority(r, s.granted[r])
-
-    @action
-    def grant_vote(s, voter: Replica, r: Replica) -> None:
-        """A voter votes for the candidate; it stores its vote on the disk first.
-
-        Kafka: KafkaRaftClient.handleVoteRequest, UnattachedState.canGrantVote. Simplified: the
-        candidate counts the vote at any later time. Without the guard that the voter knows no
-        leader and has not voted, the claim `one_leader_per_epoch` breaks in 10 steps.
-        """
-        when(
-            s.reaches(r, voter),
-            s.member[r].role == CANDIDATE,
-            s.member[voter].epoch == s.member[r].epoch,
-            ~s.granted[r][voter],
-            s.grants_votes(voter, r),
-            s.has_enough_records(r, voter),
-        )
-        s.granted[r] = s.granted[r] | {voter}
-        s.member[voter].voted = r
-
-    def grants_votes(s, voter: Replica, r: Replica) -> Bool:
-        """True if the voter knows no leader in its epoch, and has not voted for another replica."""
-        m = s.member[voter]
-        return all_of(
-            (m.role == UNATTACHED) | (m.role == PROSPECTIVE),
-            m.leader == nothing,
-            (m.voted == nothing) | (m.voted == r),
-        )
-
-    def has_enough_records(s, r: Replica, voter: Replica) -> Bool:
-        """True if the log of the candidate is at least as up to date as the voter's log."""
-        return s.is_up_to_date(r, voter)
-
-    @action
-    def become_leader(s, r: Replica) -> None:
-        """The candidate with the votes of a majority leads, and appends the first record.
-
-        Kafka: KafkaRaftClient.onBecomeLeader, which appends a LeaderChangeMessage. Simplified: the
-        record has no content. Without the guard that a majority has voted for the candidate, the
-        claim `one_leader_per_epoch` breaks in 8 steps.
-        """
-        when(
-            s.member[r].role == CANDIDATE,
-            s.is_majority(r, s.granted[r]),
-            s.log[r].end_offset < s.log_size,
-        )
-        s.append_record(r, s.voters(r))
-        s.member[r].leader = r
-        s.begins(r, LEADER, only())
-
-    def may_resign(s, r: Replica) -> Bool:
-        """True if the leader may resign: always, because its followers may stop to fetch."""
-        return s.leads(r)
-
-    @action(fair="weak")
-    def resign(s, r: Replica) -> None:
-        """A leader resigns, because no majority of the voters has fetched in time.
-
-        Kafka: LeaderState.timeUntilCheckQuorumExpires. Simplified: the fetches may be late at any
-        time. The bug `never-resigns` has no such step.
-        """
-        when(s.may_resign(r))
-        s.begins(r, RESIGNED, only())
-
-    @action
-    def leave_epoch(s, r: Replica) -> None:
-        """A resigned leader enters the next epoch, after an election timeout.
-
-        Kafka: KafkaRaftClient.pollResigned. Simplified: no epoch follows `max_epoch`. Every claim
-        also holds without the guard on the role.
-        """
-        m = s.member[r]
-        when(m.role == RESIGNED, m.epoch < s.max_epoch)
-        s.enters(r, m.epoch + 1)
-
-    # ---- what replicas learn of each other
-
-    @action
-    def follow(s, r: Replica, leader: Replica) -> None:
-        """A replica learns who leads in its own epoch or in a larger one, and follows.
-
-        Kafka: KafkaRaftClient.transitionToFollower, after BeginQuorumEpoch or an answer.
-        Simplified: the leader still leads. Without the guard that the epoch is not smaller than the
-        replica's own, the claim `one_leader_per_epoch` breaks in 14 steps.
-        """
-        m, e = s.member[r], s.member[leader].epoch
-        when(
-            s.reaches(leader, r),
-            s.leads(leader),
-            (m.epoch < e) | ((m.epoch == e) & ~s.follows(r, leader)),
-            ~s.leads(r) | (m.epoch < e),
-        )
-        voted = ite(m.epoch == e, m.voted, nothing)
-        s.member[r].epoch = e
-        s.member[r].voted = voted
-        s.member[r].leader = leader
-        s.begins(r, FOLLOWER, only())
-
-    @action
-    def learn_epoch(s, r: Replica, other: Replica) -> None:
-        """A replica learns a larger epoch from another one, but not who leads in it.
-
-        Kafka: KafkaRaftClient.transitionToUnattached. Simplified: each request and each answer
-        shows the epoch of its sender. Without the guard that the epoch is larger, the claim
-        `epochs_grow` breaks in 3 steps.
-        """
-        when(s.reaches(other, r), s.member[r].epoch < s.member[other].epoch)
-        s.enters(r, s.member[other].epoch)
 
     # ---- the log
 
