@@ -55,10 +55,10 @@ class Changes:
     def make(
         self, count: int, keys: Sequence[str], rng: np.random.Generator
     ) -> Iterator[OffsetOrderInversion | StaleEndOffset]:
-        """Makes `count` changes of each sort, and yields the violation that each change causes.
+        """Changes some operations, and yields the violation that each change causes.
 
-        The two sorts are a later invocation of a send, and a lower end offset. Raises RuntimeError
-        if there are too few operations to change.
+        `count` sends are invoked later, and `count` end offsets are lowered. Raises RuntimeError if
+        there are too few operations to change.
         """
         late = self._overtaken()
         isolation = self.window.of_operation["isolation"][self.op]

@@ -5,7 +5,7 @@
      └──wr k──────┘
 
 Operations are named T1, T2, ... in the order of the cycle, as in the text of the report. Of a long
-cycle, only the first operations are drawn, and the number of those left out.
+cycle, only the first operations are drawn; a number says how many are left out.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ class AbstractIdempotenceClaims(AbstractIdempotenceActions):
 
     @invariant
     def without_gaps(s) -> Bool:
-        """If a record is not the first of its producer epoch, the log has the record with the
-        preceding sequence before it.
+        """A record with sequence n > 0 comes after a record of the same producer epoch with
+        sequence n - 1.
         """
         return forall(
             implies(

@@ -5,9 +5,9 @@ coordinator's own epoch, and the producer's epoch (since KIP-890, the next produ
 
 Source: KIP-98, KIP-890; ProducerStateManager, TransactionMarkerChannelManager.
 Simplified: a transaction whose beginning or end was deleted is not checked. The markers of a
-transaction on several partitions are compared only if they have a newer producer epoch than its
-records (KIP-890). Without a newer epoch, the markers of the producer's next transaction may have
-the same epoch, and look the same.
+transaction on several partitions are compared only if their producer epoch is newer than that of
+the transaction's records (KIP-890). Otherwise the markers of two transactions of a producer may
+have the same epoch.
 """
 
 from __future__ import annotations

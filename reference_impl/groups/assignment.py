@@ -39,8 +39,8 @@ def sync(
 ) -> SyncResult:
     """Handles a SyncGroup: returns the assignment, lets the member wait, or rejects the request.
 
-    The leader's request has the assignment of all members. All of them wait until it is in the log.
-    If `is_written` is true, its append is already in flight and is not begun again.
+    The request of the group's leader has the assignment. All members wait until the assignment is
+    in the log. If `is_written` is true, its append has begun already and does not begin again.
     """
     error = membership.member_error(group, request)
     if error is ErrorCode.NONE and not _is_consistent(group, request):

@@ -78,10 +78,11 @@ def count(bits: Bits) -> int:
 
 
 def members(word: Ints, bits: Bits) -> tuple[Ints, Ints]:
-    """Returns two arrays: for each member, the index of its 64-bit word, and the member.
+    """Returns two arrays for a set of numbers: the row of each member, and the member itself.
 
-    Bit i of word n stands for the member 64n + i. Example: the words 0 and 1 with the bits
-    `0b101000` and `0b1` give `[0, 0, 1]` and `[3, 5, 64]`.
+    A row is the number n of a word, and 64 bits: bit i stands for the member 64n + i. Example:
+    row 0 has the word 0 with `0b101000`, and row 1 has the word 2 with `0b1`. The arrays are
+    `[0, 0, 1]` and `[3, 5, 128]`.
     """
     flags = np.unpackbits(bits.view(np.uint8).reshape(-1, 8), axis=1, bitorder="little")
     row, bit = np.nonzero(flags)

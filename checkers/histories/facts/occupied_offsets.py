@@ -131,9 +131,9 @@ class OffsetCounts:
         return counts
 
     def next_from(self, key: Ints, first: Ints) -> Ints:
-        """Returns, for each log, its lowest offset with a record, from the offset `first` on.
+        """Returns the lowest offset of each log that has a record and is at least `first`.
 
-        Each log must have such a record.
+        There must be such an offset in each log.
         """
         rank = self._rank(key, first)
         at = np.searchsorted(self.before, rank, side="right") - 1

@@ -50,11 +50,11 @@ OWNER_WORDS: Final = pa.schema(
 
 
 def packed_offsets(owner: Ints, key: Ints, offset: Ints, batch: int) -> pa.Table:
-    """Returns the offsets that each owner got in one batch of the history, as 64-bit words.
+    """Returns a table of the offsets that each owner got in one batch of the history.
 
-    An owner is a consumer or a consumer group. A row has an owner, a key (topic partition), the
-    number n of a word, and its bits: bit i stands for the offset 64n + i. The column `repeated` has
-    the bits of the offsets that occur more than once.
+    An owner is a consumer or a consumer group. A row of the table is for one owner, one key (topic
+    partition) and 64 offsets: bit i of its column `bits` stands for the offset 64n + i. The column
+    `word` has n. The column `repeated` has the bits of the offsets that occur more than once.
     """
     word, bit = word_of(offset), bit_of(offset)
     starts = run_starts(owner, key, word)  # consecutive rows are mostly in one word

@@ -36,11 +36,11 @@ class Differs(Exception):
 
 
 def times(growth: int, names: Sequence[str]) -> dict[str, int]:
-    """Returns how often each constant occurs in a sum.
+    """Returns how often each constant occurs in a sum, computed from the growth of the sum.
 
-    The first constant was increased by 1, the second by 4, the third by 16; `growth` is the
-    increase of the sum. The growth 9 = 1 + 2 * 4 of a sum of `a` and `b` gives `{"a": 1, "b": 2}`.
-    Raises Differs if the growth is negative or too large.
+    The first constant grew by 1, the second by 4, the third by 16. If a sum of `a` and `b` grew by
+    9 = 1 + 2 * 4, the result is `{"a": 1, "b": 2}`. Raises Differs if the growth is negative or too
+    large.
     """
     found: dict[str, int] = {}
     left = growth
@@ -148,10 +148,10 @@ class Lifting:
         return {camel(n): getattr(self.spec, n) for n in self.spec.constants}
 
     def lifted(self, *ns: t.Node) -> t.Node:
-        """Returns a term of the spec, with sums such as `Replicas + 1` in place of some numbers.
+        """Returns a term of the spec, in which a sum such as `Replicas + 1` replaces its value.
 
-        `ns` has the term, then the same term from copies of the spec with larger constants. A
-        number becomes a sum if it is larger in the copies.
+        `ns` has the term, then the same term from copies of the spec with larger constants. The
+        numbers that are larger in the copies are replaced by sums.
         """
         if not self.others:
             return ns[0]

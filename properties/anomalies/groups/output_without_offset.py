@@ -82,10 +82,10 @@ def _after(fetch: Fetch, commit: Commit) -> bool:
 
 
 def outputs_without_offset(history: History) -> tuple[OutputWithoutOffset, ...]:
-    """Returns each fetch that missed a transaction's offset after a record of the transaction was
-    read.
+    """Returns the fetches that returned a lower offset than a transaction had committed.
 
-    A fetch is correct if its own offset may have been committed after the transaction.
+    A record of this transaction was read before the fetch began. A fetch is left out if another
+    commit may have set the lower offset after the transaction.
     """
     rows: list[OutputWithoutOffset] = []
     everything, visible = commits(history), tuple(_shown(history))

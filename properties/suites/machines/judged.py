@@ -145,9 +145,9 @@ class JudgedMachine(RuleBasedStateMachine):
         return not (self.bugs and len(self._judge) == 1)
 
     def shows(self, name: str) -> str | None:
-        """Returns a text that says how the run shows `name`; None if it does not.
+        """Returns a text if the run breaks the claim, reaches the goal or has the anomaly `name`.
 
-        A run shows a claim that it breaks, a goal that it reaches, or an anomaly of its history.
+        Returns None otherwise.
         """
         if name in self.ALWAYS:
             return next((breach.why for breach in self.ALWAYS[name](self.observed)), None)

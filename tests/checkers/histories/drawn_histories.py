@@ -112,10 +112,10 @@ def analysed(
 def assert_agrees(
     h: History, anomalies: Collection[str], declared: Declarations, at: list[int]
 ) -> None:
-    """Asserts that the kernels and the literal definitions agree about each of these anomalies.
+    """Asserts that an analysis of the history agrees with the definition of each anomaly.
 
-    They must find the same violations, and count equally many observations: those that could have
-    shown the anomaly.
+    Both must find the same violations, and count equally many observations. An observation is an
+    event that could have shown the anomaly.
     """
     analysis = analysed(h, anomalies, declared, at)
     assert not analysis.broken

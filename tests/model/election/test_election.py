@@ -95,9 +95,10 @@ def test_a_leader_waits_for_the_proposed_members(play: Begin) -> None:
 
 
 def test_without_the_maximal_isr_a_new_member_lacks_a_record(play: Begin) -> None:
-    """Before KIP-497 the leader did not wait for a replica that it had proposed for the ISR.
+    """If a leader waits only for the known ISR, a new ISR member may lack a committed record.
 
-    Kafka's leader waits for proposed members too: the ISR together with them is the maximal ISR.
+    Since KIP-497 the leader waits for the maximal ISR: the known ISR and the replicas that it has
+    proposed as members.
     """
     run = play(CountsKnownIsr(**SMALL_ISR)).do(*PROPOSED)
     run.do("advance_high_watermark 0", "advance_high_watermark 0", "grant_isr 0")

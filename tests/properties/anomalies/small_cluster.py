@@ -100,10 +100,10 @@ class Cluster:
         self.transactions.append(transaction)
 
     def coordinate(self) -> Steps:
-        """Runs the coordinator: each step completes a part of one decided transaction.
+        """Runs the coordinator, which completes committed and aborted transactions in steps.
 
-        A step writes the marker on one partition, or applies all pending offsets of the
-        transaction.
+        A step writes the marker of one transaction on one partition, or applies all its pending
+        offsets.
         """
         while True:
             decided = [it for it in self.transactions if it.state != "open" and not it.over]

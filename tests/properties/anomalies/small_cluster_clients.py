@@ -98,9 +98,8 @@ class Clients:
     ) -> None:
         """Ends an operation with an outcome, or leaves the operation incomplete for ever.
 
-        Three of ten operations with the outcome `info` (unknown) stay incomplete. The operation
-        keeps the micro-operations that its client added while it ran, followed by those that are
-        passed at the end.
+        Three of ten operations with the outcome `info` (unknown) stay incomplete. The operation has
+        the micro-operations that were recorded while it ran, then those in `did`.
         """
         _, known = self.running.pop(operation.process)
         everything = (*(micro for some in known for micro in some), *did)

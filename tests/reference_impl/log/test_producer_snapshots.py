@@ -91,9 +91,9 @@ class Replica:
         self.producers = self.log.producers()
 
     def fold(self) -> ProducerStates:
-        """Returns the producer state that a replay of the log's batches computes.
+        """Returns the producer state after a replay of the log's batches.
 
-        Before the newest snapshot, only the newest batch of each producer counts.
+        Of the batches below the newest snapshot, only the newest one of each producer counts.
         """
         newest = self.log.snapshots[-1] if self.log.snapshots else NO_SNAPSHOT
         before = [b for b in self.history if b.header.next_offset <= newest.offset]

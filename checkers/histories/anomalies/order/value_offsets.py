@@ -32,8 +32,8 @@ from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 class ValueOffsets:
     """The offsets of some values, for polls and sends that were recorded without an offset.
 
-    A value has at most one offset here. If `of_all` is true (under Jepsen's rules), this offset
-    also replaces the recorded ones.
+    A value has at most one offset here. If `of_all` is true (under Jepsen's rules), the polls and
+    sends that were recorded with an offset get this offset too.
     """
 
     pairs: NumberSet  # key and value in one number

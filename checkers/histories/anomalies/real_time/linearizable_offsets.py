@@ -15,7 +15,7 @@ A batch is a part of the history's rows, in the order of completion.
 1. Each batch compares its checks with its own observations, and returns a summary
    (`batch_summary`).
 2. The driver compares the lowest offset of each key with the log ends of earlier batches
-   (`log_ends`). If it is lower than one of them, the batch is read again.
+   (`log_ends`). A batch with an offset below an earlier log end is read again.
 3. A send without an acknowledged offset gets the lowest offset at which its record was polled. This
    poll may be in another batch than the send.
 4. For each contradicted check, the plan finds the highest observation that contradicts it.
