@@ -163,10 +163,10 @@ class EdgeShown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowShown(Event):
-    """One of the worst rows of an anomaly: its text, and the operations that it concerns.
+    """One of the worst violations of an anomaly, as text, with the operations that it names.
 
-    `number` counts from 1, the worst row first. `ops` are the row's operation numbers. Only the few
-    worst rows have `operations` and `faults` to draw. Only a cycle has `edges`.
+    `number` is its rank: 1 is the worst violation. `ops` has the numbers of its operations. Only a
+    few of the worst violations have `operations` and `faults` to draw. Only a cycle has `edges`.
     """
 
     name: ClassVar[str] = "row_shown"

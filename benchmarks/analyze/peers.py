@@ -68,7 +68,7 @@ def location_of(row: Any, names: tuple[str, ...]) -> Location:
 def as_locations(
     rows: Iterable[tuple[Any, ...]], columns: Mapping[str, tuple[str, ...]]
 ) -> Locations:
-    """Groups result rows by anomaly: each anomaly's id gets the set of its rows, without the id.
+    """Returns, for each id of an anomaly, the set of its result rows as tuples of strings.
 
     For example, the row `("G1a", "t-0", 5)` becomes `("t-0", "5")` in the set of `G1a`.
     """

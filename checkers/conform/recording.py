@@ -1,8 +1,8 @@
 """A recording: sequences of requests with the answers of one system, in gzipped lines of JSON.
 
 The first line names the system. Each further line has one sequence: its topics, its steps, and the
-answers in normal form (`normal`), by the index of their step. A recording contains the requests. So
-it stays valid when the code that draws sequences changes.
+answers in normal form (`normal`). The key of an answer is the index of its step. A recording
+contains the requests, so it stays valid when the generator of sequences changes.
 """
 
 from __future__ import annotations

@@ -86,8 +86,8 @@ class Numbering:
     def change(self, cell: int, old: Any, new: Any) -> Keys:
         """Returns what must be added to a state's key, modulo 2^64, if one byte changes.
 
-        A key is a weighted sum of the bytes, so the other bytes do not matter. Under symmetry there
-        is one number for each permutation.
+        A key is a weighted sum of the bytes, so the other bytes do not matter. The result has one
+        column for each permutation of symmetry reduction.
         """
         if len(self.permutations) == 1:
             difference = np.subtract(new, old, dtype=np.int64).view(np.uint64)

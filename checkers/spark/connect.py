@@ -96,7 +96,7 @@ def parallelism(spark: SparkSession) -> int:
 def reported(spark: SparkSession, done: Callable[[int], None]) -> Generator[None]:
     """Calls `done` at each progress message of the Spark server, until the `with` block ends.
 
-    The argument is the largest number of finished tasks in a running stage; 0 if no stage runs.
+    `done` receives the largest number of finished tasks in a running stage; 0 if no stage runs.
     """
 
     def handle(stages: Iterable[Any], **_others: Any) -> None:

@@ -2,8 +2,8 @@
 
 A deposed leader may go on to commit records, but only those that all members of its ISR have
 fetched. A member that has moved to a newer epoch fetches nothing more from this leader. So the
-leader cannot commit beyond the last fetch of this member. For each leader epoch, the variable
-`departure` keeps the smallest such offset, for the proof in `proof.py`.
+leader cannot commit beyond the fetched offset of this member. For each leader epoch, the variable
+`departure` keeps the smallest fetched offset of a member that left. Only `proof.py` uses it.
 
 The table lists all actions (`Next` in TLA+). No action is fair, because only safety is proved.
 

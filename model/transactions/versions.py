@@ -203,8 +203,9 @@ class Version1(Transactions):
 
     @invariant
     def metadata_is_the_log(s) -> Bool:
-        """The coordinator's metadata is the last committed record of its log, except that its
-        producer epoch may be larger by 1.
+        """The coordinator's metadata is the last committed record of its log.
+
+        Only the producer epoch of the metadata may be larger than that of the record, by 1.
         """
         m, committed = s.metadata, s.transaction_state.committed
         return all_of(

@@ -15,13 +15,15 @@ controller that it has recovered.
 A replica that leaves the ISR enters the ELR if the ISR is then smaller than min.insync.replicas.
 The high watermark does not advance while the ISR is so small. So the replicas in the ELR have all
 records below it. A replica leaves the ELR after an unclean shutdown. The ELR becomes empty when the
-ISR is large enough again. Without the ELR feature, the last member of the ISR never leaves it. It
-may become leader although it has lost the end of its log.
+ISR is large enough again. Without the ELR feature, the last member of the ISR never leaves the ISR.
+So this member may become leader even if it has lost the end of its log.
 
 Every change also completes the reassignment in progress, if it can complete (module `assignments`).
-A change that removes a replica begins a leader epoch. As in Kafka 4.3, two rules lack a condition.
-A broker that is no replica any more stays in the ELR. And min.insync.replicas is limited by the
-number of replicas of partition 0 (docs/findings: stale-elr-member, min-isr-of-partition-0).
+A change that removes a replica begins a leader epoch.
+
+Two bugs of Kafka 4.3 are kept (docs/findings). A broker that is no replica any more stays in the
+ELR (stale-elr-member). And min.insync.replicas is limited by the number of replicas of partition 0
+(min-isr-of-partition-0).
 
 Source: KIP-966 as shipped in Kafka 4.0 and 4.1, KIP-455, KAFKA-18635, KAFKA-19522;
 PartitionChangeBuilder.build; docs/kafka-rules.md B2 to B6.

@@ -175,9 +175,10 @@ class Producer:
         return producer, tuple(effects)
 
     def _next_to_send(self, now_ns: int) -> int | None:
-        """Returns the index in `begun` of the batch to send now; None if none may be sent.
+        """Returns the index of the batch to send now; None if no batch may be sent.
 
-        The index after the last one stands for a new batch.
+        It is an index in `begun`, the list of unacknowledged batches. For a new batch, it is the
+        length of this list.
         """
         lacks_id = self.config.idempotent and self.producer_id == NO_PRODUCER_ID
         if self.over is not None or lacks_id or self.leadership.leader == NO_BROKER:

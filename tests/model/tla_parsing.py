@@ -31,9 +31,9 @@ class Token:
 
 @dataclass(frozen=True)
 class Expression:
-    """A parsed expression: `value` evaluates it, and `nexts` takes it as an action.
+    """A parsed expression; `value` evaluates it as a formula.
 
-    `nexts` yields the environment at the end of each branch of the action.
+    `nexts` executes it as an action, and yields an environment for each possible next state.
     """
 
     value: Value

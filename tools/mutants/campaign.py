@@ -52,10 +52,10 @@ def jobs(
     *,
     of_each: int | None = None,
 ) -> Iterator[Job]:
-    """Yields mutants for which `wanted` is true, one of each part of the product in turn.
+    """Yields the mutants for which `wanted` is true, with their parts (rooms) of the product.
 
-    The parts are `rooms`. With `of_each`, only the first `of_each` mutants of each part are
-    considered.
+    The rooms take turns: the first mutant of each room, then the second of each. A room's mutants
+    after the first `of_each` are left out.
     """
     # So a campaign that is continued tries no mutants beyond the first ones.
     chosen = [[(room, it) for it in mutants_in(room, seed)[:of_each]] for room in rooms]

@@ -107,10 +107,9 @@ def _is_alone(claim: Claim) -> bool:
 
 
 def _broken(suite: str, claim: str, rows: Sequence[Decided]) -> tuple[str, str, str, str]:
-    """Returns four texts about a trial that broke the claim.
+    """Returns four texts about a trial that broke the claim: setting, result, repetitions, options.
 
-    They are the setting, what the trial showed, the repetitions, and the options. If no trial broke
-    the claim, the second text says why, and the other three are empty.
+    If no trial broke the claim, the second text says why, and the other three are empty.
     """
     found = (
         row

@@ -121,8 +121,8 @@ class Clients(Markers):
     def may_end(s, k: Transaction, outcome: Outcome) -> Bool:
         """True if the coordinator accepts the request to end the transaction.
 
-        The producer id and epoch must be current, and a transaction must be open. An abort is
-        accepted even if none is open.
+        The producer id and epoch must be current. A commit also needs an open transaction; an
+        abort does not.
         """
         state = s.metadata.state
         return s.is_current(k) & ((state == ONGOING) | ((state != DEAD) & (outcome == ABORT)))

@@ -82,7 +82,7 @@ def shrink(
 ) -> Found:
     """Returns a shrunk run that breaks the same claim, or reaches the same goal, as `found`.
 
-    No run that is one step smaller still (`_neighbours`) does so.
+    The result is minimal: none of its `_neighbours`, which are smaller runs, does the same.
     """
     neighbours = _neighbours(found.calls, simpler)
     while (calls := next(neighbours, None)) is not None:

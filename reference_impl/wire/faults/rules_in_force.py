@@ -26,7 +26,7 @@ class UnknownRule(InputFault):
 class RulesInForce:
     """The fault rules of a cluster.
 
-    Some rules act on a request with a probability. For these, the seed decides on which requests.
+    A rule may act on a request only with a probability; `seed` determines on which requests.
     """
 
     seed: int = 0

@@ -1,4 +1,4 @@
-"""A partition of a fetch: what faults see of it, what it remembers, and how its wait ends."""
+"""One partition in a Fetch request: its faults, its remembered response, and its waiting."""
 
 from __future__ import annotations
 

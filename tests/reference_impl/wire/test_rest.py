@@ -212,10 +212,10 @@ def test_each_timer_at_rest_would_change_nothing(monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_timers_of_unchanged_partitions_would_rest_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If no replica of a partition has changed, the partition's resting timers may rest on.
+    """The resting timers of a partition may rest on as long as no replica of it has changed.
 
-    A resting timer is due, but would change nothing and does not fire. The host checks only the
-    resting timers of changed partitions; the test checks those of all others.
+    A resting timer is due, but is not fired, because it would change nothing. The host checks the
+    resting timers only where a replica has changed. The test checks all other resting timers.
     """
     looked: Counter[bool] = Counter()
     since_last_call = rest.ReplicaChanges.since_last_call

@@ -77,7 +77,7 @@ def fetched(isolation: Isolation, batch: Batch) -> pa.Table:
 
 
 def count_aborted(fetches: Batch, batch: Batch) -> pa.Table:
-    """Returns one row: how many offsets the failed transactions of this batch tried to commit.
+    """Counts the offsets that failed transactions in `batch` tried to commit; returns one row.
 
     An offset counts only if a fetch of the same group and topic partition completed after the
     transaction began.

@@ -173,11 +173,11 @@ def unreported_steps(batch: Batch) -> pa.Table:
 
 
 def commit_progress(groups: Ints, unreported_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns the transactional commits that raise a group's committed offset of a topic partition.
+    """Returns commits of transactions that raise a group's committed offset of a topic partition.
 
-    A commit is `good` (1) if it ended before the group's first transaction with unknown polls. Of
-    successive commits with the same `good`, only the last is returned. For example, 3, 5 and 9, all
-    good, and then 12, not good, give 9 and 12.
+    A commit is good (1) if it ended before the group's first transaction with unknown polls. Only
+    the last good commit and the last other commit are returned. For example, if the offsets 3, 5
+    and 9 are good and then 12 is not, the result has 9 and 12.
     """
     steps = steps_of(batch)
     group, key, committed = (steps.ints(name) for name in ("group", "key", "committed"))

@@ -84,8 +84,9 @@ class ValueOffsets:
     def applied(self, batch: Batch, rows: Ints, role: Ints, located: Ints) -> Ints:
         """Fills in missing offsets of polls and sends, in place, and returns `located`.
 
-        `located[i]` is the offset of the poll or send in row `rows[i]`. A missing offset becomes
-        that of its value. If `of_all` is true, known offsets are replaced too.
+        `located[i]` is the offset of the poll or send in row `rows[i]` of the batch. If it is
+        missing, it becomes the offset of the value polled or sent. If `of_all` is true, known
+        offsets are replaced too.
         """
         key, value = batch.fingerprints("key"), batch.fingerprints("value")
         among = batch.derived(("unconfirmed values",), lambda _: self.values.has(value)).take(rows)

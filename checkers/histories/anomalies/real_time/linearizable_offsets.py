@@ -98,10 +98,10 @@ _SENDS: Final = pa.schema(
 
 
 def _checks_below(isolation: Isolation, carried_limits: pa.Table, batch: Batch) -> pa.Table:
-    """Returns checks of these rows that a log end in earlier rows of the history may contradict.
+    """Returns the checks of a batch that log ends observed in earlier batches may contradict.
 
-    A check says: the offset of an operation must not be below a log end that was observed before
-    the operation was invoked.
+    A check says: the offset of an operation is not below a log end that was observed before the
+    operation was invoked.
     """
     of = observed_offsets(batch, isolation)
     own = carried_limits.filter(compute.equal(carried_limits["batch"], batch.number)).to_pylist()

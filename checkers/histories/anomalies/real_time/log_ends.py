@@ -123,11 +123,11 @@ class LogEnds:
         return is_contradicted
 
     def contradicted(self, checks: Batch) -> Mask:
-        """Returns a mask: True for each check that an earlier log end contradicts.
+        """Returns a mask: True for each operation whose offset an earlier log end may contradict.
 
-        A check is the offset of an operation. False is certain: no higher log end was observed
-        before the operation was invoked. True may be wrong if batches overlap in time, or if the
-        operation was invoked before its batch began.
+        For False, no higher log end was observed before the operation was invoked. A True may be
+        wrong only if batches overlap in time, or if the operation was invoked outside the time
+        span of its batch.
         """
         is_contradicted = self.may_be_contradicted(checks)
         batch = checks.ints("batch")
@@ -238,10 +238,10 @@ def find_contradictions(
 
 
 def _witnesses(isolation: Isolation, suspects: Batch, batch: Batch) -> pa.Table:
-    """Returns, for each check in `suspects`, the highest log end that contradicts it.
+    """Returns, for each operation in `suspects`, the highest log end that contradicts its offset.
 
-    A check is an offset. A higher log end contradicts it if it was observed before the check was
-    invoked. Only log ends in this batch of the history count; other checks have no row.
+    A log end contradicts a lower offset if the log end was observed before the operation was
+    invoked. Only log ends in `batch` count. An operation without such a log end has no row.
     """
     batch = _of_keys(batch, suspects.ints("key"))
     of = observed_offsets(batch, isolation)

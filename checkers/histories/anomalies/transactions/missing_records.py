@@ -59,7 +59,10 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingRecord:
-    """A record that no reader got, its offset or an upper bound, and a reader that read beyond."""
+    """A record that no reader got, although a reader read beyond its offset.
+
+    If `lies` is "at", `offset` is the record's offset; if "up to", it is an upper bound.
+    """
 
     op: int
     key: int

@@ -45,9 +45,9 @@ def name(offset: int, suffix: str = "log") -> str:
 
 
 def write_log(folder: Path, segments: list[list[int]]) -> None:
-    """Writes the log files of a partition.
+    """Writes the log files of a partition, one set of files per inner list (a segment).
 
-    Each inner list is a segment; its numbers are the record counts of its batches.
+    `[[2, 1], [3]]` gives two segments. The first one has a batch of 2 records and a batch of 1.
     """
     folder.mkdir(parents=True)
     offset = 0
