@@ -154,7 +154,7 @@ async def _heal(cluster: Faulty, fault: Heal) -> None:
 async def _elect(cluster: Faulty, fault: Elect) -> None:
     place = TopicPartition(fault.topic, fault.partition)
     request = ElectLeader(topic_partition=place, broker=fault.broker)
-    response = await cluster.host.call(BrokerId(CONTROLLER), request)
+    response = await cluster.host.requests.call(BrokerId(CONTROLLER), request)
     assert isinstance(response, ElectedLeader)
     if response.error is not ErrorCode.NONE:
         raise BadFault("broker" if fault.broker else "partition", response.message)
@@ -164,7 +164,7 @@ async def _elect(cluster: Faulty, fault: Elect) -> None:
 async def _reassign(cluster: Faulty, fault: Reassign) -> None:
     place = TopicPartition(fault.topic, fault.partition)
     request = AlterReassignment(topic_partition=place, replicas=fault.replicas)
-    response = await cluster.host.call(BrokerId(CONTROLLER), request)
+    response = await cluster.host.requests.call(BrokerId(CONTROLLER), request)
     assert isinstance(response, AlteredReassignment)
     if response.error is not ErrorCode.NONE:
         unknown = response.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

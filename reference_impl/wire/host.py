@@ -5,8 +5,6 @@ Usually one process has all nodes. Messages between nodes are then delivered in-
 live nodes are lost only over a split, see the module `interruptions`. If other nodes have processes
 of their own, `elsewhere` sends them the messages, see the package `processes`.
 
-A client's request is a future, which gets the broker's response.
-
 A node handles one message or timer at a time. If the node's code raises an exception, its state
 does not change. The traceback is logged, and the exception is raised again when the cluster stops.
 
@@ -18,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import traceback
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -49,12 +47,10 @@ from reference_impl.protocol.messages import (
     FIRST_CLIENT,
     UNKNOWN_BROKER_EPOCH,
     NodeId,
-    Produce,
-    Produced,
 )
-from reference_impl.protocol.requests import Request, Response
 from reference_impl.wire.interruptions import Interruptions
 from reference_impl.wire.long_polls import LongPolls
+from reference_impl.wire.requests_in_flight import RequestsInFlight
 from reference_impl.wire.timers import Timers
 
 if TYPE_CHECKING:
@@ -78,10 +74,6 @@ SERVED: Final = Timeouts(
 Note = Callable[[str], None]
 
 
-class BrokerDown(ConnectionError):
-    """The error if the broker dies before it has responded."""
-
-
 @dataclass(slots=True)
 class Host:
     """The nodes of a served cluster, and the requests that wait for a response or for data."""
@@ -101,13 +93,13 @@ class Host:
     _lives: dict[NodeId, int] = field(default_factory=dict)
     _started: int = 0
     _fenced: set[NodeId] = field(default_factory=set[NodeId])  # ever since their start
-    _requests: int = 0
-    _owed: dict[tuple[NodeId, int], asyncio.Future[Response]] = field(default_factory=dict)
     _polls: defaultdict[NodeId, LongPolls] = field(default_factory=lambda: defaultdict(LongPolls))
     interruptions: Interruptions = field(default_factory=Interruptions)
+    requests: RequestsInFlight = field(init=False)
     timers: Timers = field(init=False)
 
     def __post_init__(self) -> None:
+        self.requests = RequestsInFlight(self.is_up, self._step)
         self.timers = Timers(self.timeouts, self._nodes, self._lives, self._fire, self.link_ms)
 
     def start(self) -> None:
@@ -158,11 +150,7 @@ class Host:
         self._disks[broker_id] = node.disk()
         self._fenced.discard(node_id)
         self.interruptions.resume(node_id)
-        for owing, correlation in [*self._owed]:
-            if owing == node_id:
-                future = self._owed.pop((owing, correlation))
-                if not future.done():
-                    future.set_exception(BrokerDown(f"broker {broker_id} died"))
+        self.requests.fail(broker_id)
         self._polls[node_id].wake_all()
 
     def lose_power(self, broker_id: BrokerId) -> None:
@@ -255,64 +243,10 @@ class Host:
 
     # ------------------------------------------------------------ clients
 
-    async def call(self, broker_id: BrokerId, request: Request) -> Response:
-        """Returns the broker's response; raises BrokerDown if the broker dies first."""
-        future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
-        correlation = self._send(broker_id, request, future)
-        try:
-            return await future
-        finally:
-            self._owed.pop((NodeId(broker_id), correlation), None)
-
-    async def call_all(self, broker_id: BrokerId, requests: Sequence[Request]) -> list[Response]:
-        """Sends all requests at once; returns the broker's response to each of them.
-
-        Raises BrokerDown if the broker dies first.
-        """
-        loop = asyncio.get_running_loop()
-        futures: dict[int, asyncio.Future[Response]] = {}
-        try:
-            for request in requests:
-                future: asyncio.Future[Response] = loop.create_future()
-                futures[self._send(broker_id, request, future)] = future
-            return [await future for future in futures.values()]
-        finally:
-            for correlation, future in futures.items():
-                self._owed.pop((NodeId(broker_id), correlation), None)
-                if future.done() and not future.cancelled():
-                    future.exception()  # of the others only the first exception is raised
-
-    def send(self, broker_id: BrokerId, request: Produce) -> Produced | None:
-        """Sends a produce request with acks=0, which has a response only if it fails.
-
-        Returns this response, or None.
-        """
-        future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
-        correlation = self._send(broker_id, request, future)
-        self._owed.pop((NodeId(broker_id), correlation), None)
-        response = future.result() if future.done() else None
-        assert response is None or isinstance(response, Produced)
-        return response
-
-    def _send(self, broker_id: BrokerId, request: Request, future: asyncio.Future[Response]) -> int:
-        if not self.is_up(broker_id):
-            raise BrokerDown(f"broker {broker_id} is down")
-        self._requests += 1
-        correlation = self._requests
-        self._owed[NodeId(broker_id), correlation] = future
-        if not self._step(NodeId(broker_id), RequestReceived(FIRST_CLIENT, correlation, request)):
-            self._owed.pop((NodeId(broker_id), correlation), None)
-            raise BrokerDown(f"broker {broker_id} raised an exception, see the log")
-        return correlation
-
     def broker(self, broker_id: BrokerId) -> Broker | None:
         """Returns the state of a running broker; None if it is down."""
         node = self._nodes.get(NodeId(broker_id))
         return node if isinstance(node, Broker) else None
-
-    def in_flight(self, broker_id: BrokerId) -> int:
-        """Returns how many requests of clients wait for the broker's response."""
-        return sum(node_id == NodeId(broker_id) for node_id, _ in self._owed)
 
     def replica(self, broker_id: BrokerId, topic_partition: TopicPartition) -> Replica | None:
         broker = self.broker(broker_id)
@@ -387,9 +321,7 @@ class Host:
                 case Send(to, correlation, request):
                     self._deliver(source, to, RequestReceived(source, correlation, request))
                 case Reply(to, correlation, response) if to >= FIRST_CLIENT:
-                    future = self._owed.get((source, correlation))
-                    if future is not None and not future.done():
-                        future.set_result(response)
+                    self.requests.answer(source, correlation, response)
                 case Reply(to, correlation, response):
                     self._deliver(source, to, ResponseReceived(source, correlation, response))
                 case SetTimer(timer, at_ms):

@@ -199,13 +199,13 @@ class Listener:
     # ------------------------------------------------------------ the ServedBroker interface
 
     async def call(self, request: Request) -> Response:
-        return await self.host.call(self.broker_id, request)
+        return await self.host.requests.call(self.broker_id, request)
 
     async def call_all(self, requests: Sequence[Request]) -> list[Response]:
-        return await self.host.call_all(self.broker_id, requests)
+        return await self.host.requests.call_all(self.broker_id, requests)
 
     def send(self, request: Produce) -> Produced | None:
-        return self.host.send(self.broker_id, request)
+        return self.host.requests.send(self.broker_id, request)
 
     def replica(self, topic_partition: TopicPartition) -> object:
         return self.host.replica(self.broker_id, topic_partition)

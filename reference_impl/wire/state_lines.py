@@ -51,7 +51,7 @@ def _of_broker(host: Host, broker_id: BrokerId) -> Iterator[str]:
     yield (
         f"broker {broker_id}: {'paused' if is_paused else 'running'}, broker epoch "
         f"{broker.broker_epoch}, metadata version {broker.image.version}, "
-        f"{_count(host.in_flight(broker_id), 'request')} in flight"
+        f"{_count(host.requests.count(broker_id), 'request')} in flight"
     )
     for place, replica in broker.replicas.items():
         yield f"broker {broker_id}: {place}: {_replica(replica)}"

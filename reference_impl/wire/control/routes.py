@@ -265,7 +265,7 @@ async def _create_topic(cluster: Controlled, asked: Asked) -> Answer:
         topic_partitions=wanted["partitions"],
         replication_factor=wanted["replicas"],
     )
-    response = await cluster.host.call(BrokerId(CONTROLLER), request)
+    response = await cluster.host.requests.call(BrokerId(CONTROLLER), request)
     assert isinstance(response, CreatedTopic)
     if response.error is not ErrorCode.NONE:
         raise BadFault("body", f"{response.error.name}: {response.message}")

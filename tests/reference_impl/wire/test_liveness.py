@@ -32,7 +32,8 @@ from reference_impl.protocol.messages import (
     Produced,
 )
 from reference_impl.wire import rest, timers
-from reference_impl.wire.host import SERVED, BrokerDown, Host
+from reference_impl.wire.host import SERVED, Host
+from reference_impl.wire.requests_in_flight import BrokerDown
 from tests.reference_impl.wire.virtual_time import VirtualTime, run
 
 BROKERS = (BrokerId(1), BrokerId(2), BrokerId(3))
@@ -95,7 +96,7 @@ class Trial:
                 replication_factor=3,
                 min_insync_replicas=minimum,
             )
-            created = await self.host.call(BrokerId(1), request)
+            created = await self.host.requests.call(BrokerId(1), request)
             assert isinstance(created, CreatedTopic)
             assert created.error is ErrorCode.NONE
         for step in steps:
@@ -124,7 +125,7 @@ class Trial:
         if state.leader == NO_BROKER:
             return None
         try:
-            produced = await self.host.call(
+            produced = await self.host.requests.call(
                 state.leader, Produce(topic_partition=place, batches=BATCH)
             )
         except BrokerDown:
@@ -193,7 +194,7 @@ def heal(trial: Trial, _broker: BrokerId, _seconds: float) -> None:
 
 def elect(trial: Trial, broker: BrokerId, _seconds: float) -> None:
     request = ElectLeader(topic_partition=PLACES[broker], broker=None)
-    trial.later(trial.host.call(BrokerId(CONTROLLER), request))
+    trial.later(trial.host.requests.call(BrokerId(CONTROLLER), request))
 
 
 def stall(trial: Trial, _broker: BrokerId, seconds: float) -> None:

@@ -64,7 +64,7 @@ def run(scenario: Scenario) -> None:
         host = Host(BROKERS, print, timeouts=QUICK)
         host.start()
         await until(lambda: host.is_calm)
-        created = await host.call(
+        created = await host.requests.call(
             BrokerId(1), CreateTopic(topic="t", topic_partitions=PARTITIONS, replication_factor=3)
         )
         assert isinstance(created, CreatedTopic)
@@ -96,7 +96,7 @@ def leaders(host: Host) -> dict[TopicPartition, tuple[BrokerId, Leader]]:
 async def produce(host: Host, place: TopicPartition = PLACE) -> None:
     leader, _ = leaders(host)[place]
     batch = encode([Record(value=b"v", timestamp_ms=1)])
-    produced = await host.call(leader, Produce(topic_partition=place, batches=batch))
+    produced = await host.requests.call(leader, Produce(topic_partition=place, batches=batch))
     assert isinstance(produced, Produced)
     assert produced.error is ErrorCode.NONE
 
