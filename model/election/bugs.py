@@ -9,15 +9,7 @@ from __future__ import annotations
 
 from model.election.state import BrokerEpoch, Offset, RecordId, Replica
 from model.election.versions import Election, Kip966
-from model.language import (
-    Bool,
-    Set,
-    action,
-    false,
-    nothing,
-    true,
-    when,
-)
+from model.language import Bool, Set, action, false, nothing, true, when
 from model.releases import LATEST, UNRELEASED, kafka, unreleased
 from model.variants import bug
 

@@ -18,7 +18,7 @@ from hypothesis.stateful import precondition, rule
 
 from model.vocabulary import Offset
 from properties.claims.delivery import ALWAYS, SOMETIMES, Delivered
-from properties.suites.delivery.applications import OUTPUT, Instance
+from properties.suites.delivery.instance import OUTPUT, Instance
 from properties.suites.delivery.settings import SETTINGS
 from properties.suites.delivery.stores import opening, store
 from properties.suites.machines.cluster import ClusterMachine

@@ -11,7 +11,7 @@ from typing import Final
 
 from model.histories import Isolation
 from properties.suites.delivery import applications
-from properties.suites.delivery.applications import ProgramFactory
+from properties.suites.delivery.instance import ProgramFactory
 from reference_impl.simulation.cluster import TOPIC_PARTITION
 from reference_impl.simulation.producer import ProducerConfig
 
