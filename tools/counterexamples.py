@@ -109,7 +109,7 @@ class _Step:
 
 
 def repeated(found: Counterexample) -> Replayed:
-    """Takes the recorded steps with the reference interpreter, and judges the claim.
+    """Takes the steps of a counterexample with the reference interpreter, and judges the claim.
 
     Tries every initial state. If none leads to a violation, returns the longest replay. Raises
     KeyError for an action or a claim that the spec no longer has.

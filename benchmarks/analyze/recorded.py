@@ -56,8 +56,9 @@ class Operations:
 
     @classmethod
     def of(cls, counts: Ints, values: pa.Array, **columns: Ints | int) -> Operations:
-        """Returns operations from named columns; a missing column is null, and an integer is the
-        value of every row.
+        """Returns operations with the given columns: `process=3` gives every row the process 3.
+
+        A column that is not given is null.
         """
 
         def full(name: str, size: int) -> Ints:

@@ -29,7 +29,7 @@ def replay_trials(
     times: int,
     **of_a_model_trace: object,
 ) -> None:
-    """Runs each kept trial in a folder again, on the system where it ran or on another one."""
+    """Runs the trials that a folder contains again, on the former system or on another one."""
     from checkers.systems.opening import CLUSTER, named
     from checkers.trials.layout import pace_for, started
     from checkers.trials.replaying import kept_trials

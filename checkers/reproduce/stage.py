@@ -106,9 +106,10 @@ class Stage:
         self.faults.append(Fault(at_ns=time.monotonic_ns(), do="fail-disk", node=broker))
 
     def state(self, at: int | None = None, index: int | None = None) -> PartitionState | None:
-        """Returns a partition's state in the metadata of one broker, by default any that is up.
+        """Returns a partition's state, as the metadata of one broker shows it.
 
-        Returns None if the broker does not answer, or does not know the partition.
+        By default the state is from any running broker that answers. Returns None if the broker
+        does not answer, or does not know the partition.
         """
         partition = self.index if index is None else index
         for broker in self.up() if at is None else (at,):

@@ -75,8 +75,8 @@ class ReplicationState(NamedTuple):
     def may_lack(self, epoch: int) -> bool:
         """Returns whether the leader of an epoch may begin without some committed records.
 
-        This is so after a step that may lose records, such as an unclean election, unless a newer
-        leader has replaced this one.
+        True after a step that may lose records, such as an unclean election; False again after a
+        newer leader has replaced this leader.
         """
         return bool(self.state["lossy", (epoch,)]) and not self.is_replaced(epoch)
 

@@ -81,7 +81,7 @@ def each(sort: Any, within: Any) -> Iterator[Any]:
 def wrap(sort: type[T], node: t.Node) -> T:
     """Returns a Python object for the term; operators such as `==` between such objects make terms.
 
-    Its `line` is the line of the action that made the object, or 0 if no action made it.
+    The field `line` of the object is the line of the action that made it; 0 if no action made it.
     """
     made = object.__new__(sort)
     made.__dict__.update(node=node, line=line_in_action())

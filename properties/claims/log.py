@@ -110,9 +110,9 @@ def read_in_another_order_than_sent(run: ReadAndWritten) -> bool:
 
 
 def producers_change_places(run: ReadAndWritten) -> bool:
-    """Reachable: two records of different writers are in the log against the order of their sends.
+    """Reachable: a record is in the log before another writer's record that was sent earlier.
 
-    The records of each single writer are in the log in the order of its sends.
+    The records of each single writer are in the log in the order of their sends.
     """
     locations = run.locations()
     sent = sorted(

@@ -89,9 +89,9 @@ def _write_open_index(folder: Path, log: PartitionLog) -> None:
 def index_aborts(
     folder: Path, before: PartitionLog, after: PartitionLog, known: PartitionTransactions
 ) -> None:
-    """Writes index entries for the transactions that were aborted since an older version.
+    """Writes index entries for the transactions that were aborted between two versions of a log.
 
-    `known` has the transactions of the newer version, which `write` has written.
+    `known` has the transactions of the newer version, whose segments are written already.
     """
     if not _only_grew(before, after):
         return  # `write` has written the whole index

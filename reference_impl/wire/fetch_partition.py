@@ -99,9 +99,9 @@ class FetchPartition:
             self._replica = None if answer is None else weakref.ref(replica)
 
     def answer_of(self, replica: object) -> Fetched | None:
-        """Returns the remembered response of this replica object; None if there is none.
+        """Returns the response that is remembered for this replica object, or None.
 
-        A replica that has changed is a new object, so its remembered response no longer counts.
+        A replica that has changed is a new object, for which no response is remembered yet.
         """
         known = None if self._replica is None else self._replica()
         return self.unchanged if known is not None and known is replica else None

@@ -1,7 +1,7 @@
-"""Makes small log directories for tests: copies of those of a healthy cluster, at two moments.
+"""Copies the log directories of a small, healthy Kafka cluster at two moments, for tests.
 
-The first copy, `killed`, is made after SIGKILL of all brokers: index files are still preallocated,
-and checkpoints lag behind the logs. The second, `stopped`, is made later: after the recovery of the
+The copy `killed` is made after SIGKILL of all brokers: index files are still preallocated, and
+checkpoints lag behind the logs. The copy `stopped` is made later: after the recovery of the
 brokers, more work and a clean shutdown.
 
 Before the brokers are killed, the program writes two topics of one partition and three replicas, in

@@ -192,7 +192,7 @@ class _Appends:
 
 
 def appends(draw: Draw) -> tuple[Topic, ...]:
-    """Adds random Produce requests for one topic partition to a sequence, and reads of its log.
+    """Adds random Produce, Fetch and ListOffsets requests for one topic partition to a sequence.
 
     Returns the topics that the requests need.
     """

@@ -107,7 +107,7 @@ class _Reassignments:
 
 
 def reassignments(draw: Draw) -> tuple[Topic, ...]:
-    """Adds requests to a sequence that create a topic and move its replicas.
+    """Adds to a sequence the requests that create a topic and move its replicas.
 
     Returns an empty tuple: the requests need no other topics.
     """

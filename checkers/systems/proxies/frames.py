@@ -25,7 +25,7 @@ class NotKafka(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """The header of a request; its API key may be that of an API that is not known here."""
+    """The header of a request, also of a request that Urteil does not know."""
 
     api_key: int
     api_version: int

@@ -100,9 +100,9 @@ class Lifting:
         return cls(spec, others, free)
 
     def roots(self) -> None:
-        """Raises Differs if the spec uses a constant in `free` outside of sums.
+        """Raises Differs if the spec uses one of the constants `free` other than in a sum.
 
-        `Replicas + 1` is such a sum; the product `Replicas * Replicas` is not.
+        `Replicas + 1` is a sum; the product `Replicas * Replicas` is none.
         """
         for specs in zip(*(_roots(s) for s in (self.spec, *self.others)), strict=True):
             self.lifted(*specs)

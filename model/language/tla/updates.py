@@ -133,9 +133,9 @@ class Updates:
     # ---- whole values
 
     def full(self, shape: Shape, current: Part, changes: Sequence[Change]) -> Doc:
-        """Returns the value of a variable, or of a part of it, after the changes.
+        """Returns the TLA+ expression for the new value of a variable, or of a part of it.
 
-        `current` is the value before the changes.
+        `current` is the expression for the old value.
         """
         if not changes:
             return current.doc

@@ -181,10 +181,10 @@ def _with_anti_dependencies(form: str, found: tuple[Dependency, ...]) -> Iterato
 def of_anti_dependencies(
     component: tuple[int, ...], flow: Graph, missed: Iterable[tuple[int, int]]
 ) -> tuple[str, tuple[int, ...]] | None:
-    """Returns a cycle with rw, as its form and its operations: `("G-single", (3, 7))`.
+    """Returns the form and the operations of a cycle with rw, such as `("G-single", (3, 7))`.
 
-    A G-single is returned if there is one, else a G2; None if neither is found. The first operation
-    of a G-single is the reader of its rw dependency.
+    A G-single has one rw dependency; the first operation is the reader. If there is no G-single, a
+    G2 is returned, which has several. Returns None if neither is found.
     """
     # `flow` is the graph of ww and wr; `missed` has the pairs (reader, sender) of rw.
     members, small = set(component), len(component) <= SEARCHED

@@ -8,8 +8,8 @@
 
 Dependencies through records (ww, wr, rw) hold for every outcome, because a consumer receives only
 committed records. Dependencies through time (process, realtime) begin only at an operation that
-ended ok: an operation with another outcome may take effect later. They connect only operations that
-have a ww or wr dependency too.
+ended ok: an operation with another outcome may take effect later. Process and realtime connect only
+operations that have a ww or wr dependency too.
 
 The next value is the value at the next offset at which the history shows a record. If this offset
 has several values, all of them are next values. If a value has several offsets, it is the next

@@ -77,11 +77,12 @@ class RulesInForce:
         return any(one.rule.when and one.rule.when.reads_partitions for one in self)
 
     def acting_on(self, request: Request, *, applied: bool) -> list[ActiveRule]:
-        """Returns the rules that act on a request: before it is handled or, if `applied`, after it.
+        """Returns the rules that act on a request.
 
-        Rules with a fault of the cluster, such as crash, come first. Of several rules with a fault
-        of the request itself, such as drop, only the oldest acts. A rule that acts for the first
-        time brings the rule in its field `then` into force.
+        `applied` is false before the broker handles the request, and true afterwards. Rules with a
+        fault of the cluster, such as crash, come first. Of several rules with a fault of the
+        request itself, such as drop, only the oldest acts. If a rule that acts for the first time
+        has a rule in its field `then`, the latter comes into force.
         """
         of_phase = [one for one in self if one.rule.when and one.rule.when.applied == applied]
         selecting = [one for one in of_phase if one.sees(request)]

@@ -148,7 +148,7 @@ def test_without_a_common_epoch_a_follower_truncates_to_the_leaders_end() -> Non
 def test_a_follower_starts_at_the_leaders_log_start_if_its_next_record_is_deleted(
     bugs: Bugs, high_watermark: int
 ) -> None:
-    """A follower starts at the leader's log start if the leader has deleted the next record.
+    """A follower starts at the leader's log start if the leader deleted the record to fetch next.
 
     The follower's high watermark rises to the new log start. With the seeded bug
     HIGH_WATERMARK_LEFT_BEHIND the high watermark stays below (KAFKA-9491).

@@ -1,9 +1,11 @@
-"""The ww dependencies across the end of a block of 65,536 offsets, which no block finds alone.
+"""The ww dependencies from the last record of a block to the first record of the next block.
+
+A block is a range of 65,536 offsets of a key. All other ww dependencies are inside one block.
 
     block 0   k: .. a at 65535       last record of its block, sent by op 0
     block 1   k: b at 65536 ..       first record of its block, sent by op 1
 
-    ww  op 0 -> op 1                 between blocks: neither block can find it alone
+    ww  op 0 -> op 1                 between blocks: a search of one block cannot find it
 
 Source: `properties.anomalies.cycles.dependencies`.
 """

@@ -261,11 +261,11 @@ class Shown:
 
 
 def cycles(graph: Graph) -> dict[str, list[Shown]]:
-    """Returns the cycles to report for each form of cycles, such as `G1c`.
+    """Returns the cycles to report for each form of cycle, such as `G1c`.
 
-    A form allows some kinds of dependencies. The result has one cycle of each strongly connected
-    component of these dependencies. A form that allows fewer kinds is stronger: every `G0` cycle is
-    also a `G1c` cycle. A component is left out if a stronger form already has a cycle there.
+    A form allows some kinds of dependencies: `G0` allows ww, `G1c` allows ww and wr. Each strongly
+    connected component of the allowed dependencies has one reported cycle. Every `G0` cycle is also
+    a `G1c` cycle, so a component with a `G0` cycle has no reported `G1c` cycle.
     """
     everything = graph.components(EVERYTHING)
     if not everything:

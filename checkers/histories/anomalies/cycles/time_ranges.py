@@ -39,9 +39,10 @@ class InfoSenders:
     times: Ints  # odd: one more than that of the last operation that ended ok before
 
     def time(self, ops: Ints) -> Ints:
-        """Returns the logical time of each operation: twice its number if it ended ok, else odd.
+        """Returns the logical time of each operation: op 3 has the time 6 if it ended ok.
 
-        Each operation in `ops` ended ok or sent a polled value.
+        An operation that did not end ok has an odd time: one more than that of the last operation
+        that ended ok before. It must have sent a polled value.
         """
         times = 2 * ops
         some = np.flatnonzero(self.ops.has(ops))

@@ -85,9 +85,10 @@ def _made_steps(batch: Batch) -> Batch:
 
 
 def input_rows(batch: Batch) -> Ints:
-    """Returns the rows of all polled records below the offset that the same transaction committed.
+    """Returns the rows of the records that transactions consumed.
 
-    These records are consumed. Only transactions that ended ok count.
+    A record is consumed if a transaction polled it and committed a higher offset. Only
+    transactions that ended ok count.
     """
     # Only transactions that ended ok count. They polled these records.
     return batch.derived(("inputs",), _made_inputs)

@@ -54,9 +54,9 @@ def assignments(batch: Batch) -> pa.Table:
 
 
 def assignments_without(assigned: Batch, process: Ints, key: Ints, op: Ints) -> Ints:
-    """Returns, for each operation and topic partition, how many earlier assignments left it out.
+    """Counts per operation and topic partition how many earlier assignments lack the partition.
 
-    Only assignments of the same process count.
+    Only the assignments of the operation's process count.
     """
     if not len(assigned):
         return np.zeros(len(op), dtype=np.int64)

@@ -145,10 +145,10 @@ def process_order(context: Context) -> Plan[tuple[Finding, ...]]:
 
 
 def _outranked(context: Context) -> Plan[Batch | None]:
-    """Returns the values that are not the record at their offset by Jepsen's rules.
+    """Returns the values that Jepsen ignores at an offset with several values.
 
-    If several values were observed at one offset, Jepsen chooses one of them as the record there;
-    the others are returned. Returns None if the history is not judged by Jepsen's rules.
+    If several values were observed at one offset, Jepsen takes one of them for the record, and
+    ignores the others. Returns None if the history is not judged by Jepsen's rules.
     """
     if not context.declared.jepsen:
         return None

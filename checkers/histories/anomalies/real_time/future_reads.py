@@ -89,8 +89,8 @@ def future_reads(
 ) -> Plan[pa.Table]:
     """Returns the polls that returned a record before the send of the record was invoked.
 
-    It examines the candidates in `polls`, and all polls of unconfirmed values. A value is
-    unconfirmed if it was polled at an offset where no send of it was acknowledged.
+    All polls of unconfirmed values are examined. A value is unconfirmed if it was polled at an
+    offset where no send of it was acknowledged. Of the other values, only `polls` are examined.
     """
     confirmed = polls.where(~unconfirmed.among(polls.ints("key"), polls.ints("value")))
     keys, values = confirmed.ints("key"), confirmed.ints("value")

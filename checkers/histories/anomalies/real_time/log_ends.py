@@ -68,10 +68,10 @@ class LogEnds:
 
     @classmethod
     def of(cls, spans: Batch, steps: Batch, held_back: Ints) -> Self:
-        """Builds both indexes of log ends from the summaries of all batches of rows.
+        """Builds the indexes of log ends from the summaries of all batches of the history.
 
-        `held_back` has the keys to which transactions send: open transactions hold back their last
-        stable offset.
+        `held_back` has the keys to which transactions send. An open transaction holds back the last
+        stable offset of such a key.
         """
         began_ns, ended_ns = spans.ints("began_ns"), spans.ints("ended_ns")
         order = np.lexsort([ended_ns, began_ns])
@@ -215,8 +215,8 @@ def find_contradictions(
 ) -> Plan[pa.Table]:
     """Returns the contradicted checks, each with the highest log end that contradicts it.
 
-    A check is an offset that must not be below a log end observed before. Only the history's
-    partitions with the numbers `contradicting_partitions` are read.
+    A check is the offset of an operation. A higher log end that was observed before the operation
+    contradicts it. Such log ends are only in the history's partitions `contradicting_partitions`.
     """
     if not contradicting_partitions:
         return CONTRADICTED.empty_table()
