@@ -229,10 +229,10 @@ class Measured(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed(Event):
-    """One row of `urteil list`; in its JSON object, each entry of `facts` is a field.
+    """One row of `urteil list`; as JSON, each entry of `facts` is a field.
 
-    `releases` is a short form of the fact `in_force`, which only the terminal shows. It is empty
-    for items without releases.
+    Only the terminal shows `releases`: the Kafka releases of the item in short form. It is empty if
+    the item has none.
     """
 
     name: ClassVar[str] = "listed"

@@ -61,8 +61,10 @@ SIDES: Final = ("inside", "outside")
 
 
 def by_suite(suite: Suite, sides: Collection[str], profile: Profile) -> Iterator[Decided]:
-    """Yields a verdict for each of the suite's claims, in settings that satisfy (`inside`) or do
-    not satisfy (`outside`) the claim's condition.
+    """Yields the verdicts on the suite's claims.
+
+    A claim has a condition. The side `inside` tries settings that satisfy it, `outside` those that
+    do not.
     """
     if "inside" in sides:
         for setting in dict.fromkeys(side.setting for side in suite.inside):

@@ -126,9 +126,9 @@ STEPS: Final = """
 
 
 def linearizable(history: Path) -> Locations:
-    """Finds the anomalies of real-time order with DuckDB; returns the key fields of each violation.
+    """Finds the anomalies of real-time order with DuckDB; returns the violations of each anomaly.
 
-    The result maps an anomaly to a set of tuples, such as key and offset.
+    A violation is a tuple of the fields that locate it, such as key and offset.
     """
     return as_locations(_opened(history).execute(REAL_TIME).fetchall(), LINEARIZABLE)
 

@@ -1,4 +1,4 @@
-"""A campaign: hostile frames for three served brokers, while a healthy client measures its time.
+"""A campaign: three served brokers get hostile frames, while a healthy client measures latencies.
 
     server      a process of its own, so that its death is noticed
     healthy     another process, which produces one record after the other

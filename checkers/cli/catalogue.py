@@ -27,7 +27,7 @@ def specs() -> Iterator[Listed]:
 
 
 def _spec(name: str) -> Listed:
-    """Returns the entry of a spec; `name` is a name of the table, or the path of a .py file."""
+    """Returns the row of a spec; `name` is a name in `SPECS`, or the path of a .py file."""
     from model.specs import find
 
     default = find(name)

@@ -142,7 +142,7 @@ def verdict_on(
 def show_failures(run: Run, variant: Variant, spec: Spec, proof: Proof, *, expected: bool) -> None:
     """Emits a counterexample for each failed condition.
 
-    All claims are true before its step, and one claim is false after it.
+    A counterexample has one step: all claims are true before this step, and one is false after it.
     """
     from checkers import symbolic
 

@@ -4,8 +4,8 @@ Both are compared with the reference broker, which stands for Kafka. So each dif
 about the peer: kfake or the mock. If the reference broker itself differs from Kafka, the reason is
 in the module `reasons`, not here.
 
-A peer's table is searched from the top. It ends with one general reason for each request type, so
-every difference has a reason.
+Each peer has a table of reasons, which is searched from the top. The table ends with one general
+reason for each request type, so every difference has a reason.
 
 Source: github.com/twmb/franz-go, pkg/kfake; librdkafka, rdkafka_mock_handlers.c.
 """

@@ -82,9 +82,9 @@ class Found:
         return [row.name for row in rows if not self.explained[row.name]]
 
     def by_verdict(self, rows: Iterable[Reason]) -> dict[Verdict, int]:
-        """Returns, for each verdict such as `permitted`, how many differences it explains.
+        """Returns the number of explained differences for each verdict, such as `permitted`.
 
-        A reason explains a difference between two answers, and has a verdict.
+        A difference has the verdict of the reason that explains it.
         """
         counts = Counter[Verdict]()
         for row in rows:

@@ -1,9 +1,9 @@
 """Compiles terms to NumPy: one array operation computes a term in every state of a batch.
 
-A batch of states is a table: one row for each state, one column for each cell. A cell is a variable
-at given keys. Parameters and bound variables become constants, quantifiers are unrolled, and a term
-becomes an operation (`Op`) on columns. Equal operations are one object. So a term that several
-actions share is computed once.
+A batch of states is a table: one row for each state, one column for each variable at given keys,
+such as `log_end[b1]`. Parameters and bound variables become constants, quantifiers are unrolled.
+A term becomes an operation (`Op`) on columns. Equal operations are one object. So a term that
+several actions share is computed once.
 
 An array has a value in every row, even in a row where the term is undefined. So each value has a
 second array, `bad`: a mask of the rows in which the interpreter would find an undefined term.

@@ -3,9 +3,9 @@
 This engine is an independent oracle for the compiled engine, and runs where no compiler works. Only
 this engine has symmetry reduction. It supports neither coverage nor a memory limit.
 
-Each action with its parameters is evaluated on up to 131,072 states at once. The key of a state is
-a weighted sum of its values (`keys.py`). So the few values that a step writes give the key of the
-successor. The successor itself is built only if this key is new.
+Each action is evaluated on up to 131,072 states at once, for each choice of its parameters. The key
+of a state is a weighted sum of its values (`keys.py`). A transition changes few values, so the new
+key is cheap to compute. Only a successor with a new key is built.
 """
 
 from __future__ import annotations

@@ -56,8 +56,7 @@ class Numbering:
     def weights(self) -> Keys:
         """Returns the weight of each byte of a state in the state's key.
 
-        If keys are exact, the weights are those of the digits of a number. If keys are
-        fingerprints, they are random odd numbers.
+        Exact keys have weights like the digits of a number. Fingerprints have random odd weights.
         """
         if self.exact:
             places = [prod(self.sizes[k + 1 :]) for k in range(len(self.sizes))]

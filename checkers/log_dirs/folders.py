@@ -66,9 +66,9 @@ class Segment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partition:
-    """A topic partition, and where its logs (replicas) and segments are in a `LogDirs`.
+    """A topic partition, with the indexes of its logs (one per replica) and of its segments.
 
-    `logs` and `segments` are ranges of indexes in the tuples of the `LogDirs`.
+    The indexes are positions in the tuples `logs` and `segments` of a `LogDirs`.
     """
 
     name: str

@@ -149,9 +149,10 @@ def transactions(log: Log) -> Iterator[Found]:
 
 
 class _Runs:
-    """Divides each producer's batches into runs: after each marker, and where `cuts` changes.
+    """The batches of each producer, divided into runs.
 
-    `cuts` has a number for each batch of the log.
+    A new run begins after each marker, and at each batch whose number in `cuts` differs from that
+    of the producer's previous batch.
     """
 
     def __init__(self, log: Log, cuts: Ints) -> None:

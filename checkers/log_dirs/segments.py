@@ -101,9 +101,9 @@ def batches(segment: Segment) -> Iterator[pa.RecordBatch]:
 
 
 def records(segment: Segment, positions: Collection[int]) -> Iterator[pa.RecordBatch]:
-    """Yields tables with one row per record, of the batches that begin at the byte positions.
+    """Yields tables with the records of the batches that begin at the given byte positions.
 
-    The columns are those of RECORDS. Batches with a fault are skipped.
+    Each record is a row with the columns RECORDS. Batches with a fault are skipped.
     """
     wanted = np.array(sorted(positions), np.int64)
     for block in _read(segment):

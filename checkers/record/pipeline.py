@@ -276,7 +276,9 @@ class Attempt:
         return report
 
     def end(self, error: Any, *, abort: bool, replaced: bool) -> tuple[Outcome, str | None, bool]:
-        """Commits or aborts the transaction; returns the outcome, the reason (None: committed), and
+        """Commits or aborts the transaction.
+
+        Returns the outcome, the reason if the transaction was not committed (else None), and
         whether the producer can be used again.
         """
         producer = self.pipeline.producer

@@ -74,7 +74,7 @@ class RunFolder:
     def keep(self, name: str, text: str) -> str:
         """Writes text to a new file of the folder, and returns the file's name.
 
-        This is `name`, changed if the name is taken or contains special characters.
+        The file is called `name`, without special characters, and numbered if the name is taken.
         """
         plain = re.sub(r"[^\w.-]+", "-", name).strip("-.") or "evidence"
         stem, dot, ending = plain.rpartition(".") if "." in plain else (plain, "", "")

@@ -31,9 +31,9 @@ FAIRNESS = (
 
 
 def spec_page(name: str) -> dict[str, str]:
-    """Returns the page of a spec: paragraphs by title; `name` may be the path of a .py file.
+    """Returns the page of a spec as a map from titles, such as `actions`, to texts.
 
-    Raises SpecError for a mistake in the file of a user.
+    `name` may be the path of a .py file. Raises SpecError for a mistake in this file.
     """
     default = find(name)
     spec = default.make()

@@ -179,7 +179,7 @@ def was_read(stage: Stage) -> Seen:
 
 
 def is_noted(error: str | None = None) -> Check:
-    """Passes if the schedule has noted this error for its last transactional request.
+    """Passes if the last transactional request of the schedule was answered with this error.
 
     If `error` is None, any answer passes.
     """

@@ -104,9 +104,9 @@ class Following:
         return None
 
     def _look_ahead(self) -> bool:
-        """Tries to take late events before the next event; returns True if the spec allows it.
+        """Finds late events after which the spec allows the next event, and takes them.
 
-        An event is late if its log line came after its effect.
+        Returns False if there are none. An event is late if its log line came after its effect.
         """
         event, tried = self.events[self.start], 0
         here = self.mapping.position

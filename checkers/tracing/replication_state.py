@@ -101,7 +101,7 @@ class ReplicationState(NamedTuple):
     def losses(self, steps: Sequence[LossyStep]) -> Iterator[Loss]:
         """Yields the losses of committed records, in the order of their leader epochs.
 
-        The parameter `steps` has all steps so far that may lose records.
+        The parameter `steps` has those steps of the trace that may lose records.
         """
         if not steps:
             return

@@ -56,9 +56,9 @@ class Effort:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Again:
-    """How many repetitions of a trial had the same result: `shown` of `runs`.
+    """How often a repeated trial had its first result again: in `shown` of `runs` repetitions.
 
-    The result is that a claim is broken or a goal is reached.
+    The result is a broken claim or a reached goal.
     """
 
     shown: int

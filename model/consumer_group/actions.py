@@ -199,8 +199,8 @@ class ConsumerGroupActions(ConsumerGroupState):
     ) -> Epoch | Nothing:
         """Returns the epoch to record for the partition after a member's state changes.
 
-        If the member has the partition in its new state, this is the member's new epoch. If the
-        member had the partition only in its old state, the partition is free, and the result is
+        If the member has the partition in its new state, the result is the member's new epoch. If
+        the member had the partition only in its old state, the partition is free, and the result is
         `nothing`. Otherwise the epoch does not change.
         """
         had = any_of(old.assigned != nothing, old.revoking != nothing)

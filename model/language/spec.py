@@ -200,9 +200,9 @@ class Spec:
         return {s.__name__: s for s in found}
 
     def check_replaced(self) -> None:
-        """Raises SpecError for a mistake in a method that a subclass has replaced.
+        """Raises SpecError for a mistake in a base class's method that a subclass replaces.
 
-        Nothing else runs such a method, so only this check finds the mistake.
+        The replaced method is not part of this spec, so only this check runs it.
         """
         for cls in type(self).__mro__[1:]:  # tracing finds mistakes that the subclass hides
             for name, method in vars(cls).items() if cls is not Spec else ():

@@ -337,7 +337,7 @@ class LossyReplication(AbstractReplication):
     def forget_proposals(s, r: Replica) -> None:
         """Drops the ISR proposals that a restart of replica `r` invalidates (KIP-903).
 
-        If `r` leads, these are all its proposals; otherwise only the proposal to add `r`. Without
+        If `r` leads, all proposals are dropped; otherwise only the proposal to add `r` is. Without
         this rule, the variant `old-broker-epoch` breaks the claim `isr_has_what_is_committed`.
         """
         for f in Replica:

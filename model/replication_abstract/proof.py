@@ -245,9 +245,9 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def a_departure_has_the_least_offset(s) -> Bool:
-        """Each ISR member that left a leader epoch had fetched at least up to `departure`.
+        """For a leader epoch, `departure` has the least offset up to which former members fetched.
 
-        The variable `departure` has one offset for each leader epoch.
+        A former member is an ISR member that has left this epoch for a newer one.
         """
         return forall(
             implies(

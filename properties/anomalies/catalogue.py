@@ -43,7 +43,7 @@ def named(
 ) -> tuple[Anomaly, ...]:
     """Returns the anomalies with these names, in catalogue order; without names, returns all.
 
-    Raises NotLookedFor if an anomaly is searched for only with another option of the user, and
+    Raises NotLookedFor if an anomaly requires an option that the user has not given, and
     UnknownName if no anomaly has the name.
     """
     of_all = catalogue(declared)

@@ -149,8 +149,8 @@ def _closings(logs: Logs) -> Iterator[tuple[ReplicaLog, Batch]]:
 def split_transactions(logs: Logs) -> tuple[SplitTransaction, ...]:
     """Returns one row per transaction that was committed on one partition and aborted on another.
 
-    The row has one commit marker and one abort marker. If several partitions have a commit marker,
-    it is that of the first partition in alphabetical order; likewise for the abort marker.
+    The row names one commit marker and one abort marker. Of several commit markers, the row names
+    the one on the first partition in alphabetical order. The same is true of abort markers.
     """
     first: dict[tuple[int, int, str], tuple[tuple[str, int, str], ReplicaLog, Batch]] = {}
     for log, marker in _closings(logs):

@@ -44,10 +44,10 @@ class Refinement(Protocol):
     def fork(self) -> Self: ...
 
     def expected_step(self, traced: Traced) -> ExpectedStep | None:
-        """Returns the spec's actions for the event, and values that the spec's state must have
-        after them.
+        """Returns the actions that the spec must take at the event.
 
-        Returns None if the spec does not cover the event.
+        The result also has values that the spec's state must have after these actions. It is None
+        if the spec does not cover the event.
         """
         ...
 

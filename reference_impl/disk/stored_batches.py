@@ -55,7 +55,7 @@ class StoredBatches(Sequence[Batch]):
 
 
 def stored(segment: Segment, folder: Path) -> Segment:
-    """Returns the segment without its batches in memory; they are read from its file when needed.
+    """Returns the segment with its batches on disk only: they are read from the file when needed.
 
     The file must already contain the whole segment.
     """

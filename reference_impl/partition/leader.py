@@ -119,7 +119,7 @@ def resign(leader: Leader) -> Effects:
 def acknowledge(
     leader: Leader, context: Context, appended: AppendOrigin, base_offset: Offset
 ) -> StepResult[Leader]:
-    """Sends the response to an append, with the offset of its first record; none if acks is 0."""
+    """Responds to an append with the offset of the first record; with acks=0, sends nothing."""
     if appended.acks == ACKS_NONE:
         return leader, ()
     leader, base_offset = _acknowledged_offset(leader, context, base_offset)

@@ -253,7 +253,7 @@ class TransactionalProducer:
     def _end(self, result: TxnResult) -> Steps[tuple[ErrorCode, bool]]:
         """Sends EndTxn until it succeeds or a retry is useless.
 
-        Returns the error of the last attempt, and True if it was the only attempt.
+        Returns the error of the last attempt, and whether EndTxn was sent only once.
         """
         request = EndTxn(
             transactional_id=self.transactional_id,

@@ -165,7 +165,7 @@ def changed_defaults(name: str, broker_id: int, configs: Iterable[Any]) -> Alter
 
 
 def replaced_defaults(name: str, broker_id: int, configs: Iterable[Any]) -> AlterDefaults:
-    """Returns the request that replaces all defaults; those without a new value are removed.
+    """Returns the request that gives defaults these values, and removes all other defaults.
 
     Raises Refused for a change that is not supported.
     """

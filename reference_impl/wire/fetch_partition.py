@@ -51,9 +51,9 @@ class FetchPartition:
         return self._place
 
     def resolve(self, ids: TopicIds) -> None:
-        """Looks up the name of the topic id, if the name is not known yet.
+        """Looks up the topic's name by its id, unless the name is known already.
 
-        Then notes whether the name now belongs to another topic, with another id.
+        Sets `is_inconsistent` if a topic with a different id has this name now.
 
         Kafka: FetchSession.CachedPartition.maybeResolveUnknownName.
         """

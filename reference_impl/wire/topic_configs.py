@@ -151,8 +151,8 @@ def describe(
 ) -> list[Described]:
     """Returns all supported settings of a topic, each with its value and source.
 
-    `state` is the registration of any partition of the topic, since all have the same settings. For
-    a topic that does not exist yet, it is the request that creates the topic.
+    `state` has the settings: the registration of any one partition of the topic. For a topic that
+    does not exist yet, `state` is the request that creates the topic.
     """
     found: list[Described] = []
     for name, (field, kind, _) in CONFIGS.items():

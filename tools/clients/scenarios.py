@@ -33,8 +33,8 @@ class Topic:
 class Scenario:
     """A scenario that every client library or program runs against a served broker.
 
-    If it has crashes, a broker that gets a selected request crashes; a client sends requests of one
-    of the selections. The scenario fails unless a crash happens.
+    Each entry of `crashes` selects a request, such as the third commit; the broker that gets this
+    request crashes. A scenario with crashes fails unless at least one crash happens.
     """
 
     name: str

@@ -1,8 +1,7 @@
-"""The additional anomalies that a seeded bug can directly cause, and why.
+"""The anomalies that a seeded bug can cause, beside those that the checks must find, and why.
 
-The table `reference_impl.node.seeded_bugs` has the anomalies that the checks must find for each
-seeded bug. Under random faults of brokers and links, the same bug can also cause the anomalies in
-this table.
+The table `reference_impl.node.seeded_bugs` has the anomalies that the checks must find. Those in
+this table can appear under random faults of brokers and links.
 """
 
 from __future__ import annotations

@@ -26,9 +26,9 @@ from model.faults import UnknownName
 
 
 class Family(NamedTuple):
-    """A family of request sequences, such as those on transactions, and how one is generated.
+    """A family of request sequences, such as those on transactions; `draw` generates a sequence.
 
-    A random sequence belongs to this family with a probability in proportion to `weight`.
+    A family is chosen with a probability in proportion to its `weight`.
     """
 
     weight: int

@@ -123,7 +123,8 @@ class Library:
     def expand(self, quota: int) -> int:
         """Computes the successors of at most `quota` states of each thread.
 
-        Returns how many states of the level are still to be expanded.
+        All these states are in one breadth-first level. Returns how many states of the level are
+        left.
         """
         left: int = self.c.search_expand(self.search, quota)
         return self._checked(left)

@@ -57,10 +57,9 @@ class HistoryDataset(Dataset, Protocol):
     def shuffle(
         self, kernels: Mapping[NameT, Kernel], partitions: int
     ) -> AbstractContextManager[Mapping[NameT, Dataset]]:
-        """Yields, for each kernel, a dataset of its rows, partitioned by shuffle key.
+        """Yields, for each kernel, a dataset of the rows that the kernel returned.
 
         A kernel is a function from a batch of rows to a table. A row goes to the partition with the
-        number `shuffle key modulo partitions`. All datasets exist until the end of the `with`
-        block.
+        number `shuffle key modulo partitions`. The datasets exist only inside the `with` block.
         """
         ...

@@ -53,7 +53,7 @@ class Source(Enum):
 
 @dataclass(frozen=True, slots=True, init=False)
 class Stage(Generic[AnswerT]):
-    """A query on one source: a kernel, and a function that decodes its result.
+    """A query on one dataset (`source`): a kernel, and a function that decodes the kernel's tables.
 
     A kernel is a function from a batch of rows to a table.
     """

@@ -64,7 +64,7 @@ def without_leader(end: Step) -> tuple[Step, ...]:
 def shown(name: str, *, promise: str, steps: tuple[Step, ...], anomaly: str) -> Reproduction:
     """Returns a reproduction that runs the same steps on two versions of Kafka.
 
-    On the version to test, since 4.3.0, the steps show the anomaly. On 4.2.0 they must not show it.
+    On the tested version, 4.3.0 or newer, the anomaly must appear. On 4.2.0 it must not appear.
     """
     return Reproduction(
         name=name,

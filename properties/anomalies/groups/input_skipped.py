@@ -36,9 +36,9 @@ from properties.anomalies.transactions.visible import TRANSACTION
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class InputSkipped:
-    """A skipped input record, and a transaction of the group that committed a higher offset.
+    """An input record that a group skipped: a transaction of the group committed a higher offset.
 
-    `known_op` is an operation that observed the record.
+    The operation `known_op` observed the record; the transaction is `passed_op`.
     """
 
     group: str

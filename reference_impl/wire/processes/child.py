@@ -34,7 +34,7 @@ class NotStarted(OSError):
 class BrokerProcess:
     """A running process of a broker.
 
-    `ended` gets the broker when its process has ended, however it ended.
+    When the process has ended for any reason, the function `ended` is called with this object.
     """
 
     broker_id: BrokerId

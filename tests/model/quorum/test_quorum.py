@@ -1,7 +1,7 @@
 """Runs of the quorum spec: elections, commits, restarts, and changes of the voters.
 
 Some rules matter only in runs that are longer than the default scope. Here a class without the rule
-plays such a run, and the spec refuses its decisive step.
+plays such a run, and the spec with the rule refuses the decisive step.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Each transaction bug breaks a claim in a short run; the fixed spec refuses one of its steps.
+"""Each transaction bug breaks a claim in a short run; the fixed spec refuses a step of this run.
 
 A script lists the steps: `end 0 ABORT` is the action `end` with its arguments in order.
 """

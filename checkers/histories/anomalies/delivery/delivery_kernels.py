@@ -205,10 +205,11 @@ def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
 
 
 def first_deliveries(owner: Ints, key: Ints, offset: Ints, batch: Batch) -> pa.Table:
-    """Returns the polls in this batch that returned one of the given records.
+    """Returns the polls in this batch that delivered one of the queried records.
 
-    An application, a topic partition and an offset identify each record. Each row has the index of
-    the record, the operation, and the position in it. The caller chooses the first of these polls.
+    A query is an application (`owner`), a topic partition (`key`) and an offset. A row has the
+    index of the query, the polling operation, and the record's position in the operation. The
+    caller chooses the first poll for each query.
     """
     polls = _delivered(batch, member(batch.ints("offset"), np.unique(offset)))
     polled = hash_of_pair(

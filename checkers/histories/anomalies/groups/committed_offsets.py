@@ -162,11 +162,11 @@ def commits_of_offsets(observed: NumberSet, batch: Batch) -> pa.Table:
 
 
 def first_commits(registers: Ints, batch: Batch) -> pa.Table:
-    """Returns, for each group and log, the first commit, and the first one of another offset.
+    """Returns, for each group and log, the first commit and the next with a different offset.
 
-    Only commits that ended ok count, in the order of their ends. Example: commits of the offsets 3,
-    3, 7 and 9 give the first 3 and the 7. Commits inside transactions and commits outside are
-    treated separately.
+    Example: commits of the offsets 3, 3, 7 and 9 give the first 3 and the 7. Only commits that
+    ended ok count, in the order of their ends. Commits inside transactions and commits outside
+    them are treated separately.
     """
     of = commits(batch)
     some = (of.ints("outcome") == OK) & member(of.ints("register"), registers)

@@ -177,10 +177,11 @@ def _consumers(several: OwnerOffsets, batch: Batch) -> pa.Table:
 
 
 def _rewinds(pairs: Ints, began_ns: Ints, ended_ns: Ints, batch: Batch) -> pa.Table:
-    """Returns, for each pair of transactions, the lowest offset that others committed meanwhile.
+    """Returns, for each pair of transactions, the lowest offset of a commit by another operation.
 
-    Only commits of the same group and topic partition count. They lie between the invocation of the
-    first transaction and the completion of the second. A pair without such a commit has no row.
+    The commit is of the same group and topic partition. It overlaps the time from the invocation of
+    the pair's first transaction to the completion of the second. A pair without such a commit has
+    no row.
     """
     of = commits(batch)
     of = of.where(of.ints("outcome") != FAIL)

@@ -163,10 +163,10 @@ class LogEnds:
         return limits.where(some[below]).table.append_column("reach", pa.array(reach[below]))
 
     def contradicting_partitions(self, checks: Batch) -> frozenset[int]:
-        """Returns the numbers of the batches whose observed log ends may contradict a check.
+        """Returns the numbers of the history's partitions that may contradict a check.
 
-        A check is the offset of an operation. It must not be below a log end that was observed
-        before this operation was invoked. A batch has the rows of one partition of the history.
+        A check is an operation with an offset. A partition contradicts the check if it has a higher
+        log end that was observed before the operation was invoked.
         """
         group, some = self._log_of_each(checks)
         least, latest = np.full((2, len(self.logs)), [[NEVER_NS], [UNKNOWN_OFFSET]])

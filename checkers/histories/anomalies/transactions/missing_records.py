@@ -152,9 +152,9 @@ def missing(
 
 
 def missing_columns(gone: list[MissingRecord]) -> Plan[dict[str, pa.Array]]:
-    """Returns the columns that describe missing records: one row for each record.
+    """Returns a table of the missing records, as columns by name; each record is a row.
 
-    The rows of several anomalies begin with these columns.
+    The tables of several anomalies begin with these columns.
     """
     keys, values = (
         np.array([getattr(it, name) for it in gone], dtype=np.int64) for name in ("key", "value")

@@ -48,9 +48,9 @@ def merged_progress(key: Ints, offset: Ints, op: Ints) -> pa.Table:
 
 
 def progress_of(of: Batch, key: Ints) -> Ints:
-    """Returns, for each given log, the highest offset that a reader got.
+    """Returns, for each given log, the highest offset that any reader got.
 
-    For a log without a reader, this is UNKNOWN_OFFSET, which is below every offset.
+    If no reader got a record of the log, the result is UNKNOWN_OFFSET, which is below every offset.
     """
     keys = of.ints("key")
     at = np.searchsorted(keys, key)
