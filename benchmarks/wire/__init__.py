@@ -169,9 +169,9 @@ def _ratios(requests: dict[str, dict[str, dict[str, object]]]) -> dict[str, dict
 
 
 def _sessions() -> dict[str, object]:
-    """Measures fetches of 500 partitions that have no news: full ones, and those of a session.
+    """Measures full and incremental Fetch requests for 500 partitions without new records.
 
-    The two take turns.
+    Rounds of full requests and of incremental ones (of a fetch session) take turns.
     """
     found: dict[str, list[Spent]] = {"full": [], "of a session": []}
     with SYSTEMS[OURS](1) as system:

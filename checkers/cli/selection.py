@@ -24,7 +24,7 @@ SCALES = {"": 1, "k": 1_000, "M": 1_000_000}
 def spec_options(default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Returns a decorator that adds the argument SPEC and --variant, --set and --property.
 
-    `default` is the default of SPEC.
+    If the user gives no SPEC, the command gets `default`.
     """
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -47,7 +47,7 @@ class Target:
 
     @classmethod
     def opened(cls, name: str, bootstrap_servers: str, run: str, begun_ms: int) -> Target:
-        """Creates the shared topics and returns the cluster.
+        """Returns the cluster, after creating in it the topics that all sequences share.
 
         Raises NotReady if the cluster is not ready for requests.
         """

@@ -67,10 +67,10 @@ class Compiler(FiniteTerms):
         return " + ".join([*dynamic, *([str(start)] if start else [])])
 
     def in_sort(self, value: t.Node, env: Env) -> Code:
-        """Returns Python code for the key of a map, or for an assigned value.
+        """Returns Python code that computes the key of a map, or an assigned value.
 
-        If the value may be outside its type, such as 5 in 0..4, the code checks it and raises
-        Undefined.
+        If the value may be outside its type, such as 5 in 0..4, the returned code also checks the
+        value, and raises Undefined.
         """
         code = self.code(value, env)
         size = self.at.size(value.sort)

@@ -59,9 +59,11 @@ def search(task: Task) -> Exploration:
 
 @dataclass
 class Found:
-    """A transition, and the states that enable it (`rows`), out of those evaluated together.
+    """The successors that one transition has, for a batch of states that were evaluated together.
 
-    `written` has the values that the transition writes, `keys` the keys of the successors.
+    - `rows` has the indexes of the states that enable the transition.
+    - `written` has the values that the transition writes.
+    - `keys` has the keys of the successors.
     """
 
     label: int

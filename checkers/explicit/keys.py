@@ -36,7 +36,7 @@ SEED = 2026
 class Numbering:
     """Computes the 64-bit keys of states; 0 is never a key.
 
-    The result is a table with a row for each state, and a column for each permutation of symmetry
+    `keys` returns a table with a row for each state, and a column for each permutation of symmetry
     reduction.
     """
 

@@ -153,11 +153,14 @@ def prove(
     using: Using | None = None,
     scope: Scope | None = None,
 ) -> Proof:
-    """Tries to prove that every claim of the spec is true in every reachable state.
+    """Tries to prove by induction that every claim of the spec is true in every reachable state.
+
+    A condition of the induction says: if all claims are true before an action, one claim is true
+    after the action.
 
     - `limit_ms` limits the solver's time for one condition.
-    - `only` names the claims to prove; each condition still assumes all claims.
-    - `using` replaces the spec's own list of the claims that suffice for each condition.
+    - `only` names the claims to prove; a condition still assumes all claims.
+    - `using` names the claims that suffice for a condition; by default, the spec names them.
     - `scope` replaces the spec's scope for counterexamples and vacuity checks.
 
     After Ctrl-C the remaining conditions are unknown. Raises SpecError for unknown names.

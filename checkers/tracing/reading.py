@@ -22,8 +22,9 @@ _ROWS: Final[Mapping[str, Sequence[Row]]] = {
 
 @dataclass(slots=True)
 class Reading:
-    """The events of all partitions and transactional ids in the order of the clock, and the lines
-    that are not recognized.
+    """The events in the brokers' logs, by partition and by transactional id, in time order.
+
+    `unknown` has the log lines that were not recognized.
     """
 
     partitions: dict[str, list[Event]] = field(default_factory=dict[str, list[Event]])

@@ -232,10 +232,10 @@ class Trying:
         return replace(judged, verdict="holds", why=why)
 
     def show(self, side: Side) -> Judged:
-        """Runs trials that should break the claim or reach its goals, and returns the verdict.
+        """Searches for trials that break the claim or reach its goals, and returns the verdict.
 
-        A claim that something always holds should break in this setting. A claim that something can
-        happen has goals; it holds if some trial reaches each of them.
+        A claim that something always holds is violated if a trial breaks it. A claim that something
+        can happen has goals. It holds if every goal is reached, in one trial or in several.
         """
         if side.bugs:
             return _undecided(side, "only the reference broker has seeded bugs")
@@ -309,10 +309,10 @@ class Trying:
     # ------------------------------------------------------------ the same once more
 
     def _reduced(self, side: Side, name: str, found: Ran) -> tuple[Ran, Again]:
-        """Returns a shorter trial that also shows `name`, and how many repetitions show it.
+        """Shortens the trial `found`, which breaks the claim or reaches the goal `name`.
 
-        `name` is a broken claim or a goal that was reached; the trial `found` shows it. If no
-        shorter trial does, `found` itself is returned and repeated.
+        Then repeats the shortest trial that still does so. Returns this trial, and how many of its
+        repetitions break the claim or reach the goal.
         """
         programs = known.recorded(self.suite.name, side.claim, side.setting)
         smallest, left = found, 0 if found.calls in programs else self.effort.reductions

@@ -61,9 +61,10 @@ Shape = LeafShape | MapShape | RecordShape
 
 
 def shape_of(hint: Any) -> Shape | None:
-    """Returns the shape that an annotation declares; None if it declares no state variable.
+    """Returns the shape of a state variable by its annotation: a plain value, a map or a record.
 
-    Raises SpecError for a malformed map.
+    Returns None for an annotation that is not of a state variable. Raises SpecError for a map with
+    an unsuitable key or value.
     """
     origin = typing.get_origin(hint)
     if origin in (types.UnionType, typing.Union):

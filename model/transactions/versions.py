@@ -179,7 +179,7 @@ class Version1(Transactions):
     def may_end(s, k: Transaction, outcome: Outcome) -> Bool:
         """True if the producer id and epoch are current and a transaction is open.
 
-        The request names no transaction.
+        The client's request does not say which transaction is meant.
         """
         return s.is_current(k) & (s.metadata.state == ONGOING)
 
@@ -196,8 +196,8 @@ class Version1(Transactions):
     def may_be_fenced(s, i: Instance) -> Bool:
         """True if there is a reason to fence the instance.
 
-        The reason is a newer instance, a timeout, or an expired transactional id; or an earlier
-        fence, whose abort the coordinator could not append to its log.
+        The reason is a newer instance, a timeout or an expired transactional id. A fourth reason
+        is an earlier fence: the coordinator could not append its abort to the log.
         """
         return super().may_be_fenced(i) | s.fence_failed
 

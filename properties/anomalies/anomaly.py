@@ -38,8 +38,8 @@ class Anomaly:
     """What clients must never observe, and how the analysis finds it.
 
     - `permits` has the conditions (such as `ww-deps`) under which the anomaly is no violation, each
-    with the reason.
-    - `observes` describes what `observed` counts.
+      with the reason.
+    - `observed` counts the observations in which the anomaly could occur; `observes` names them.
     - `only_with` names an option of the user: without it, the analysis does not look for this
       anomaly.
     - `made_of` names other anomalies: each of their violations is a violation of this anomaly.

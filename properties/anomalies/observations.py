@@ -114,9 +114,9 @@ def aborted_values(history: History) -> frozenset[KeyValue]:
 
 
 def committed_sends(history: History) -> dict[KeyValue, int]:
-    """Maps each log and value to its first sender that must have taken effect.
+    """Maps each log and value to the first operation that sent the value and surely took effect.
 
-    Values without such a sender are left out.
+    Values without such an operation are left out.
     """
     read = committed_reads(history)
     writers: dict[KeyValue, int] = {}

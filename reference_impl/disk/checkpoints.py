@@ -107,9 +107,9 @@ def write_meta_properties(file: Path, cluster_id: str, node_id: BrokerId, direct
 
 
 def check_meta_properties(file: Path, cluster_id: str, node_id: BrokerId) -> bool:
-    """Returns True if the file belongs to this broker, False if there is no file.
+    """Returns True if meta.properties names this broker, False if the file does not exist.
 
-    Raises BadDataDir for a file of another broker or cluster.
+    Raises BadDataDir if the file names another broker or cluster.
     """
     if not file.exists():
         return False

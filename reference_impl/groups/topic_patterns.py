@@ -48,9 +48,10 @@ class BadPattern(ValueError):
 
 @dataclass(slots=True)
 class _State:
-    """A state: the next one after each accepted character, and those without a character.
+    """A state of the automaton: the states that follow it, with or without reading a character.
 
-    `anchor` restricts the states without a character to the start or the end of the name.
+    After a character in `accepts`, the state `after` follows. The states `free` follow without a
+    character; with an `anchor`, they follow only at the start or the end of the name.
     """
 
     accepts: frozenset[str] = frozenset()

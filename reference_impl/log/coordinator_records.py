@@ -10,8 +10,8 @@ them.
 Source: TransactionLogKey, TransactionLogValue, OffsetCommitKey, OffsetCommitValue,
 GroupMetadataKey, GroupMetadataValue, and the keys and values of ConsumerGroup records;
 CoordinatorRecordType, GroupCoordinatorRecordHelpers and TransactionLog of Kafka.
-Simplified: only the versions that Kafka 4.3 writes. Offsets have no topic id, and groups no hash of
-their topics' metadata; their own fields have the topics.
+Simplified: only the versions that Kafka 4.3 writes. Records of offsets have no topic id. Records of
+groups have the topics themselves (tag 1000), and no hash of the topics' metadata.
 """
 
 from __future__ import annotations

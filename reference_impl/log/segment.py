@@ -64,7 +64,8 @@ class Segment(NamedTuple):
         return Offset(self.last_offset + 1)
 
     def position(self, offset: Offset) -> int:
-        """Returns the index of the first batch that contains or follows the offset, or the number
-        of batches.
+        """Returns the index of the first batch that contains or follows the offset.
+
+        If there is no such batch, returns the number of batches.
         """
         return bisect_left(self.batches, offset, key=lambda batch: batch.header.last_offset)

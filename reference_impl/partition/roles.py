@@ -1,8 +1,9 @@
-"""The role of a broker for one topic partition, and the tables of what each role handles.
+"""The role of a broker for one topic partition, leader or follower, and what each role handles.
 
     metadata of a newer leader epoch -> a leader resigns; the broker becomes leader or follower
-    a request                        -> a leader handles it; without a leader it is rejected
-    a response, a timer              -> the role in the table handles it; the other role ignores it
+    a request                        -> a leader handles it; a follower rejects it
+    a response                       -> only the role that sends such requests handles it
+    a timer                          -> a leader handles it; a follower ignores it
 
 Source: docs/kafka-rules.md A7, A8.
 """

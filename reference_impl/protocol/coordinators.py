@@ -29,8 +29,8 @@ INTERNAL_TOPICS: Final = (TRANSACTION_STATE, CONSUMER_OFFSETS)
 class Coordinators:
     """Finds the coordinator of a group or transactional id, and the ids of the topics in its log.
 
-    The coordinator is the leader of one partition of an internal topic. `leaders` comes from the
-    metadata of a broker, and so do `incarnations`: how many topics of a name were deleted before.
+    The coordinator is the leader of one partition of an internal topic. For each topic name,
+    `incarnations` counts the deleted topics of this name. Both fields are from a broker's metadata.
     """
 
     leaders: Mapping[TopicPartition, BrokerId] = field(

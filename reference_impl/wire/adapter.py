@@ -73,7 +73,7 @@ class Call:
     body: Any
 
     def make(self, part: str, /, **values: Any) -> Any:
-        """Returns the structure `part` of the response with these field values.
+        """Returns the response, or the structure `part` inside it, with these field values.
 
         Fields that the request's version does not have are left out.
         """

@@ -156,9 +156,9 @@ _STATIC: Final = frozenset(
 
 
 def changed_defaults(name: str, broker_id: int, configs: Iterable[Any]) -> AlterDefaults:
-    """Returns the request that changes single defaults of all topics.
+    """Returns the request that changes some default settings of all topics.
 
-    `name` is the broker resource: empty for all brokers. Raises Refused for a change that is not
+    `name` is the broker's id, or empty for all brokers. Raises Refused for a change that is not
     supported, such as a change for one broker.
     """
     return _alter(name, broker_id, tuple(_operations(configs)))

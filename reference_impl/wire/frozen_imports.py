@@ -20,9 +20,10 @@ _modules: list[int] = [0]  # how many were imported when objects were last froze
 
 
 def freeze_imports() -> None:
-    """Freezes all objects, now and before each full collection that follows an import.
+    """Excludes all present objects from garbage collection, so that full collections stay short.
 
-    Call this only in a broker's own process.
+    Repeats this before the first full collection after each import. Call this only in a broker's
+    own process.
     """
     _freeze()
     if _before_collection not in gc.callbacks:

@@ -22,10 +22,10 @@ MANY_BYTES: Final = 1024 * 1024  # after decompression
 
 
 async def scanned_apart(broker: ServedBroker, data: bytes) -> RecordFacts | ErrorCode | None:
-    """Reads a large or compressed batch; returns facts about its records, or why they are invalid.
+    """Reads a large or compressed batch; returns facts about its records, or their error.
 
-    The largest batches are read in a thread. Returns None for a small uncompressed batch and for an
-    invalid request: the leader checks these itself.
+    The largest batches are read in a thread. Returns None if the leader must check the batch: it is
+    small and uncompressed, or the data is not one batch with a known compression.
     """
     head = first_header(data)
     if head is None or not head.has_known_compression:

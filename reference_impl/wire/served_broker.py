@@ -48,7 +48,8 @@ class ServedBroker(Protocol):
     def replica(self, topic_partition: TopicPartition) -> object:
         """Returns the broker's replica of a topic partition; None if it has none.
 
-        While the replica is the same object, the same fetch of a consumer has the same response.
+        Replicas are immutable. If the replica is still the same object, a consumer that repeats its
+        fetch gets the same response.
         """
         ...
 

@@ -24,7 +24,7 @@ ACTS_WITHIN_S: Final = 1.0  # the program has ended, so its last request has arr
 class Cell:
     """The result of one scenario with one client library or program.
 
-    `note` is more about the outcome: why it failed or is not offered, or which codecs were used.
+    `note` explains the outcome, for example why the scenario failed, or which codecs were used.
     """
 
     outcome: Outcome

@@ -1,7 +1,7 @@
 """The record of `tools.convictions`: for each case the number of histories and their anomalies.
 
-A case is a workload with one planted fault, or without a fault. The record is a JSON file. The
-seeds of a case are 0 to `histories` - 1, so the next run continues there.
+A case is a workload with one planted fault, or without a fault. The record is a JSON file. If a
+case has 20 histories, their seeds are 0 to 19, and the next run continues with seed 20.
 """
 
 from __future__ import annotations

@@ -145,10 +145,10 @@ def _over(sent: threading.Event) -> threading.Event:
 
 
 def judged(row: Row, folder: Path) -> Row:
-    """Returns the row of a run with the verdict on its history and its log directories.
+    """Judges a run: returns its result `row` with the verdict and the violations filled in.
 
-    The verdict is `violated` if either breaks a guarantee that the settings promise. Both are in
-    `folder`.
+    `folder` has the history and the log directories of the run. The verdict is `violated` if one of
+    them breaks a guarantee that the settings promise.
     """
     history = folder / HISTORY
     analysis = analyze(history, declared=assumptions_of(history))

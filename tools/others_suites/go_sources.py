@@ -85,8 +85,8 @@ def is_test(name: str) -> bool:
 def prune(folder: Path, compile_it: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Removes the declarations of a folder's test files that do not compile.
 
-    Returns for each removed test the names that it misses, in alphabetical order. Raises ValueError
-    if an error is outside of all declarations.
+    Returns for each removed test the undefined names that it uses, in alphabetical order. Raises
+    ValueError if an error is outside of all declarations.
     """
     missing: dict[str, set[str]] = {}
     while True:

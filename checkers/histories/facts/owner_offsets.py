@@ -100,9 +100,9 @@ class OwnerOffsets:
 
     @classmethod
     def of(cls, words: pa.Table) -> OwnerOffsets:
-        """Returns the offsets that owners got in several batches of the history.
+        """Returns the offsets that each consumer or group got in several batches of the history.
 
-        `words` has the tables of these batches (`OWNER_WORDS`), those of earlier batches first.
+        `words` joins the tables that `packed_offsets` returned, in the order of the batches.
         """
         batch = Batch(words)
         bits, repeated = (batch.ints(name).view(np.uint64) for name in ("bits", "repeated"))

@@ -29,9 +29,10 @@ class Partition(Protocol):
         ...
 
     def containing(self, ops: Sequence[Ints]) -> Partition:
-        """Returns a part of these rows that has all rows of the operations in `ops`.
+        """Returns a part of this partition that has all rows of the operations `ops`.
 
-        The part may have other rows too. `ops` is a list of ascending arrays of operation numbers.
+        The part may also have rows of other operations. `ops` is a list of ascending arrays of
+        operation numbers.
         """
         ...
 

@@ -11,8 +11,8 @@ producer by its transactional id or by its producer id. The producer id of a Pro
 its batches.
 
 An incremental Fetch names only the partitions that changed, but it fetches all partitions of its
-session. These are collected from the earlier Fetch requests of the connection. They are incomplete
-if the session began on another connection.
+session. The other partitions are known from earlier Fetch requests of the same connection. If the
+session began on another connection, some partitions stay unknown.
 
 Source: Kafka documentation, "Protocol Guide"; KIP-227 for fetch sessions; KIP-516 for topic ids.
 """

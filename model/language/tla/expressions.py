@@ -177,9 +177,10 @@ class Writer(Naming):
         return made
 
     def _equal_fields(self, of: Sequence[t.Node]) -> int:
-        """Returns how many of the first conjuncts together compare two records, one field each.
+        """Returns the number of fields if the first conjuncts say that two records are equal.
 
-        Returns 0 if they leave out a field.
+        Otherwise returns 0. Example: for records with the fields a and b, and the conjuncts
+        `r.a = q.a`, `r.b = q.b` and others, returns 2.
         """
         match of[0]:
             case t.Eq(left=t.Get() as left, right=t.Get() as right):

@@ -36,7 +36,8 @@ from properties.anomalies.rendering import in_ms, render
 class GroupOffsetMovedWithoutCommit:
     """A fetch of a group offset that no client had committed.
 
-    `known_op` is the earliest operation that committed or fetched another offset before this fetch.
+    `known_op` is the earliest operation before this fetch that committed or fetched a different
+    offset: `known_offset`.
     """
 
     group: str
@@ -56,9 +57,9 @@ class GroupOffsetMovedWithoutCommit:
 
 
 def first_different(history: History, fetch: Fetch) -> Commit | Fetch | None:
-    """Returns the earliest commit or fetch with another offset, or None.
+    """Returns the earliest commit or fetch whose offset differs from that of `fetch`, or None.
 
-    It has the same group and topic partition. It completed before `fetch` began.
+    The group and topic partition are those of `fetch`. The result completed before `fetch` began.
     """
     others = [
         fact for fact in facts(history) if known_to(fetch, fact) and fact.offset != fetch.offset

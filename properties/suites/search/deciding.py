@@ -75,10 +75,10 @@ class Search:
         return partial(self.suite.machine, setting, bugs=bugs, tally=self.tally)
 
     def found(self, setting: str, bugs: Bugs, judge: Sequence[str]) -> Found | None:
-        """Searches for a run that breaks a claim, or reaches a goal or an anomaly.
+        """Searches for a run that breaks a claim, reaches a goal or shows an anomaly.
 
-        `judge` has the names of these. Returns the first such run, or None. A run in which the
-        clients stop making progress may be returned too.
+        `judge` names the claims, goals and anomalies. Returns the first such run, or None. May also
+        return a run in which the clients stop making progress.
         """
         return search(
             partial(self.machine(setting, bugs), judge=tuple(judge)),

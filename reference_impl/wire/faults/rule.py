@@ -259,7 +259,7 @@ class When:
         return _like(self.topic, topic) and self.partition in (None, partition)
 
     def selects_number(self, number: int, acted: int, coins: random.Random) -> bool:
-        """Returns True if the rule acts on this request, the `number`-th that matches it.
+        """Returns True if the rule acts on the `number`-th request that matches the rule.
 
         `acted` is how often the rule has acted on earlier requests.
         """

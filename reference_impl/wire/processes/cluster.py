@@ -244,9 +244,10 @@ class ProcessCluster:
         )
 
     async def restart(self, broker_id: BrokerId) -> None:
-        """Starts a broker whose process has ended, at its ports; raises CannotServe if it cannot.
+        """Starts a broker whose process has ended, and returns when it listens at its old ports.
 
-        Returns once it listens. The controller accepts it when its earlier session has ended.
+        The controller accepts the broker when its earlier session has ended. Raises CannotServe if
+        the broker does not start.
         """
         try:
             await self._spawn(broker_id)

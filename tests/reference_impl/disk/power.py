@@ -1,8 +1,8 @@
 """A recorder of all changes of a folder, and what a power loss may leave of them.
 
-A file has its content now, and its content when it was flushed last. A folder has its names now,
-and its names when it was flushed last. A power loss leaves one or the other of both, or something
-between: a part of the bytes that were not flushed, or zeros instead of them.
+A file has two contents: the present one, and the one at its last flush. A folder has two lists of
+names in the same way. A power loss leaves one of the two, or something between: a part of the bytes
+that were not flushed, or zeros instead of them.
 """
 
 from __future__ import annotations

@@ -69,9 +69,9 @@ class Dependents:
     after: Ints
 
     def edges(self, some: Ints) -> pa.Table:
-        """Returns the chosen dependencies as rows: two operations and a kind (wr or ww).
+        """Returns the dependencies with the indexes `some`, as a table.
 
-        `some` has the indexes of the dependencies. Equal rows are returned only once.
+        A row of the table has two operations and a kind (wr or ww). No row occurs twice.
         """
         first, second = self.first.take(some), self.second.take(some)
         kind = np.where(some < len(self.polls), WR, WW)

@@ -43,7 +43,7 @@ class ValueOffsets:
 
     @classmethod
     def only(cls, unconfirmed: UnconfirmedValues) -> Self:
-        """Returns the offsets of the unconfirmed values that were observed at exactly one offset.
+        """Returns the offset of each unconfirmed value that was observed at exactly one offset.
 
         A value is unconfirmed if it was polled at an offset where no send of it was acknowledged.
         """

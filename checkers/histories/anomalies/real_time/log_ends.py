@@ -177,11 +177,11 @@ class LogEnds:
         return partition_numbers(self.steps.ints("batch")[may])
 
     def with_earlier_observations(self, contradicted: Batch) -> Batch:
-        """Returns the contradicted checks, each with the highest log end that contradicts it.
+        """Returns the contradicted offsets, each with the highest log end that contradicts it.
 
-        A check is an offset that must not be below a log end observed before. At first, the log end
-        is from the check's own batch; here earlier batches are searched too. Batches must not
-        overlap in time.
+        A log end contradicts a lower offset that was observed later. At first, each log end is from
+        the same batch as its offset. A higher log end of an earlier batch replaces it. Batches must
+        not overlap in time.
         """
         group, some = self._log_of_each(contradicted)
         at = self.by_batch.before(group[some], self.rank[contradicted.ints("batch")[some]])

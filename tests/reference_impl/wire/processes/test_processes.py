@@ -70,9 +70,9 @@ def create(cluster: Served, topic: str) -> None:
 
 
 def read(cluster: Served, topic: str, count: int) -> list[bytes]:
-    """Returns the committed values in the topic, as a member of a group that commits its offsets.
+    """Reads `count` committed values of the topic as a member of a group, and commits the offsets.
 
-    Fails if there are fewer after a minute.
+    Fails if it has read fewer values after a minute.
     """
     group = settings(cluster, **{"group.id": topic, "auto.offset.reset": "earliest"})
     consumer = Consumer(group)
