@@ -1,7 +1,7 @@
 """`urteil reproduce`: makes real brokers break a promise of Apache Kafka.
 
-A control experiment shows that the setup is right. It differs in one setting, version or step, and
-the brokers keep the promise.
+A control experiment shows that the setup is right: one setting, version or step is different, and
+then the brokers keep the promise.
 """
 
 from __future__ import annotations

@@ -273,10 +273,10 @@ _SYMBOLS: Final[Mapping[str, Any]] = {
 def retried_errors(step: Send) -> frozenset[str]:
     """Returns the errors after which the request is sent again.
 
-    With `retries`, these are the errors after which every client retries, such as NOT_COORDINATOR.
-    Without `retries`, these are the errors that a broker returns until the markers of the previous
-    transaction are written. The error is CONCURRENT_TRANSACTIONS, or in a transaction also
-    NOT_ENOUGH_REPLICAS (Produce) and COORDINATOR_NOT_AVAILABLE (TxnOffsetCommit).
+    If `step.retries` is true, these are all errors after which clients retry, such as
+    NOT_COORDINATOR. If it is false, only CONCURRENT_TRANSACTIONS: a broker returns this error until
+    the markers of the previous transaction are written. In a transaction, Produce is also repeated
+    after NOT_ENOUGH_REPLICAS, and TxnOffsetCommit after COORDINATOR_NOT_AVAILABLE.
     """
     retried = RETRIED if step.retries else STILL_ENDING
     is_verified = step.body.get("transactional_id") is not None and step.api in VERIFIED_TOO_EARLY

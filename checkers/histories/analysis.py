@@ -119,11 +119,11 @@ class Analysis:
 
     @property
     def delivery(self) -> Judged | None:
-        """Returns the strongest delivery semantics that the history allows, or None.
+        """Returns the strongest delivery semantics of the history, such as `at-least-once`.
 
-        For example, `at-least-once`. Some anomalies exclude a semantics too, unless the settings
-        permit them. None means that no application received a record, or that only some anomalies
-        were checked.
+        Skipped and repeated records weaken it, and so do some anomalies that the settings do not
+        permit. Returns None if no application received a record, or if only some anomalies were
+        checked.
         """
         violated = [d for d in self.decisions if d.verdict == "violated" and not d.permitted]
         return judged(self.delivered, (d.anomaly.id for d in violated))

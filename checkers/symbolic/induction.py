@@ -99,9 +99,9 @@ class Induction:
         )
 
     def assumed(self, claims: Sequence[Claim]) -> tuple[dict[str, Expr], list[str]]:
-        """Returns a formula for each claim: the claim is true in the state before a step.
+        """Returns a formula for each claim, and the names of the claims without a formula.
 
-        The second result names the claims that have no formula.
+        The formula says that the claim is true in the state before a step.
         """
         formulas: dict[str, Expr] = {}
         missing: list[str] = []

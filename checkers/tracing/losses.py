@@ -62,9 +62,9 @@ class Loss:
     steps: tuple[LossyStep, ...]
 
     def is_allowed(self, allowed: Collection[Kind]) -> bool:
-        """Returns whether the user allowed the loss.
+        """Returns whether the user allowed every kind of step that caused the loss.
 
-        `allowed` must contain the kinds of all steps that caused it, such as `unclean-election`.
+        `allowed` has the allowed kinds, such as `unclean-election`.
         """
         return {step.kind for step in self.steps} <= {*allowed}
 

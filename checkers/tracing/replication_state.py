@@ -12,10 +12,7 @@ from properties.refinement.behaviour import as_int
 
 
 class ReplicationState(NamedTuple):
-    """A state of the spec.
-
-    In the methods, the parameter `r` is a replica of the spec, and `f` is a follower.
-    """
+    """A state of the spec `replication-abstract`; `r` is a replica of the spec, `f` a follower."""
 
     state: RowState
     replicas: Mapping[int, int]  # broker id -> replica of the spec

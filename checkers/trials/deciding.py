@@ -72,7 +72,7 @@ class Again:
 class Judged:
     """The verdict on a claim in one setting, and the trials that led to it.
 
-    `side` says whether the setting satisfies the claim's condition; if so, the claim must hold.
+    `side` is `inside` if the setting satisfies the claim's condition. Then the claim must hold.
     """
 
     side: Side
@@ -90,8 +90,8 @@ class Judged:
     def reason(self) -> str:
         """The reason for the verdict, as text.
 
-        It has the number of trials, the faults that were not tried, and how often a result came
-        again: `again in 2 of 3 runs`.
+        The text has the number of trials, and the faults that were not tried. If the trial was
+        repeated, it says how often the result was the same: `again in 2 of 3 runs`.
         """
         parts = [self.why]
         if self.trials and self.evidence is None:

@@ -38,7 +38,7 @@ class LeadsAfterRestart(Quorum):
     in_force=UNRELEASED,
 )
 class VotesForShorterLog(Quorum):
-    """A voter votes for a candidate whose log is shorter than its own.
+    """A voter votes for a candidate whose log is shorter than the voter's log.
 
     A candidate without a committed record becomes leader, and the other replicas remove the record.
     This bug breaks the claim `leaders_have_committed_records`.

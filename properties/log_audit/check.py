@@ -1,8 +1,12 @@
 """A check of the audit: what must be true of logs, and how violations are found and shown.
 
-Each module beside this one has the checks of one concern, in five parts: the rows (the fields of
-one violation); the functions that find the rows; `observed`, which counts the things that were
-checked; `explain`, which returns the text of a row; and `CHECKS`, the entries of the catalogue.
+A module such as `transactions` has the checks of one topic. It defines
+
+    dataclasses   the fields of a violation (a row)
+    functions     that find the violations
+    `observed`    which counts the things that were checked
+    `explain`     which returns the text of a violation
+    `CHECKS`      the entries of the catalogue
 """
 
 from __future__ import annotations

@@ -76,10 +76,9 @@ def _successive(log: ReplicaLog) -> Iterator[tuple[Batch, Batch]]:
 
 
 def unclosed(logs: Logs) -> tuple[NotClosed, ...]:
-    """Returns one row per batch that a producer wrote after an open transaction, not as part of it.
+    """Returns one row per batch that follows its producer's open transaction without a marker.
 
-    No marker is between the transaction and the batch. The batch is not transactional, or has a
-    newer producer epoch.
+    The batch is no part of the transaction: it is not transactional, or has a newer producer epoch.
     """
     return tuple(
         sorted(

@@ -61,8 +61,9 @@ class Coordinators:
         return TopicPartition(topic, java_hash(key) % count) if count else None
 
     def leader(self, topic: str, key: str) -> NodeId | None:
-        """Returns the leader of the partition for this group or transactional id (its coordinator),
-        or None if there is none.
+        """Returns the coordinator of this group or transactional id; None if it has none.
+
+        The coordinator is the leader of the partition that stores the coordinator's state.
         """
         place = self.partition_for(topic, key)
         leader = self.leaders.get(place, NO_BROKER) if place is not None else NO_BROKER

@@ -260,7 +260,7 @@ class Cluster(Machines):
     def all_in_sync(self, core: Iterable[BrokerId] | None = None) -> bool:
         """Returns True if all replicas are in the ISR in each topic partition.
 
-        With `core`, only replicas on these brokers count.
+        If `core` is passed, only the replicas on the brokers in `core` need be in the ISR.
         """
         meant = {*(self.broker_ids if core is None else core)}
         states = self._controller().topic_partitions.values()

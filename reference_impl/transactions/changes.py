@@ -57,10 +57,10 @@ class Change(NamedTuple):
     request: CoordinatorRequest | None = None
 
     def reply(self, error: ErrorCode = ErrorCode.NONE) -> Effects:
-        """Returns the effect that sends the response to the request that caused the change.
+        """Returns the response to the request that caused the change, as an effect to send it.
 
-        With an error, the response rejects the request. Without a waiting request there is no
-        effect.
+        If `error` is passed, the response rejects the request. If no request waits for a response,
+        the result is empty.
         """
         if self.requester is None or self.request is None or self.response is None:
             return ()

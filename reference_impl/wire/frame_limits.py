@@ -103,8 +103,8 @@ Skip = Callable[[_Scan, int], int]  # returns the position after the value that 
 def check(kind: Any, frame: bytes, at: int, limits: FrameLimits = LIMITS) -> int:
     """Checks a header or body that begins at the position `at`; returns the position after it.
 
-    `kind` is its schema class in kio. Raises FrameRefused if the frame is too short or exceeds a
-    limit.
+    `kind` is the schema class of this header or body in kio. Raises FrameRefused if the frame is
+    too short or exceeds a limit.
     """
     scan = _Scan(frame, len(frame), limits.elements)
     try:

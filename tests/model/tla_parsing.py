@@ -2,9 +2,9 @@ r"""Parses TLA+ expressions to Python functions, without any code of the specs.
 
 The parser reads only the part of TLA+ that the export uses, with its aligned lists of conjuncts.
 
-An action is explored as TLC explores it (`Tool.getNextStatesApplSwitch`): each disjunct, and each
-element of an `\E`, is a branch. Every branch is evaluated, and each one that ends generates a
-state. `x' = e` gives x' a value. Everywhere else a formula is evaluated from left to right.
+An action is explored as TLC explores it (`Tool.getNextStatesApplSwitch`). Each disjunct, and each
+element of an `\E`, is a branch. In a branch, `x' = e` gives x' a value. A branch generates a next
+state if all its conjuncts are true. Conjuncts are evaluated from left to right.
 """
 
 from __future__ import annotations

@@ -201,7 +201,7 @@ def fetches(draw: Draw) -> tuple[Topic, ...]:
 
 
 def offsets(draw: Draw) -> tuple[Topic, ...]:
-    """Adds appends to a sequence, and requests that look up offsets by time or by leader epoch.
+    """Adds requests to a sequence: Produce, ListOffsets and OffsetForLeaderEpoch.
 
     Returns the topics that the requests need.
     """

@@ -29,20 +29,20 @@ _STARTS: Final = pa.schema([("key", pa.int64()), ("offset", pa.int64())])
 
 @dataclass(frozen=True, slots=True)
 class LogStarts:
-    """For each log, the offset from which on all its records must still exist.
+    """The highest log start that clients read, for each log (key).
 
-    Retention may have deleted the records below. A key whose log start no client read is not
-    listed.
+    Retention may have deleted the records below it, but no others. A key whose log start no client
+    read is not listed.
     """
 
     keys: Ints  # ascending
     offsets: Ints
 
     def of(self, key: Ints) -> Ints:
-        """Returns, for each log, the offset from which on all its records must still exist.
+        """Returns, for each log, the highest log start that a client read.
 
-        This is the highest log start that a client read. If no client read one, the result is
-        BEGINNING, which is below every offset.
+        The records of the log from this offset on must still exist. If no client read a log start,
+        the result is BEGINNING, which is below every offset.
         """
         listed = member(key, self.keys)
         starts = np.full(len(key), BEGINNING)

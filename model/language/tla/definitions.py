@@ -102,9 +102,9 @@ class Definitions(Prepared):
         params: Sequence[t.Local],
         names: Names,
     ) -> list[Doc]:
-        """Returns LET definitions for the long terms that occur several times.
+        """Returns LET definitions for the long terms that occur several times in `roots`.
 
-        Terms that are written later use the names of these definitions, until `start` is called.
+        Until the next `start`, the writer writes the names of the definitions for these terms.
         """
         taken = self.writer.taken | set(names.values())
         constants = list(self.lifting.atoms.values())

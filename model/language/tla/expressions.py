@@ -286,9 +286,9 @@ class Writer(Naming):
                 return None
 
     def set_where(self, n: t.Node, b: t.Local, names: Names) -> Part | None:
-        """Returns the set of all `b` for which the formula `n` is true, such as `S \\union {x}`.
+        """Returns the set of all `b` for which the formula `n` is true, as in `S \\union {x}`.
 
-        Returns None if such a short form does not exist.
+        Returns None if only the long form `{b \\in T : n}` can express this set.
         """
         if n in self.local:
             return None

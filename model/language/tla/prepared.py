@@ -36,9 +36,9 @@ def never(witness: str) -> str:
 
 @dataclass
 class Prepared:
-    """A spec whose terms have names of constants where possible, not their values.
+    """A spec, prepared for the export: its terms name the constants instead of their values.
 
-    `writer` writes these terms as TLA+.
+    For example, a term has `Replicas + 1`, not 4. `writer` writes the terms as TLA+.
     """
 
     spec: Spec

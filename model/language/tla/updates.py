@@ -95,7 +95,7 @@ def _blank(writer: Writer, shape: Shape) -> Doc:
 def below(current: Part, shape: Shape, step: str) -> Part:
     """Returns the text of a part of a value: `log[b]` and `.size` give `log[b].size`.
 
-    If `init` does not assign the value, returns the text of the part's least value.
+    If `current` is Blank (not assigned by `init`), returns the least value of the part instead.
     """
     if isinstance(current, Blank):
         assert current.writer is not None

@@ -168,9 +168,10 @@ class QuorumActions(Elections):
     def change_voters(s, r: Replica, x: Replica) -> None:
         """A leader removes a voter, or adds a replica that has its whole log.
 
-        Kafka: RemoveVoterHandler, AddVoterHandler. The new set is in force at once. Simplified: a
-        change that is lost counts too. Without the guards on what is committed, committed records
-        are lost; a test plays these runs, which are too long for the default scope.
+        Kafka: RemoveVoterHandler, AddVoterHandler. The new set is in force at once. Simplified:
+        `max_voter_changes` limits the number of changes; a change that is lost counts too. Without
+        the guards on what is committed, committed records are lost; a test plays these runs, which
+        are too long for the default scope.
         """
         log = s.log[r]
         when(

@@ -58,7 +58,7 @@ def _rewound(history: History, offset: int, first: Step, second: Step) -> bool:
 def inputs_processed_twice(history: History) -> tuple[InputProcessedTwice, ...]:
     """Returns one row per input record and two successive committed transactions that consumed it.
 
-    A pair is left out if another commit may have set the group's offset back between them.
+    There is no row if another commit between the two may have set the group's offset back.
     """
     return tuple(
         sorted(

@@ -284,11 +284,11 @@ def database_then_kafka(
 ) -> Program:
     """Commits the database transaction, then the Kafka transaction.
 
-    If the process dies in between, the next process receives the message again:
+    If the process dies in between, the next process receives the message again. Then this process
 
-        default            it stores a second effect, and sends the result
-        `is_idempotent`    it stores no second effect, and sends the result
-        `drops_known` too  it stores nothing and sends nothing, so the result is lost
+        by default                         stores a second effect, and sends the result
+        with `is_idempotent`               stores no second effect, and sends the result
+        with `is_idempotent, drops_known`  stores and sends nothing, so the result is lost
     """
     producer = at.producer()
     yield from producer.init_transactions()

@@ -4,7 +4,7 @@
  "when": {"api": "Produce", "topic": "orders", "times": 2}}
 error:error=NOT_LEADER_OR_FOLLOWER,api=Produce,topic=orders,times=2     the same
 drop-response:every=7                 every seventh applied produce request has no response
-drop-response:probability=0.1         each applied produce request has none with this probability
+drop-response:probability=0.1         each response to produce is lost with probability 0.1
 kill-broker:id=1,after=50,restart=200
                                       after the 50th applied produce request the broker dies
                                       with its disk intact; after 200 more requests of any kind

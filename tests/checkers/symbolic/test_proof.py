@@ -262,7 +262,7 @@ def test_unknown_names_list_the_nearest() -> None:
 
 
 class Chain(Spec):
-    """A spec in which turns are passed on; each turn has the value of the turn before it."""
+    """A spec in which a new turn gets the source of an earlier turn, and that source's holder."""
 
     source: Map[Turn, Turn]
     holder: Map[Turn, Player]

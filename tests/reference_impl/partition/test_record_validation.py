@@ -339,9 +339,9 @@ def test_a_damaged_batch_is_rejected_or_can_be_decoded(data: st.DataObject) -> N
 
 
 def test_a_scan_that_trusts_the_records_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other tests of this file fail if the broker accepts a batch without reading its records.
+    """If the broker accepts a batch without reading its records, a test above fails.
 
-    The test replaces `scan`, the function that reads records: the new one accepts all records.
+    Here `scan`, the function that reads the records, is replaced by one that accepts everything.
     """
     trusting = RecordFacts(NOW_MS, lacks_keys=False, is_in_sequence=True)
     monkeypatch.setattr(record_validation, "scan", lambda *_: trusting)

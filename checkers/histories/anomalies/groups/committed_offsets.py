@@ -211,8 +211,8 @@ class KnownOffsets:
     def highest(self, queries: Batch, since_ns: Ints | None = None) -> Ints:
         """Returns, for each fetch, the row of the highest offset committed before the fetch began.
 
-        The result is -1 if no such offset is higher than the fetched one. `since_ns` has a time for
-        each fetch: if passed, only commits that began after this time count.
+        If this offset is not higher than the fetched offset, -1 takes the place of the row. If
+        `since_ns` is passed, a commit counts only if it began after the fetch's time in `since_ns`.
         """
         found = np.full(len(queries), -1, dtype=np.int64)
         registers = np.unique(self.register)
@@ -249,11 +249,10 @@ class KnownOffsets:
 
 
 def higher_commits(observed: FetchIndex, since_ns: Ints | None, batch: Batch) -> pa.Table:
-    """Returns each fetch that returned less than an earlier commit, with the highest such commit.
+    """Returns each fetch of a lower offset than an earlier commit, with the highest such commit.
 
-    A commit is earlier if it ended ok before the fetch began; only commits in this batch of the
-    history count. If `since_ns` has a time for each fetch, commits that began before it do not
-    count. Other fetches have no row.
+    A commit is earlier if it ended ok before the fetch began. Only commits in `batch` count. If
+    `since_ns` is passed, a commit counts only if it began after the fetch's time in `since_ns`.
     """
     of = commits(batch)
     sure = of.where((of.ints("outcome") == OK) & (observed.stable | (of.ints("staged") == 0)))

@@ -240,10 +240,10 @@ def _limits(of: ObservedOffsets, check: int, rows: Ints, batch: Batch) -> pa.Tab
 
 
 def check_rows(of: ObservedOffsets, check: int, rows: Ints, batch: Batch) -> pa.Table:
-    """Returns a table of checks, one for each chosen offset.
+    """Returns a table with a check of each offset in `of` whose index is in `rows`.
 
-    A check says: the offset of an operation must not be below a log end that was observed before
-    the operation was invoked. `rows` has the indexes of the chosen offsets in `of`.
+    A check says: the offset of an operation is not below a log end that was observed before the
+    operation was invoked.
     """
     at = of.row[rows]
     return table_from(

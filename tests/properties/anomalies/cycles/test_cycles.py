@@ -262,7 +262,7 @@ def histories(draw: st.DrawFn) -> History:
 
 
 def elle(h: History, declared: Declarations) -> Iterator[str]:
-    """Yields the names of the cycles, found by Elle's definitions.
+    """Yields Elle's names of the cycles in the history, such as `G1c`.
 
     The strongly connected components of the dependencies are searched one after another.
     """
