@@ -110,7 +110,7 @@ def with_system(
 ) -> Iterator[Compared]:
     """Sends sequences of requests to a running cluster and to the reference broker.
 
-    Yields the answers of both to each sequence, when the sequence ends.
+    When a sequence ends, yields the answers of the cluster and of the reference broker to it.
     """
     with reference() as ours:
         theirs = Target.opened(system, bootstrap_servers, ours.run, ours.begun_ms)
@@ -124,9 +124,10 @@ def with_system(
 def with_recording(
     recording: Recording, rows: Iterable[Reason], *, workers: int = WORKERS
 ) -> Iterator[Compared]:
-    """Sends the requests of a recording to the reference broker, and compares the recorded answers.
+    """Sends the requests of a recording to the reference broker.
 
-    Yields the answers of both to each sequence, when the sequence ends.
+    A recording has sequences of requests. When a sequence ends, yields its recorded answers and the
+    answers of the reference broker.
     """
     recorded = recording.sequences
     with reference() as ours:

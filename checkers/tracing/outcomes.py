@@ -58,9 +58,9 @@ class Mapping(Protocol):
         ...
 
     def take(self, event: Event) -> Outcome:
-        """Takes the actions of the event, and returns None.
+        """Takes the actions of the event in the spec, and returns None.
 
-        If the spec does not allow them, returns the refusal and leaves the position unchanged.
+        If the spec forbids one of these actions, takes none of them and returns the refusal.
         """
         ...
 

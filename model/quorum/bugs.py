@@ -22,9 +22,9 @@ from model.variants import bug
 class LeadsAfterRestart(Quorum):
     """A leader that restarts leads again in its epoch (KAFKA-17333).
 
-    It has lost the records that it had not flushed, and writes others at their offsets. A follower
-    that has fetched the lost records keeps them, and both logs look the same: an offset and an
-    epoch do not identify a record any more. This bug breaks the claim `leaders_append_only`.
+    The leader has lost the records that it had not flushed, and writes new records at the same
+    offsets in the same epoch. A follower that has fetched the lost records keeps them. So an offset
+    and an epoch do not identify a record any more. This bug breaks the claim `leaders_append_only`.
     """
 
     def role_after_restart(s, r: Replica) -> Role:

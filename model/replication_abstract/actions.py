@@ -149,11 +149,11 @@ class AbstractReplicationActions(AbstractReplicationState):
         s.replica[r].is_leader = true
 
     def on_leading(s, r: Replica, newer: LeaderEpoch) -> None:
-        """Changes nothing: in its new epoch, a leader has received no fetch yet.
+        """Does nothing: a new leader starts without fetches of its followers.
 
-        Kafka's leader keeps the offsets that followers fetched when it led before. If another
-        replica led in between, this breaks the claim `isr_has_what_is_committed` in 12 steps; see
-        `docs/findings/keeps_old_fetches.py`.
+        A leader of Kafka keeps the fetches that it received in an earlier epoch. If another replica
+        led in between, these old fetches break the claim `isr_has_what_is_committed` in 12 steps;
+        see `docs/findings/keeps_old_fetches.py`.
         """
 
     @action

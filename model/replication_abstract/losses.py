@@ -180,8 +180,9 @@ class LossyReplication(AbstractReplication):
         """A replica begins to lead with its own log, which has every committed record.
 
         Kafka: Partition.makeLeader. Simplified: the replica may learn of its election at any later
-        time. A leader that may lack records begins by `become_leader_without`: without the guard
-        that keeps the two apart, the claim `high_watermarks_are_committed` breaks in 8 steps.
+        time. A replica that may lack committed records takes the action `become_leader_without`.
+        Without the guard that such a replica may not take `become_leader`, the claim
+        `high_watermarks_are_committed` breaks in 8 steps.
         """
         when(~s.may_lack(newer), s.leads_from[r] <= newer)
         super().become_leader(r, newer)

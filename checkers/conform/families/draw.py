@@ -38,8 +38,9 @@ class Draw:
         return self.random.choice(values)
 
     def case(self, *cases: Case) -> Case:
-        """Returns one of the cases at random: a note on what the request tests, and the arguments
-        from which the request is made.
+        """Returns one of the cases at random.
+
+        A case is a note on what a request tests, and the arguments of the request.
         """
         return self.random.choice(cases)
 

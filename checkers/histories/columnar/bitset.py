@@ -152,10 +152,10 @@ class KeyedWords:
     addresses: Ints  # of the words of all keys, ascending
 
     def find(self, key: Ints, word: Ints) -> tuple[Ints, Mask]:
-        """Returns, for each given key and word number, the row of the word, and whether it exists.
+        """Returns the positions of words in the index, and a mask of the words that exist.
 
-        Word n of a key's bitset has the bits of the numbers from 64n to 64n+63. The row of a
-        missing word has no meaning.
+        `key` [7] and `word` [2] mean word 2 of key 7: the bits of the numbers from 128 to 191 in
+        the bitset of key 7. The position of a missing word has no meaning.
         """
         if not len(self.addresses):
             return np.zeros_like(key), np.zeros(len(key), dtype=np.bool_)

@@ -96,9 +96,9 @@ def _observed(batch: Batch, isolation: Isolation) -> ObservedOffsets:
 
 
 def reads_uncommitted(batch: Batch, isolation: Isolation) -> Mask:
-    """Returns a mask: True for each row of a reader at read_uncommitted.
+    """Returns a mask: True for each row of the history whose isolation level is read_uncommitted.
 
-    If a reader's isolation level is not recorded, the level `isolation` is assumed.
+    If a row has no isolation level, the level `isolation` is assumed.
     """
     recorded = batch.is_in("isolation", "read_uncommitted")
     if isolation == "read_uncommitted":

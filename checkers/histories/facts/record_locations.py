@@ -169,8 +169,8 @@ def location_of(batch: Batch) -> Ints:
 def took_effect(batch: Batch, committed: Ints) -> Mask:
     """Returns a mask of the sends whose record must be in the log.
 
-    These are the acknowledged sends, and some sends with unknown outcome (`info`): those whose
-    operation is in `committed`, because a poll returned one of its values.
+    These are all acknowledged sends, and some sends with unknown outcome (`info`). `committed` has
+    the operations of the latter: a poll returned a value that the operation sent.
     """
     role = role_of(batch)
     took: Mask = role == SEND_OK

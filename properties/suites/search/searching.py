@@ -30,9 +30,9 @@ _PAIRS_UP_TO: Final = 12  # calls; a longer program is shrunk one call at a time
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """The smallest run found: the claim that it breaks or goal that it reaches, and its calls.
+    """The smallest run found that breaks a claim or reaches a goal.
 
-    `how` describes the evidence.
+    `name` is the name of the claim or goal. `how` describes the evidence.
     """
 
     name: str

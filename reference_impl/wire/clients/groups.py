@@ -110,8 +110,8 @@ def fetch_offsets(request: FetchOffsets, writer: Writer, names: Names) -> Values
 def fetched_offsets(request: FetchOffsets, body: Any, names: Names) -> FetchedOffsets:
     """Returns the offsets in an OffsetFetch response.
 
-    A requested topic partition without a committed offset has the offset None. This includes those
-    that the response leaves out, and all those of an unknown group.
+    A requested topic partition without a committed offset has the offset None. So has a topic
+    partition that the response leaves out, and every topic partition of an unknown group.
     """
     found = tuple(
         (

@@ -81,7 +81,7 @@ def test_a_counterexample_is_printed_as_a_state_and_a_step() -> None:
 def test_the_state_of_a_counterexample_is_minimal() -> None:
     """In a counterexample, a variable has its least value unless the violation needs another one.
 
-    The test sets each of the other variables, one at a time, to its least value, and the violation
+    Five variables have larger values. If any one of the five gets its least value, the violation
     disappears.
     """
     spec = Version1()

@@ -204,8 +204,8 @@ def test_while_markers_are_written_the_next_requests_must_wait(
 ) -> None:
     """Until the markers of a commit are written, the client's next requests are refused.
 
-    They get CONCURRENT_TRANSACTIONS. An abort must not get PRODUCER_FENCED instead: in V2 a commit
-    raises the producer epoch, so the abort may already have the next epoch.
+    The error is CONCURRENT_TRANSACTIONS. It is not PRODUCER_FENCED, even if a request already has
+    the next producer epoch: in V2, a commit raises the epoch.
 
     Kafka: TransactionMetadata.pendingTransitionInProgress.
     """

@@ -133,9 +133,9 @@ class FetchIndex:
 
     @classmethod
     def of(cls, fetches: Batch, *, stable: bool) -> Self:
-        """Returns an index of those fetches that waited for open transactions.
+        """Returns an index of the fetches that waited for open transactions.
 
-        If `stable` is false, the index has the other fetches, which did not wait.
+        If `stable` is false, returns an index of the fetches that did not wait.
         """
         rows = np.flatnonzero(fetches.ints("stable") == stable)
         some = fetches.where(rows)

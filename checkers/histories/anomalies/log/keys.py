@@ -56,9 +56,9 @@ class RecordKeys:
         return cls(np.unique(keys[committed]), np.array(sorted(several), dtype=np.int64))
 
     def values_of_committed(self, failed: pa.Table) -> int:
-        """Returns how many values of failed sends went to logs that were read at read_committed.
+        """Returns the number of values of failed sends to logs that were read at read_committed.
 
-        The table `failed` has, for each log, the number of its values of failed sends.
+        The table `failed` has, for each log, the number of values whose sends failed.
         """
         of = Batch(failed)
         return int(of.ints("values")[member(of.ints("key"), self.committed)].sum())

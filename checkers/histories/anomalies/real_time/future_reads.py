@@ -3,12 +3,13 @@
     c1 poll     -> ok k=a@0       op 0     the log of k ends at 1 or higher
     p1 send k=a -> ok @0          op 1     invoked after op 0 completed; 0 is below this end
 
-The poll shows that the log ends above the record, so the send got an offset below an observed log
-end. The plan `linearizable_offsets` finds these sends. This plan examines the polls of their
-records.
+The poll of offset 0 shows that the log ends at 1 or higher. A later send got offset 0, below this
+end. The plan `linearizable_offsets` finds such sends. This plan examines the polls of the records
+that they sent.
 
-A value is unconfirmed if it was polled at an offset at which no send of it was acknowledged. This
-plan examines these values too. They are few, so the Spark driver has all their sends and polls.
+This plan also examines unconfirmed values. A value is unconfirmed if it was polled at an offset,
+and no send of the value was acknowledged with this offset. Unconfirmed values are few, so the Spark
+driver has all their sends and polls.
 
 Source: `properties.anomalies.real_time.future_read`.
 """

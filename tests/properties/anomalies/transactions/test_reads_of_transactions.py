@@ -1,6 +1,6 @@
-"""Records of a transaction are read only after its client requested a commit or an abort.
+"""Records of a transaction are read only after the producer requested a commit or an abort.
 
-If the client was fenced before, they are never read.
+Records of a transaction that failed because the producer was fenced are never read.
 """
 
 from __future__ import annotations
