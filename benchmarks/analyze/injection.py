@@ -65,9 +65,9 @@ class Injection:
     _changes: list[Any] = field(default_factory=list)  # rows
 
     def begin(self, texts: dict[str, list[str]], windows: int) -> None:
-        """Chooses a random window for each scene, which is a small example history.
+        """Chooses the random time window in which each scene (a small example history) begins.
 
-        `texts` has the texts that each column may contain; those of the scenes are added.
+        `texts` has the texts that each column may contain. The texts of the scenes are added.
         """
         self._rng = np.random.default_rng([self.seed, 1])
         self._windows = windows

@@ -6,9 +6,9 @@ notice. `THEIRS` is a finding about the other system. If a difference has no rea
 conform` fails.
 
 A reason applies to some requests, to one field of their answers, and to certain values of this
-field. A `general` reason applies only if no other one does. A read may have come too early, so it
-is sent again before a general reason counts. If `ends` is true, the difference leaves the two
-systems in different states. The rest of the sequence is then not compared.
+field. A `general` reason applies only if no other reason does. A read may have come too early, so
+the read is sent again before a general reason counts. If `ends` is true, the difference leaves the
+two systems in different states. Then the next requests of the same sequence are not compared.
 """
 
 from __future__ import annotations

@@ -136,9 +136,9 @@ class Compiler(FiniteTerms):
                 assert_never(n)
 
     def extreme(self, n: t.Extreme, env: Env) -> Code:
-        """Returns code for the first (or last) element for which a formula is true.
+        """Returns code that computes the first (or last) element for which a formula is true.
 
-        If there is none, the code has the value of the term's default.
+        If the formula is true for no element, the code computes the default that the term names.
         """
         found = self.code(n.default, env)
         elements = list(self.bindings((n.binder,), env))

@@ -1,9 +1,9 @@
-"""Builds an event for each of an anomaly's 32 most severe violations, for reports.
+"""Builds what a report shows of the 32 worst violations of an anomaly: one event for each.
 
-The event has the violation as text. The events of the 8 worst violations also have operations for a
-timeline. These are the operations that the violation names, and up to 20 others with close
-operation numbers. Operations on a key of the violation are preferred. A poll may return a thousand
-records, so an operation's text has only the records that concern the violation.
+An event has the violation as text. The events of the 8 worst violations also have operations for a
+timeline: the operations that the violation names, and up to 20 with close operation numbers.
+Operations on a key of the violation are preferred. A poll may return a thousand records, so an
+operation's text has only the records that concern the violation.
 """
 
 from __future__ import annotations
@@ -63,8 +63,9 @@ def faults_shown(faults: Iterable[Fault], analysis: Analysis) -> tuple[FaultShow
 def rows_shown(
     analysis: Analysis, decision: Decision, history: str, faults: Sequence[FaultShown] = ()
 ) -> Iterator[RowShown]:
-    """Yields an event for each of the 32 most severe violations of an anomaly, the worst first; the
-    first 8 with operations and faults.
+    """Yields an event for each of the 32 worst violations of an anomaly, the worst first.
+
+    Only the first 8 events have operations and faults.
     """
     operations = since_start(analysis)
     for number, row in enumerate(decision.worst, 1):

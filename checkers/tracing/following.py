@@ -1,12 +1,13 @@
 """Follows the events of a trace through a spec, and looks ahead for events whose lines came late.
 
-A thread of Kafka writes most lines after their effect. Before that, another thread may see the
-effect and write its own line. So the spec may refuse an event because an earlier event has a later
-line. Such a *late* event must be taken first. An event may be late if three things are true:
+A thread of Kafka usually acts first, and then writes a line. Between the two, another thread may
+see the effect of the action and write a line. Then the first event is *late*: its line comes
+second. The spec refuses the second event until the late event is taken. An event may be late if
+three things are true:
 
 - Kafka writes lines of this kind after their effect.
 - The line comes at most `ahead_ms` after the line of the refused event.
-- It is the next event of its thread, because a thread writes its lines in order.
+- The event is the next one of its thread, because a thread writes its lines in order.
 
 A bounded search takes the shortest sequence of late events that makes the refused event possible.
 

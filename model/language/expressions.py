@@ -225,9 +225,10 @@ def lower(value: object, sort: Any) -> t.Node:
 
 
 def agree(left: t.Node, right: t.Node) -> tuple[t.Node, t.Node]:
-    """Converts two nodes to one common sort.
+    """Converts two nodes to one common sort, for a comparison or an assignment.
 
-    Raises SpecError if the sorts differ by more than the value `nothing`.
+    If only one of the sorts has the value `nothing`, so has the common sort. Raises SpecError if
+    the sorts differ in another way.
     """
     a, b = left.sort, right.sort
     if a == b:

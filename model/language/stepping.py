@@ -249,8 +249,8 @@ class Stepper:
     def function(self, n: t.Node, free: Free) -> Eval:  # noqa: C901 - one case for each word
         """Compiles the term to a Python function of a state and of the values of variables.
 
-        `free` identifies the parameters whose values may be outside their sorts. A key or an
-        assigned value that reads such a parameter is checked at run time.
+        `free` identifies the parameters whose values may be outside their sorts. The function
+        checks a key of a map, or an assigned value, if the term reads such a parameter.
         """
         match n:
             case t.Const():

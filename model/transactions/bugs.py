@@ -301,10 +301,11 @@ class FenceKeepsId(Transactions):
     in_force=kafka("0.11", "2.5"),
 )
 class ForgetsFailedFence(Version1):
-    """The coordinator takes another epoch for a fence each time that the append of the fence fails.
+    """The coordinator raises the producer epoch again for each attempt to log a fence.
 
-    The epoch in the coordinator's metadata grows beyond that of the log, until the epochs run out
-    (KAFKA-9666). This bug breaks the claim `metadata_is_the_log`.
+    If the append fails, the epoch in the coordinator's metadata is larger than that in its log.
+    After many failures no epochs are left (KAFKA-9666). This bug breaks the claim
+    `metadata_is_the_log`.
     """
 
     def epoch_of_fence(s) -> ProducerEpoch:

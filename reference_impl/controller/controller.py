@@ -109,9 +109,9 @@ class Controller:
         bugs: Bugs = NO_BUGS,
         image: MetadataImage = NO_METADATA,
     ) -> StepResult[Controller]:
-        """Returns a controller with the stored metadata, and its first effects.
+        """Returns a controller with the stored metadata, and the timer of its first session check.
 
-        The first check of the sessions fences stored brokers that have not registered again.
+        This check fences the stored brokers that have not registered again.
         """
         expired_ms = now_ms - timeouts.session_timeout_ms
         known = {state.broker_id: state for state in image.brokers}

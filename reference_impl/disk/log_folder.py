@@ -103,9 +103,10 @@ def index_aborts(
 
 
 def restore_indexes(folder: Path, log: PartitionLog) -> None:
-    """Writes missing or wrong index files of all segments; of the open one only `.txnindex`.
+    """Writes the missing or wrong index files of all segments of the log.
 
-    The segment files must contain the log. Index files of other segments are deleted.
+    The open segment gets only a `.txnindex`. The segment files must contain the log. Index files
+    of segments that the log does not have are deleted.
     """
     known = {segment_path(folder, base_offset).stem for base_offset in _files(log)}
     for suffix in segment_index.SUFFIXES:

@@ -160,9 +160,9 @@ def header(batch: bytes) -> Header:
 
 
 def first_header(data: bytes) -> Header | None:
-    """Returns the header of the first batch in a row of batches; the checksum is not checked.
+    """Returns the header of the first batch in the bytes, without a check of its checksum.
 
-    Returns None if there is no batch, or if the first one is cut off or has a malformed header.
+    Returns None if there are no bytes, or if the first batch is cut off or has a malformed header.
     """
     if len(data) < HEADER_SIZE:
         return None
@@ -188,7 +188,7 @@ def has_valid_checksum(batch: bytes, head: Header) -> bool:
 
 
 def batches(data: bytes) -> Iterator[bytes]:
-    """Yields the bytes of each batch in a row of batches.
+    """Splits the bytes of several batches, and yields the bytes of each batch.
 
     Raises CorruptBatch if the last batch is cut off.
     """

@@ -218,9 +218,10 @@ class InSyncReplicas:
         return replace(self, proposal=proposal, proposal_correlation=correlation)
 
     def with_newer_state(self, state: PartitionState) -> InSyncReplicas:
-        """Returns the leader's view of the ISR after a newer partition registration.
+        """Returns the leader's view of the ISR after a partition registration.
 
-        A newer registration ends the pending ISR proposal; any other changes nothing.
+        A registration with a newer partition epoch ends the pending ISR proposal. A registration
+        with the same or an older epoch changes nothing.
         """
         if state.partition_epoch <= self.state.partition_epoch:
             return self

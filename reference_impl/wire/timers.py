@@ -1,7 +1,7 @@
 """The clock of a cluster and the timers of its nodes, driven by the event loop.
 
-    set -> due -> would it change nothing? -- no --> fires
-                             | yes
+    set -> due -> would it change something? -- yes --> fires
+                             | no
                              v
                           it rests -> the replicas have changed -> set again
 

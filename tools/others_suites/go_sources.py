@@ -1,8 +1,8 @@
-"""Leaves out the tests of a Go package that do not compile, and says which names they miss.
+"""Leaves out the tests of a Go package that do not compile, and says which names are missing.
 
 A test suite is compiled against a package that has only some of the names that the suite uses.
-Each top-level declaration with an error is removed, then those that need it, until the rest
-compiles.
+Every top-level declaration with an error is removed, and the suite is compiled again, until no
+error is left. So a declaration that uses a removed one is removed too.
 
 Assumes that gofmt formatted the sources: a declaration ends at the first line that begins with a
 closing bracket.

@@ -206,7 +206,7 @@ _BY_SUFFIX: Final[dict[str, Callable[[Path], Iterator[pa.Table]]]] = {
 def conforming(table: pa.Table, path: Path) -> pa.Table:
     """Returns the table with exactly the columns in `COLUMNS`.
 
-    Raises UnreadableHistory if the table has a wrong column or value; the message names its place.
+    Raises UnreadableHistory, with the column or operation, if a column or a value is wrong.
     """
     _check_columns(table.schema.names, path)
     table = with_new_columns(table)

@@ -8,9 +8,9 @@
 A plan runs unchanged in this process (`in_process.py`) and on Spark (`checkers.spark.dataset`). Its
 verdict must be the same in both, and must not depend on where partitions end.
 
-A partition of the history holds whole operations in completion order. All of them come before those
-of the next partition. For a shuffled partition, only one thing is certain: it has all rows of each
-of its keys.
+A partition of the history holds whole operations in completion order. All operations of a partition
+come before the operations of the next partition. A shuffled partition promises only that it has all
+rows of each of its keys.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A user can compare the two sets. `SAFE` is used with acks=all. It has the settings of Kafka's
 documentation against data loss. `UNSAFE` is used with acks=1. It prefers availability, and the
-documentation promises less. The controller gets the same settings as the brokers, because it
-decides elections and topics inherit its settings.
+documentation promises less. The controller gets the same settings as the brokers: it decides
+elections, and topics inherit its settings.
 
 Source: Kafka documentation, "Broker Configs"; KIP-966 for the settings of the controller.
 """

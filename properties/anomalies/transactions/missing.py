@@ -46,9 +46,9 @@ class Missing:
 def missing_of(history: History, declared: Declarations) -> Callable[[int, int], Iterator[Missing]]:
     """Returns a function that yields the missing records of one transaction.
 
-    A record is missing if no reader received it, although a reader read as far or further. The
-    function takes the transaction's operation number, and a time at which its records were in the
-    log. If a record's offset is unknown, later sends and log ends give an upper bound for it.
+    A record is missing if no reader received it, although a reader read as far as its offset.
+    The function takes the transaction's operation number, and a time at which the records were in
+    the log. If the offset of a record is unknown, later sends and log ends give an upper bound.
     """
     readers, furthest = first_readers(history), furthest_readers(history)
     kept = kept_from(history, declared)

@@ -3,8 +3,8 @@
 A machine is a state machine of Hypothesis. Its rules are the methods that a run calls. Hypothesis
 needs machines that behave the same in every run, but a machine on a cluster in real time does not.
 So this module draws each call itself, among the rules that are possible at the moment. It also
-draws the rules in `TRIAL_RULES`. Hypothesis never calls these rules, because the simulation does
-not have their faults.
+draws the rules in `TRIAL_RULES`: faults that a cluster can have, but the simulation cannot.
+Hypothesis never calls these rules.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""A served cluster with a process for each broker. This process has the controller, and is their
-parent.
+"""A served cluster: this process has the controller, and each broker has a child process.
 
     this process    the controller
     child 1, 2, ..  a broker each: its port for clients, its logs, its links to all other nodes

@@ -56,9 +56,9 @@ def delivered_words(batch: Batch) -> pa.Table:
 
 
 def steps_of(batch: Batch) -> Batch:
-    """Returns the highest offset that each transaction committed for each key of its group.
+    """Returns, for each transaction and log, the highest offset that the transaction committed.
 
-    A key is one log, such as a topic partition. Only transactions that ended ok count.
+    The offset is a consumer group's position in the log. Only transactions that ended ok count.
     """
     return batch.derived(("steps",), _made_steps)
 

@@ -80,10 +80,10 @@ class _Summary:
 
 
 def summary_stages(isolation: Isolation) -> tuple[Stage[pa.Table], ...]:
-    """Returns a query stage for each table of the summary, and one more.
+    """Returns the query stages that collect the tables of the summary, one stage for each table.
 
-    The additional stage collects the topic partitions that transactions send to. `isolation` is
-    assumed for rows without an isolation level.
+    The last stage collects the topic partitions that transactions send to. `isolation` is assumed
+    for rows without an isolation level.
     """
     parts = (
         ("spans", _SPANS),

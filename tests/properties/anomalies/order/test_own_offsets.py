@@ -1,4 +1,7 @@
-"""Each poll and send has its own offset, even if the log has the value at other offsets too."""
+"""A poll has the offset at which it received the value, even if the value is in the log twice.
+
+A send has the offset at which it was acknowledged.
+"""
 
 from __future__ import annotations
 
