@@ -3,7 +3,7 @@
 A claim has a condition, for example on the settings of clients. Each claim is checked where its
 condition is true and where it is false. `python -m tools.claims` writes one verdict per line to
 `claim_record.json`. If a program (a list of calls) showed the verdict, the line has the program
-too. A test runs it again.
+too. A test runs the program again.
 """
 
 from __future__ import annotations

@@ -21,10 +21,11 @@ KEPT: Final = Path(__file__).with_suffix(".json")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caught:
-    """The results of two searches: one that catches a bug, and one of the variant that fixes it.
+    """The results of two searches: in a buggy variant, and in the variant that fixes the bug.
 
-    `steps` is the length of a shortest counterexample. `states` counts the distinct states found
-    before the search stopped at the violation. A search for a liveness violation finds all states.
+    `steps` is the length of a shortest counterexample. `states` counts the distinct states that the
+    first search found until it stopped at the violation. A search for a liveness violation finds
+    all states.
     """
 
     spec: str

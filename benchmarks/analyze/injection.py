@@ -46,8 +46,9 @@ class _Scene:
 class Injection:
     """Injects anomalies into a synthetic history, and computes the violations that they cause.
 
-    Each anomaly is injected `each` times, as a small example history with its own key. In addition,
-    `each` sends are changed into inversions, and `each` end offsets are made stale.
+    Each anomaly is injected `each` times, as a small example history with a key of its own. In
+    addition, `each` sends begin later: after a send with a higher offset of the same key has
+    completed. Also, `each` observed end offsets are lowered.
     """
 
     each: int = 0

@@ -155,10 +155,10 @@ class Steps:
 
 
 def bound(*names: str, plus: int = 0, otherwise: int | str | Body = 0) -> dict[str, Any]:
-    """Returns a placeholder for a value that an earlier answer stored under one of the names.
+    """Returns a placeholder for a value that was stored from an earlier answer.
 
-    When the request is sent, the first name that has a value counts, and `plus` is added to the
-    value. If no name has a value, the placeholder becomes `otherwise`.
+    `bound("a", "b", plus=1)` becomes the value of `a` plus 1. If `a` has no value when the request
+    is sent, the value of `b` is taken. If no name has a value, the placeholder becomes `otherwise`.
     """
     return {"$bound": list(names), "plus": plus, "otherwise": otherwise}
 

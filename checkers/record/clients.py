@@ -51,8 +51,9 @@ class UnreachableCluster(InputFault):
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A consumer and its isolation level, with the position in each partition at which it found no
-    more records.
+    """A consumer with its isolation level.
+
+    `read_up_to` has the position in each partition at which the consumer found no more records.
     """
 
     consumer: Any

@@ -51,11 +51,10 @@ def failing(step: Step, action: Action, claim: Claim) -> tuple[Expr, list[tuple[
 def instances(
     step: Step, action: Action, about: Sequence[tuple[str, Expr]], claims: Sequence[Claim]
 ) -> list[Expr]:
-    """Returns each `forall` of the claims, in the state before the step, applied to terms.
+    """Returns the formula `p(c)` for each `forall x: p(x)` of the claims, and for each term `c`.
 
-    `forall x: p(x)` gives the formula `p(c)` for each term `c`. The terms are the action's
-    parameters, the terms in `about`, and the values of state variables at these, such as
-    `leader[c]`.
+    The terms are the action's parameters, the terms in `about`, and values such as `leader[c]` of
+    state variables at these terms. The formulas are about the state before the step.
     """
     terms = _terms(step, action, about)
     return [

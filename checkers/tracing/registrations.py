@@ -94,9 +94,10 @@ class Registrations:
         )
 
     def unlike(self, event: Event, **shown: object) -> str:
-        """Describes how a log line differs from the registration at the line's partition epoch.
+        """Describes how a log line contradicts the controller's registration of the partition.
 
-        Returns an empty text if they do not differ.
+        The registration is the one of the line's partition epoch. Without a contradiction, the
+        result is an empty text.
         """
         epoch = event.number("partition_epoch")
         registered = self.of_epoch.get(epoch)

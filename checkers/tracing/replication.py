@@ -55,9 +55,9 @@ class PartitionReplication(Partition):
     __slots__ = ()
 
     def take(self, event: Event) -> Outcome:
-        """Takes the actions of the event, and returns None.
+        """Takes the actions of the event; returns a refusal if the spec does not allow them.
 
-        If the spec does not allow them, returns the refusal and leaves the position unchanged.
+        Otherwise returns None. A refused event does not change the state of the spec.
         """
         before = self.position
         self.behaviour.taken = before.taken.copy()

@@ -129,9 +129,9 @@ def decide(
     effort: Effort,
     progress: Callable[[str], None],
 ) -> Iterator[Judged]:
-    """Decides claims, and yields one verdict for each of `sides`.
+    """Yields a verdict for each side: a claim in one setting (a configuration of the cluster).
 
-    A side is a claim in one setting, either inside or outside the claim's condition.
+    A setting is either inside or outside the claim's condition.
     """
     shared = SharedTrials(trials, suite, effort.rules)
     trying = Trying(trials, suite, seed, effort, progress, shared)

@@ -25,9 +25,10 @@ def canonical(sort: t.SortInfo, name: str, level: int) -> t.Local:
 
 
 def close(binders: Sequence[t.Local], body: t.Node) -> tuple[tuple[t.Local, ...], t.Node]:
-    """Returns a quantifier's variables and body, with canonical variables in place of its own.
+    """Returns a quantifier's variables and body; each variable is replaced by a canonical one.
 
-    Each `for x in Sort` makes new variables. Canonical variables make equal quantifiers one term.
+    Each `for x in Sort` makes a new variable. With canonical variables, equal quantifiers are one
+    term.
     """
     inside = max((x.level for x in t.walk(body) if isinstance(x, t.Local)), default=0)
     levels = range(inside + len(binders), inside, -1)

@@ -76,9 +76,9 @@ class Row:
         return Row((*blocks[:k], changed, *blocks[k + 1 :]), self._size, greatest)
 
     def above(self, bound: int, start: int, stop: int) -> Iterator[int]:
-        """Yields, in order, the positions from `start` to below `stop` with a value above `bound`.
+        """Yields the positions from `start` to `stop - 1` whose value is above `bound`, in order.
 
-        The values must be numbers; `nothing` counts as 0.
+        The values must be numbers; an absent value counts as 0.
         """
         if self._greatest is None:
             self._greatest = tuple(_greatest(block) for block in self._blocks)

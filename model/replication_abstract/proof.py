@@ -77,8 +77,9 @@ class ReplicationLemmas(SharedHistory):
 
     @lemma
     def isr_members_come_from_the_isr(s) -> Bool:
-        """Every ISR member of an epoch is also in the ISR of each earlier epoch, unless an ISR
-        member of the earlier epoch has moved to a newer one.
+        """Every ISR member of an epoch is in the ISR of each earlier epoch that is not superseded.
+
+        An epoch is superseded if a member of its ISR has left for a newer epoch.
         """
         return forall(
             implies(

@@ -42,7 +42,7 @@ class Check:
 
     - `observes` describes what `observed` counts, such as `producers of transactions`.
     - `permits` has the conditions under which a finding is no violation, each with the reason.
-    - `permitted` returns the condition of `permits` that is true for a finding; None if none is.
+    - `permitted` returns the condition that permits a finding; None if no condition permits it.
     - `unread` is true if a finding is a part of the log that was not audited, and no violation.
     """
 

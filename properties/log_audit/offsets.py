@@ -36,8 +36,10 @@ class OffsetGap(Location):
 
 
 def offsets_back(logs: Logs) -> tuple[OffsetBack, ...]:
-    """Returns one row per batch that begins below the end of the previous batch or the segment's
-    base offset.
+    """Returns one row per batch whose first offset is too low.
+
+    The first offset must not be below the end of the previous batch. It must not be below the base
+    offset of the segment, either.
     """
     rows: list[OffsetBack] = []
     for log in logs.replicas:

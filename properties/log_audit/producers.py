@@ -47,9 +47,10 @@ class ProducerEpochBack(Location):
 
 
 def sequence_gaps(logs: Logs) -> tuple[SequenceJump, ...]:
-    """Returns one row per batch whose first sequence number is above the expected one.
+    """Returns one row per batch that skips sequence numbers of its producer.
 
-    Two batches are not compared if data may be missing between them.
+    For example, a batch that ends with 4 is followed by a batch that begins with 6. Two batches are
+    not compared if data may be missing between them.
     """
     rows: list[SequenceJump] = []
     for log in _sequenced(logs):
@@ -61,7 +62,7 @@ def sequence_gaps(logs: Logs) -> tuple[SequenceJump, ...]:
 
 
 def sequence_repeats(logs: Logs) -> tuple[SequenceJump, ...]:
-    """Returns one row per batch whose first sequence number is below the expected one."""
+    """Returns one row per batch that begins again at a sequence number of its producer."""
     return tuple(
         sorted(
             SequenceJump(**location(log, two), **_jump(one, two))

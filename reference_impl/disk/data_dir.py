@@ -246,9 +246,10 @@ class DataDir:
         return cls(folder, note, ClusterMetadata.of(image), cluster_id, topic_id, lock)
 
     def start_broker(self, broker_id: BrokerId) -> tuple[Disk, BrokerEpoch]:
-        """Returns the broker's logs, and the broker epoch that a clean shutdown left, or -1.
+        """Returns the broker's logs, and the broker epoch that its clean shutdown recorded.
 
-        Raises BadDataDir for an unreadable file.
+        The epoch is -1 if the broker did not shut down cleanly. Raises BadDataDir for an unreadable
+        file.
         """
         folder = self.folder / f"broker-{broker_id}"
         make_folder(folder)

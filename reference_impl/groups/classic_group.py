@@ -133,10 +133,9 @@ class ClassicGroup:
 
     @property
     def is_waited_for(self) -> bool:
-        """True if the coordinator extends the rebalance when its time is up.
+        """True if the group has members, all of them are static, and none has rejoined.
 
-        It does so if all members are static and none has rejoined. False for a group without
-        members.
+        The coordinator then extends the rebalance when its time is up.
         """
         members = self.members.values()
         return bool(members) and all(

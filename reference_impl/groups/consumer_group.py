@@ -117,7 +117,8 @@ class ConsumerGroup:
     def with_member(self, member: ConsumerMember, *, instead_of: str = "") -> ConsumerGroup:
         """Returns the group with a member added or changed.
 
-        The new member gets the target assignment of the old member `instead_of`, if that exists.
+        If the group has a member with the id `instead_of`, the new member replaces that member, and
+        gets the same target assignment.
         """
         group = self
         if instead_of in self.members and instead_of != member.member_id:

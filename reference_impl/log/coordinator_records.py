@@ -178,9 +178,9 @@ _INT16: Final = struct.Struct(">h")
 
 
 def encoded(entry: Entry, topic_id: Callable[[str], UUID]) -> tuple[bytes, bytes | None]:
-    """Returns the key and the value of the record.
+    """Returns the bytes of the record's key and value; the value of a tombstone is None.
 
-    The function `topic_id` returns the id of a topic name.
+    `topic_id` is a function that returns the id of a topic name.
     """
     kind, *names = entry.key
     schema = SCHEMAS[str(kind)]

@@ -51,8 +51,10 @@ def needs_verification(leader: Leader, head: Header) -> bool:
 def verify(
     leader: Leader, context: Context, requester: Requester, request: Produce, head: Header
 ) -> StepResult[Leader]:
-    """Sends the verification request to the transaction coordinator and lets the batch wait, or
-    rejects the batch.
+    """Lets the batch wait, and asks the transaction coordinator to verify the transaction.
+
+    The batch is rejected instead if its producer epoch is too old, or if the transactional id or
+    the coordinator is unknown.
 
     Kafka: UnifiedLog.maybeStartTransactionVerification.
     """

@@ -66,9 +66,9 @@ class Reader:
         return polled
 
     def poll_in_transaction(self) -> Steps[tuple[Poll, ...]]:
-        """Returns the records from the position on, empty after an error.
+        """Returns the records from the reader's position on; no records after an error.
 
-        In the history the poll is part of the operation in progress, a transaction.
+        In the history, the poll is part of the transaction in progress.
         """
         answer = yield from self._fetch()
         polled = self._visible_records(answer)

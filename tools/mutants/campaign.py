@@ -1,6 +1,7 @@
-"""Tries mutants until the budget ends: one of each room in turn, in an order drawn from a seed.
+"""Tries mutants until the budget ends, from each part of the product in turn.
 
-A room is a part of the product, with the tests that judge its mutants.
+A *room* is one part of the product, with the tests that judge the mutants of this part. A seed
+shuffles the mutants of each room.
 """
 
 from __future__ import annotations

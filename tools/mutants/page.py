@@ -50,9 +50,10 @@ the list is chosen for speed. The wire, the simulation and the command line are 
 
 
 def page(rows: Iterable[Tried], points: Mapping[str, int]) -> str:
-    """Returns the page: the score of each room, and each survivor with its reason.
+    """Returns the page: the score of each part of the product, and each survivor with its reason.
 
-    `points` are the rooms in their order, each with the number of all its mutants.
+    The parts are the keys of `points`, in the order of the page. A value is the number of mutants
+    that the part has.
     """
     ordered = sorted(rows, key=lambda row: (row.file, row.line, row.id))
     table, survivors = _scores(ordered, points), _survivors(ordered, points)

@@ -1,8 +1,8 @@
 """The reason for each failed test of docs/others-suites.md.
 
-A reason that begins with `Open` is a difference between the served broker and Apache Kafka. The
-others are not the served broker's. A test checks that each failed test has a reason here, and each
-reason a failed test.
+A reason that begins with `Open` is a difference between the served broker and Apache Kafka. Any
+other reason is no fault of the served broker. A test checks that every failed test has a reason,
+and that no other test has one.
 """
 
 from __future__ import annotations

@@ -47,8 +47,8 @@ class Expressions(FiniteTerms):
     def in_sort(self, value: t.Node, env: Env) -> str:
         """Returns C code for the key of a map, or for an assigned value.
 
-        A value may be outside its type, such as 5 in 0..4. Then the code checks the value, and
-        marks the state as undefined.
+        If the value may be outside its type, such as 5 in 0..4, the code checks the value. For a
+        value outside its type, the code marks the state as undefined.
         """
         code = self.code(value, env)
         return f"inside(w, {code}, {self.at.size(value.sort)})" if self.may_leave(value) else code

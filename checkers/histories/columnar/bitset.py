@@ -172,10 +172,11 @@ class KeyedWords:
         return at, found & occurs & (exists > 0)
 
     def insertion_point(self, key: Ints, starts: Ints, word: Ints) -> Ints:
-        """Returns the row of each word, or the row at which it would be inserted.
+        """Returns the row of each word in the index; a missing word gets its insertion point.
 
-        Example: `key` [7, 9], `starts` [0, 2] and `word` [0, 1, 4] mean the words 0 and 1 of key 7,
-        and the word 4 of key 9. A word of an unknown key would be inserted after all rows.
+        For example, `key` [7, 9], `starts` [0, 2] and `word` [0, 1, 4] ask for the words 0 and 1 of
+        key 7, and for the word 4 of key 9. For an unknown key, the insertion
+        point is after all rows.
         """
         of_key, exists = self._ranks_of(key)
         of_key = np.where(exists, of_key, len(self.keys))  # after all keys

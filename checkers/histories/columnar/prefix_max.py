@@ -45,10 +45,11 @@ class PrefixMaxIndex:
         return self.reach(np.arange(len(self.rows)))
 
     def reach(self, at: Ints) -> Ints:
-        """Returns, for the row at each position in `at`, the highest value of its group so far.
+        """Returns, for each position in `at`, the highest value of the group up to this position.
 
         Positions number the rows in the order of group and time. Example: the values 5, 3, 7 of one
-        group give 5, 5, 7. If `restricted_to` has left out all these rows, the result is NOWHERE.
+        group give 5, 5, 7. The result is NOWHERE if `restricted_to` excluded all rows of
+        the group up to the position.
         """
         rank = self.packed[at] - self.places[at] // len(self.rows) * self.width
         far = rank + self.levels if isinstance(self.levels, int) else self.levels[rank]

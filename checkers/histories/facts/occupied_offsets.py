@@ -99,9 +99,10 @@ class OffsetCounts:
 
     @classmethod
     def of(cls, words: pa.Table) -> OffsetCounts:
-        """Returns, for each key, the offsets that any batch of the history found.
+        """Returns the union of the offsets that were found in the batches of the history.
 
-        A row of `words` has 64 bits for one key: bit i of word n stands for the offset 64n + i.
+        The table `words` has these offsets as bits. Each row has a key (topic partition), a number
+        n and 64 bits: bit i stands for the offset 64n + i of this key.
         """
         batch = Batch(words)
         key, word = batch.ints("key"), batch.ints("word")
@@ -166,9 +167,10 @@ class OccupiedOffsets:
 
     @classmethod
     def of(cls, words: pa.Table) -> OccupiedOffsets:
-        """Returns, for each key, the offsets that any batch of the history found.
+        """Returns the union of the offsets that were found in the batches of the history.
 
-        A row of `words` has 64 bits for one key: bit i of word n stands for the offset 64n + i.
+        The table `words` has these offsets as bits. Each row has a key (topic partition), a number
+        n and 64 bits: bit i stands for the offset 64n + i of this key.
         """
         everything = OffsetCounts.of(words)
         clean = words.filter(words["clean"])

@@ -108,9 +108,10 @@ class Lifting:
             self.lifted(*specs)
 
     def scope(self) -> Mapping[str, tuple[str, str]]:
-        """Returns the first and last element of each sort as text, such as `0` and `Batches - 1`.
+        """Returns the first and last element of each sort as TLA+ text: `0` and `Batches - 1`.
 
-        An element that is no sum of constants is written as a number.
+        A sort is a finite set of integers. An element that the constants do not determine as a sum
+        is written as a number.
         """
         scopes = [_named(s.scope()) for s in (self.spec, *self.others)]
         return {

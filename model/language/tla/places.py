@@ -56,9 +56,9 @@ def record_of(spec: Spec, variable: str) -> type[Record] | None:
 
 
 def shape_type(shape: Shape, records: Mapping[type, str]) -> str:
-    """Returns, as TLA+ text, the set of all values of a shape, such as `[Replica -> Offset]`.
+    """Returns the TLA+ text for the values of a variable's type, such as `[Replica -> Offset]`.
 
-    `records` has, for each record class, the name of the set of its values.
+    `records` has the TLA+ name of each record class.
     """
     match shape:
         case LeafShape():

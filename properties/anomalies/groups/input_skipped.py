@@ -102,7 +102,8 @@ def _inputs(
 ) -> dict[tuple[Register, int], tuple[Step, Observation]]:
     """Returns the input records below a committed offset of their group.
 
-    Each has the first transaction that committed such an offset, and an observation of the record.
+    For each record, the result also has one observation, and the first transaction that committed
+    a higher offset.
     """
     kept = kept_from(history, declared)
     aborted = frozenset[KeyValue]() if declared.jepsen else aborted_values(history)

@@ -62,9 +62,9 @@ class Skip(Step):
 def skips(
     history: History, found: Steps, declared: Declarations = NOTHING_DECLARED
 ) -> tuple[Skip, ...]:
-    """Returns one row per two consecutive values of a process with a skipped record between them.
+    """Returns one row each time a process skipped a record between two polled (or sent) values.
 
-    The process polled both, or sent both. The history shows a record between their offsets.
+    The history shows a record between the offsets of the two values.
     """
     kept, log = kept_from(history, declared), _by_key(history)
     aborted = frozenset[KeyValue]() if declared.jepsen else aborted_values(history)

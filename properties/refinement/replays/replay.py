@@ -112,5 +112,5 @@ class Replay(Generic[HarnessT]):
         return interpreter.holds(formulas[self.claim], cells)
 
     def holds_after(self, actions: Iterable[Action], *, defective: bool) -> bool:
-        """True if the claim is true of a new harness after these actions were carried out on it."""
+        """True if the claim is true after `actions` were carried out on a new harness."""
         return self.holds(self.run(actions, defective=defective))

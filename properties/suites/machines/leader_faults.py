@@ -155,7 +155,7 @@ class LeaderFaultsMachine(ClusterMachine):
     def move_leader(self) -> None:
         """Moves all replicas off the leader's broker; after an election, moves them back.
 
-        They come back to the end of the replica lists.
+        A replica that moves back is then the last in its partition's replica list.
         """
         cluster = self._administered()
         leader = self.cluster.leader()

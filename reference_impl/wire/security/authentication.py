@@ -95,7 +95,7 @@ class Authentication:
     _again_at_ms: int | None = None  # when it last began to authenticate again
 
     def admits(self, frame: bytes) -> bool:
-        """Returns True if the usual handlers take the request: the client is authenticated.
+        """Returns False if the request must go to `handle`, because it is part of authentication.
 
         Raises MalformedFrame if the session has ended.
         """

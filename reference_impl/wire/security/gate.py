@@ -67,7 +67,7 @@ class Gate:
     ) -> asyncio.Protocol:
         """Returns the asyncio protocol that gets the bytes of an accepted connection.
 
-        With TLS it is a `TlsHandshake`; without TLS it is `connection`.
+        With TLS, this protocol is a `TlsHandshake`. Without TLS, it is the connection itself.
         """
         if self.security.protocol is NO_SECURITY.protocol:
             return connection

@@ -50,7 +50,7 @@ from reference_impl.wire.apis import Api
 def create(replicas: int, **configs: str) -> Callable[[Stage], None]:
     """Returns a function that creates the topic of a reproduction, with one partition.
 
-    The brokers choose the replicas. `replicas` is their number.
+    The partition has `replicas` replicas, on brokers that Kafka chooses.
     """
 
     def do(stage: Stage) -> None:

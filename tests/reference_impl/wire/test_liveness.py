@@ -46,9 +46,9 @@ BATCH = encode([Record(value=b"v", timestamp_ms=1)])
 
 @dataclass(frozen=True)
 class Step:
-    """One fault, mostly of one broker, and the time until the next step.
+    """A fault, mostly of one broker, and the seconds until the next fault.
 
-    A stall takes this time in one turn of the event loop.
+    The fault `stall` blocks the event loop for these seconds.
     """
 
     fault: str

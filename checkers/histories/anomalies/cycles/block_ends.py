@@ -45,10 +45,9 @@ def block_ends(dependencies: DependencyContext, batch: Batch) -> pa.Table:
 
 
 def ww_between_blocks(ends: Batch) -> pa.Table:
-    """Returns the ww dependencies between blocks: from a block's last record to the next block's
-    first.
+    """Returns the ww dependencies from the last record of a block to the first of the next block.
 
-    Blocks without a record are skipped.
+    A block is a range of 65,536 offsets of a log. Blocks without a record are skipped.
     """
     log = log_records_of_ends(ends)
     starts, sizes = log.groups()

@@ -48,10 +48,10 @@ STEPS: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """The polled records, or the sent records, of a batch.
+    """The polled records, or the sent records, in one batch of the history's rows.
 
-    `row`, `offset` and `role` have one number for each record. The other columns have one for each
-    row of the batch, so the key of record i is `key[row[i]]`.
+    `row`, `offset` and `role` are arrays over the records. The other arrays are over the rows of
+    the batch. So the key of record i is `key[row[i]]`.
     """
 
     row: Ints  # in the batch

@@ -1,7 +1,7 @@
-"""Rows with the same location (key, offset and value) are brought together, and are found.
+"""A shuffle brings all rows with the same location (key, offset and value) into one partition.
 
-A shuffle by location puts them into one partition of the dataset. The expected results come from a
-loop over the history.
+There the kernels find the rows of a location. The expected results come from a loop over the
+history.
 """
 
 from __future__ import annotations
