@@ -109,7 +109,7 @@ def _stream(rows: pa.Table) -> bytes:
 def unpacked(found: pa.Table, check: str) -> Found:
     """Merges the results of one check on all topic partitions into one result.
 
-    It has the violations of all of them, and the total number of things that were checked.
+    The merged result has all violations, and the total number of things that were checked.
     """
     its = found.filter(pa.array(found["check"].to_numpy(zero_copy_only=False) == check))
     streams = (pa.ipc.open_stream(rows).read_all() for rows in its["rows"].to_pylist())

@@ -230,8 +230,9 @@ class LocalCoordinators:
 def find_coordinator(
     context: Context, requester: Requester, request: FindCoordinator, topic_partitions: int
 ) -> Effects:
-    """Responds with the coordinator of a group id or transactional id, and requests its internal
-    topic from the controller if that topic does not exist.
+    """Responds with the coordinator of a group id or transactional id.
+
+    If the internal topic of such coordinators does not exist, the controller is asked to create it.
     """
     topic = TRANSACTION_STATE if request.is_transactional else CONSUMER_OFFSETS
     leader = context.coordinators.leader(topic, request.key)

@@ -50,7 +50,7 @@ class DescribeLogs:
 class DescribedLogs:
     """Response: the topic partition, the size in bytes and the lag of each log.
 
-    The lag is the number of offsets from the log end up to the high watermark, 0 for none.
+    The lag is the high watermark minus the log end offset, but at least 0.
     """
 
     logs: tuple[tuple[TopicPartition, int, int], ...] = ()

@@ -18,9 +18,7 @@ FEW: Final = Budget(states=5_000)
 
 
 def catch(variant: Variant) -> Caught:
-    """Explores a variant with a bug and the variant that fixes it; returns both verdicts on the
-    bug's claim.
-    """
+    """Returns the verdicts of two variants, with and without a bug, on the claim that it breaks."""
     assert variant.breaks is not None
     fixed = find(variant.spec, variant.fixed_by)
     caught, states = _decided(variant, variant, variant.breaks)

@@ -177,7 +177,7 @@ def first_in_run(flags: Mask, starts: Ints) -> Ints:
 def per_key(key: Ints, of: Callable[[Ints], Ints]) -> Ints:
     """Returns, for each row, the result of the function `of` for the row's key.
 
-    If consecutive rows have the same key, the function gets it only once.
+    For consecutive rows with the same key, the function gets the key only once.
     """
     starts = run_starts(key)
     return np.repeat(of(key[starts]), run_lengths(starts, len(key)))

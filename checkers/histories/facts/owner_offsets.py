@@ -238,7 +238,7 @@ def _range(numbers: Ints) -> tuple[int, int]:
 def without(words: pa.Table, key: Ints, offset: Ints) -> pa.Table:
     """Returns the packed offsets without the offset `offset[i]` of the log `key[i]`, for each i.
 
-    All owners lose these offsets. A row that loses all its offsets is removed.
+    All owners lose these offsets. A row (64 offsets of one owner) without offsets is removed.
     """
     gone = OwnerOffsets.of(packed_offsets(np.zeros(len(key), dtype=np.int64), key, offset, 0))
     if not len(gone) or not words.num_rows:

@@ -177,8 +177,8 @@ def _overlapping(ordered: Sequence[RowRange], first: int, last: int) -> Iterator
 def reads_per_row(partitions: Sequence[HistoryPartition], row_ranges: Sequence[RowRange]) -> float:
     """Returns how often a stored row is read, on average, if each partition is read once.
 
-    A partition reads whole row groups, and two partitions may need the same one. The result is 1
-    for an empty history.
+    A partition reads whole row groups, and two partitions may need the same row group. The result
+    is 1 for an empty history.
     """
     rows = sum(row_range.rows for row_range in row_ranges)
     return (

@@ -54,9 +54,9 @@ class Dependency:
 
 
 def sender_of(history: History) -> dict[KeyValue, int]:
-    """Maps each log and value to its last sender that did not fail; if all failed, to the last one.
+    """Maps each log and value to the last operation that sent the value and did not fail.
 
-    Senders are compared by operation number.
+    If all senders of the value failed, the last sender counts. Operations are ordered by number.
     """
     return {
         key_value: max(ops, key=lambda op: (history[op].outcome != "fail", op))

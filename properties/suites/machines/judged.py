@@ -123,7 +123,7 @@ class JudgedMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         """Ends the run, and checks the claims, goals and anomalies that the search looks for.
 
-        Raises `Shown` for the first claim that is broken, or goal or anomaly that is reached.
+        Raises `Shown` for the first broken claim, reached goal or found anomaly.
         """
         try:
             self.observed = self.end()

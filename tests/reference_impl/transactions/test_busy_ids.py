@@ -61,7 +61,7 @@ requests = pytest.mark.parametrize("request_", REQUESTS.values(), ids=REQUESTS)
 def changing() -> TransactionCoordinator:
     """Returns a coordinator that is adding the partition B to an open transaction on A.
 
-    The append of this change to its log is not replicated yet.
+    The record of this change in the coordinator's log is not replicated yet.
     """
     coordinator, _ = loaded(metadata(TxnState.ONGOING, A))
     coordinator, effects = coordinator.on_request(at(correlation=5), CLIENT, ADD_B)
