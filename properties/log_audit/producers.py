@@ -49,8 +49,8 @@ class ProducerEpochBack(Location):
 def sequence_gaps(logs: Logs) -> tuple[SequenceJump, ...]:
     """Returns one row per batch that skips sequence numbers of its producer.
 
-    For example, a batch that ends with 4 is followed by a batch that begins with 6. Two batches are
-    not compared if data may be missing between them.
+    For example, one batch ends with the number 4, and the next begins with 6. Two batches are not
+    compared if data may be missing between them.
     """
     rows: list[SequenceJump] = []
     for log in _sequenced(logs):

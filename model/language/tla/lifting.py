@@ -110,8 +110,8 @@ class Lifting:
     def scope(self) -> Mapping[str, tuple[str, str]]:
         """Returns the first and last element of each sort as TLA+ text: `0` and `Batches - 1`.
 
-        A sort is a finite set of integers. An element that the constants do not determine as a sum
-        is written as a number.
+        A sort is a finite set of integers. If an element is not a sum of the constants, it is
+        written as a number.
         """
         scopes = [_named(s.scope()) for s in (self.spec, *self.others)]
         return {
