@@ -14,9 +14,9 @@ _RELEASE = re.compile(r"\b(?:from|also|before) (?:Kafka )?(\d+(?:\.\d+)+)")
 
 
 def faults(page: str) -> Iterator[str]:
-    """Yields a sentence for each fault in the first line of a rule.
+    """Yields a sentence for each error in the first lines of the rules in docs/kafka-rules.md.
 
-    The line must name only real releases of Kafka, or be `In force: in no release.`
+    A first line must name only real releases of Kafka, or be `In force: in no release.`
     """
     for found in _RULE.finditer(page):
         rule, line = found["rule"], found["first"]

@@ -9,12 +9,12 @@ A claim has a condition, for example on the settings of clients. Inside the cond
 hold; outside, it should be violated.
 
     suite    Inside, no random run may break the claim. Outside, the suite searches for a
-             counterexample on each seed of the profile, and shrinks that of the first seed.
+             counterexample on several seeds. The counterexample of the first seed is shrunk.
     model    The verdicts are copied from `checkers/track_record.json`.
     proof    The proof is run again.
     history  Histories are simulated from several seeds. With a correct broker, none may have an
-             anomaly. With a seeded bug that history analysis must catch, one of them must. If none
-             does, a suite searches for such a history.
+             anomaly. With a seeded bug that must be caught, some history must have an anomaly.
+             If no simulated history has one, a suite searches for such a history.
 
 A counterexample of a suite is recorded as a program: the list of its calls, with comments.
 `--reprint` only runs the recorded programs again, and updates their comments.

@@ -74,9 +74,10 @@ class Changes:
             yield self._stale(row, keys)
 
     def _overtaken(self) -> Ints:
-        """Returns, for each row, a later invocation time that turns its send into an inversion.
+        """Returns, for each row of the history, a later time of invocation, or 0.
 
-        The time is 0 if the row is no send, or if no such time exists.
+        At this time, a send with a higher offset has already ended, so the row's send becomes an
+        inversion. 0 means that the row is no send, or that no such time exists.
         """
         sends = np.flatnonzero(self.observed & (self.kind == SEND))
         sends = sends[np.lexsort((self.offset[sends], self.key[sends]))][::-1]

@@ -215,7 +215,7 @@ def emit(
     seconds: float,
     again: str,
 ) -> None:
-    """Emits the verdict on a claim, after the programs that violate it.
+    """Keeps the programs that violate a claim, and then emits the verdict on this claim.
 
     A program is a list of calls to the broker.
     """

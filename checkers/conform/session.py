@@ -98,7 +98,7 @@ class Session:
             time.sleep(AGAIN_AFTER_S)
 
     def begin(self, step: Begin) -> None:
-        """Sends the request on its own connection, and does not wait for the answer.
+        """Sends the request on a new connection, and does not wait for the answer.
 
         A later `collect` waits for the answer.
         """

@@ -31,7 +31,7 @@ class NotReady(InputFault):
 
 @dataclass(slots=True, kw_only=True)
 class Target:
-    """A cluster to compare.
+    """One of the clusters that are compared.
 
     The field `run` is a prefix: the names of all topics and groups of this run begin with it.
     """

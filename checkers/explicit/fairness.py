@@ -168,9 +168,9 @@ class Fairness:
     def _needed(
         self, instance: Instance, inside: Mask
     ) -> tuple[frozenset[int], frozenset[int]] | None:
-        """Returns states and edges: a cycle through any of them is fair to the action.
+        """Returns the states and edges that make a cycle fair to the action.
 
-        Returns None if every cycle is fair to it.
+        A cycle is fair if it contains one of them. The result is None if every cycle is fair.
         """
         source, target = self.graph.source, self.graph.target
         edges = instance.edges

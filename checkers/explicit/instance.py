@@ -75,9 +75,9 @@ class Instance:
 
     @cached_property
     def cells(self) -> tuple[tuple[Cell, SortInfo], ...]:
-        """Returns each variable at each of its keys, with the type of its values.
+        """Returns one item for each variable and key, such as `end_offset[b1]`, with its type.
 
-        The order is that of the bytes of a packed state: `end_offset[b1]` is one byte,
+        The items are in the order of their bytes in a packed state: `end_offset[b1]` is one byte,
         `end_offset[b2]` the next.
         """
         return tuple(

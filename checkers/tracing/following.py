@@ -163,10 +163,10 @@ def follow(
     ahead_ms: int = AHEAD_MS,
     progress: Callable[[int], None] | None = None,
 ) -> Followed:
-    """Checks a trace against the spec, event by event, up to the first that the spec forbids.
+    """Checks a trace against the spec, event by event, up to the first forbidden event.
 
-    `begun` maps events to actions of the spec. If it is a refusal instead, the first event counts
-    as forbidden. The trace must have at least one event.
+    `begun` maps events to actions of the spec. If `begun` is a refusal instead, the first event
+    counts as forbidden. The trace must have at least one event.
     """
     subject = events[0].subject
     if isinstance(begun, Refused):

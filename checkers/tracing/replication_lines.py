@@ -1,8 +1,9 @@
-"""The table of log lines about replication: the step of a partition that each kind of line shows.
+"""A table of Kafka's log lines about replication, and of the step that each line reports.
 
-The first row that fits a line is used. Lines without a step are ignored. If a logger is in the
-table but no row fits its line, the line is *unknown*. `urteil trace` counts unknown lines, because
-a new release of Kafka may write new ones. The messages are those of Kafka 3.5 to 4.3. Kafka's state
+A step is what a node did to a partition, such as `truncate`. The first row of the table that fits
+a line gives the line's step. A row without a step is for lines that are ignored. A line that fits
+no row is *unknown* if its logger is in the table. `urteil trace` counts unknown lines, because a
+new release of Kafka may write new ones. The messages are those of Kafka 3.5 to 4.3. Kafka's state
 change logger appears in the logs as `logger`.
 
 Source: Partition.makeLeader; Partition.updateFollowerFetchState; UnifiedLog.truncateTo;

@@ -1,8 +1,8 @@
-"""The table of log lines about transactions: each row has the step that such a line reports.
+"""A table of Kafka's log lines about transactions, and of the step that each line reports.
 
-No line names the producer of a batch, and no line shows that a partition wrote a marker. So the
-table has only steps of the transaction coordinator. The markers of a transaction count as written
-when the coordinator has received the answers of all partitions.
+A step is what the transaction coordinator did, such as `send a marker`. No line names the producer
+of a batch, and no line shows that a partition wrote a marker. The markers of a transaction count as
+written when the coordinator has received the answers of all partitions.
 
 Source: TransactionStateManager.appendTransactionToLog;
 TransactionMarkerChannelManager.addTxnMarkersToBrokerQueue. Messages of Kafka 3.5 to 4.3.

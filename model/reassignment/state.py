@@ -1,4 +1,4 @@
-"""The state of elections with reassignments: the partition's replicas, and those its leader knows.
+"""The state of elections with reassignments: which replicas the controller and a leader know.
 
 Source: Kafka's PartitionRegistration (replicas, addingReplicas, removingReplicas) and Partition
 (remoteReplicasMap).

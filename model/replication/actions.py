@@ -16,9 +16,9 @@ controller and the leader that it has elected read and write atomically. Only lo
 modelled: no batches, no producers, no consumers.
 
 Two defects of the source are corrected. First, its controller may empty the ISR. Second, in its
-KIP-101 a follower does not truncate if the leader's answer is beyond the follower's end. The
-constant `as_published` brings both defects back. Then an exploration counts as many states as the
-source published. Two claims of the source are left out: TypeOk, which could not be checked, and
+spec of KIP-101, a follower does not truncate if the leader's answer is beyond the follower's end.
+The constant `as_published` brings both defects back. Then an exploration counts as many states as
+the source published. Two claims of the source are left out: TypeOk, which could not be checked, and
 LeaderInIsr, which is false before the first election.
 """
 

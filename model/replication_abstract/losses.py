@@ -5,7 +5,7 @@ loses its disk, or a replica loses the part of its log that was not flushed. A c
 lost when a leader begins without it. From then on, exactly the records in this leader's log count
 as committed, so the claims hold again. For each leader epoch, the variable `lost` has the committed
 records that were lost when the epoch's leader began. A leader epoch is *lossy* if its leader may
-lack committed records when it begins.
+lack committed records when the epoch begins.
 
     elect_unclean          a replica outside the ISR leads: unclean.leader.election.enable=true
     elect_last_known       the ISR is empty, and the last leader leads, even if it has lost records

@@ -55,9 +55,9 @@ class Leadership(Record):
 
 
 class Departure(Record):
-    """The ISR member that left a leader epoch for a newer one with the fewest fetched records.
+    """Of the ISR members that have left a leader epoch, the one with the fewest fetched records.
 
-    If none has left, `happened` is false.
+    A member leaves an epoch by moving to a newer one. If no member has left, `happened` is false.
     """
 
     happened: Bool

@@ -6,8 +6,8 @@ A setting is the configuration of a run. Each claim has a condition on the setti
 - *outside*, the setting or a seeded bug violates the condition, and some run breaks the claim.
 
 Some claims state that something *can* happen. Such a claim has goals: observations that show it.
-Inside, a run reaches each goal. Outside, no run reaches some goal. If a search inside misses a
-goal, the claim is undecided, because more runs may reach the goal.
+Inside, every goal is reached by some run. Outside, at least one goal is never reached. If a search
+inside misses a goal, the claim is undecided, because more runs may reach the goal.
 """
 
 from __future__ import annotations

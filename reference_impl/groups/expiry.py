@@ -8,9 +8,9 @@ If a group never had members, the retention time of an offset begins with its co
 not expire while an open transaction may replace it.
 
 Source: KIP-211; KAFKA-13636, KAFKA-8069; Kafka documentation, offsets.retention.minutes.
-Simplified: classic groups keep the offsets of topics that they no longer read. Deviates: the
-offsets of an empty KIP-848 group expire by the time when it became empty, as documented; Kafka 4
-uses the time of each commit.
+Simplified: classic groups keep the offsets of topics that they no longer read. Deviates: in an
+empty KIP-848 group, the retention time of the offsets begins when the group became empty, as
+documented; in Kafka 4 it begins with each commit.
 """
 
 from __future__ import annotations

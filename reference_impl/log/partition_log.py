@@ -239,7 +239,7 @@ class PartitionLog:
     def batches(self, start: Offset = FIRST_OFFSET) -> Iterator[Batch]:
         """Yields the batches from the offset `start`, or from the log start if later.
 
-        The first batch may begin below that offset.
+        The first batch may begin below `start`.
         """
         start = max(start, self.log_start)
         first = bisect_left(self.segments, start, key=_last_offset_of)

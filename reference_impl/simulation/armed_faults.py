@@ -2,7 +2,7 @@
 
 An armed fault counts the matching requests when they are sent. It applies to `count` requests,
 beginning with the one numbered `occurrence`. A fault may affect the response, or kill the receiving
-broker. It is then stored under the request's correlation id until it takes effect.
+broker. Such a fault is stored under the request's correlation id until it takes effect.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ class RequestLog:
         self._entries.clear()
 
     def matching(self, when: When, since: int = 0) -> list[Logged]:
-        """Returns the logged requests that match and have a number above `since`, oldest first.
+        """Returns the requests that match `when` and have a number above `since`, oldest first.
 
         Fields of `when` that count requests, such as `nth=3`, are ignored.
         """

@@ -48,9 +48,9 @@ def reason_to_rest(
 ) -> Reason | None:
     """Returns the replicas that make a due timer unnecessary; None if the timer must fire.
 
-    While these replicas stay the same, the timer would change nothing. `elsewhere` has the nodes
-    that may run in other processes. Their replicas are unknown, so a follower of such a leader
-    fetches again, and a leader rests only if its ISR has all of them.
+    While these replicas stay the same, the timer would change nothing. The nodes of `elsewhere`
+    may run in other processes, so their replicas are unknown. A follower always fetches from a
+    leader on such a node. A leader rests only if all its followers on such nodes are in the ISR.
     """
     reason = present(nodes, node_id, timer)
     match reason:

@@ -46,9 +46,10 @@ class Outcome:
 
 
 def outcome(system: str, seed: int, found: Found, rows: Sequence[Reason], day: str) -> Outcome:
-    """Returns the entry of `record.json` for a system: counts, and reasons for its differences.
+    """Returns a system's entry of `record.json`: counts of answers, and reasons for differences.
 
-    A reason is included only if some answer of the system differed for this reason.
+    The answers were compared with those of the reference broker. A reason is included only if it
+    explains at least one difference.
     """
     names = dict.fromkeys(row.name for row in rows if found.explained[row.name])
     by_name = {row.name: row for row in reversed(rows)}

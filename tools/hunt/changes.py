@@ -78,7 +78,7 @@ class Changer:
                 self.change(self.rng.choice(list(kinds)), *self.rng.choice(partitions))
 
     def change(self, kind: str, place: Place, replicas: Sequence[int]) -> None:
-        """Requests one change of this kind, and records the answer.
+        """Requests one change of the cluster, and records the answer.
 
         The kind `configure` changes a random topic; all other kinds change the partition `place`.
         """

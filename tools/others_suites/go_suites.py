@@ -1,7 +1,7 @@
 """The suites of franz-go: fetched with Go's module proxy, built in the cache, and run test by test.
 
 kgo     the tests of the client that connect to a cluster of three brokers
-kfake   the tests of the fake cluster, built against the folder kfake/ instead of the fake cluster
+kfake   the tests of the fake cluster; here brokers of Urteil take its place
 
 Both need Go, and a network once.
 """

@@ -104,11 +104,10 @@ def keep(rows: Iterable[Decided]) -> None:
 
 
 def merged(old: Iterable[Decided], new: Iterable[Decided]) -> tuple[Decided, ...]:
-    """Merges old and new verdicts: a new verdict replaces the old verdict with the same key.
+    """Merges verdicts: a new verdict replaces the old one on the same claim in the same setting.
 
-    There are two exceptions. An undecided verdict does not replace a decided one. If no trial broke
-    the claim, neither before nor now, under the same faults and settings, the new verdict also
-    counts the old trials.
+    There are two exceptions. An undecided verdict does not replace a decided one. If both verdicts
+    are `holds`, with the same faults and settings, their numbers of trials are added.
     """
     found = {one.key: one for one in old}
     for one in new:

@@ -222,9 +222,9 @@ def offsets(draw: Draw) -> tuple[Topic, ...]:
 
 
 def deletions(draw: Draw) -> tuple[Topic, ...]:
-    """Adds deletions of records to a sequence, and reads of the records that are left.
+    """Adds requests that delete records, and requests that read the remaining records.
 
-    Returns the topics that the requests need.
+    Returns the topics that these requests need.
     """
     it = _Reads(draw)
     it.append()

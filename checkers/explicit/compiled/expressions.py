@@ -145,8 +145,8 @@ class Expressions(FiniteTerms):
     def shareable(self, write: t.Write, bound: frozenset[int]) -> dict[int, t.Node]:
         """Returns the costly expressions, by `id()`, that can be computed before the loops.
 
-        Such an expression reads no loop variable. It is defined in every state, or the assignment
-        always evaluates it; so an early evaluation marks no other state as undefined.
+        Such an expression reads no loop variable. It must also be defined in every state, unless
+        the assignment always evaluates it.
         """
         found: dict[int, t.Node] = {}
         always = isinstance(write.condition, t.Const)

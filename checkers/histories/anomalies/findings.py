@@ -50,8 +50,8 @@ class Context:
 class AnomalyChecker:
     """A query plan that finds all occurrences of some anomalies.
 
-    `assumes` names the assumptions that the history must satisfy. `columns` names the columns in
-    which its table must have valid values.
+    `assumes` names the assumptions that the history must satisfy. `columns` names the columns
+    of the history that the plan reads; their values must be valid.
     """
 
     ids: tuple[str, ...]

@@ -4,7 +4,7 @@
     p1 send k=b -> info      c1 poll k=b@1              b is unconfirmed: its send has no offset
 
 A value is confirmed if it was polled only at offsets where a send of it was acknowledged. The
-source RECORD_LOCATIONS is partitioned by offset, so one task has all these sends and polls.
+source RECORD_LOCATIONS is partitioned by offset, so one Spark task can check this.
 
 Any other polled value is unconfirmed: for example a duplicate, an aborted read, a value that was
 never sent, or one that was polled without an offset. Such values are few. So the driver collects

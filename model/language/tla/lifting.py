@@ -73,9 +73,9 @@ class Lifting:
 
     @classmethod
     def of(cls, spec: Spec) -> Lifting:
-        """Returns an object that writes numbers in the spec's terms as names of constants.
+        """Returns a `Lifting` that writes the spec's constants by name instead of as numbers.
 
-        If a constant cannot be written by name, its number stays in the terms.
+        A constant that cannot be written by name stays a number.
         """
         free = [n for n, c in spec.constants.items() if c.type is int]
         while free:

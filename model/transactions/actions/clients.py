@@ -169,10 +169,10 @@ class Clients(Markers):
     def is_done(s, k: Transaction, outcome: Outcome) -> Bool:
         """True if the coordinator answers the client's EndTxn (commit or abort) with success.
 
-        The coordinator's last decision must have this outcome, and the transaction's producer id
+        The coordinator's last decision must be this `outcome`, for the transaction's producer id
         and epoch. If the client requested the decision, the coordinator answers before the markers
-        are written. If it decided without a request, as in a fence, all markers must be written
-        first.
+        are written. If the coordinator decided without a request, as in a fence, it answers after
+        all markers are written.
         """
         m = s.metadata
         decides = (m.state == PREPARE) & (s.requested[k] == outcome)

@@ -87,8 +87,8 @@ def registers(history: History) -> dict[Register, list[Commit | Fetch]]:
     - groups and topic partitions without a fetch;
     - commits that failed;
     - commits of unknown outcome whose offset no fetch returned;
-    - fetches at `read_uncommitted`, if a transaction commits an offset of the group and key: they
-      do not wait for transactions.
+    - fetches at `read_uncommitted`, if a transaction commits an offset of the group and key: such
+      fetches do not wait for transactions.
     """
     found: dict[Register, list[Commit | Fetch]] = {}
     in_transactions = {one.register for one in commits(history) if one.in_transaction}

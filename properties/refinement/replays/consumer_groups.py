@@ -14,8 +14,8 @@ the member receives the response, and revokes the partitions that are no longer 
 
 The model has one partition, and chooses the member that gets it. On the broker, the uniform
 assignor chooses. So the harness has a topic of two partitions, to which the first member always
-subscribes. The second partition stands for the partition of the model. The second member gets it if
-this member subscribes, otherwise the first member.
+subscribes. The second partition stands for the partition of the model. If the second member
+subscribes, it gets this partition; otherwise the first member gets it.
 
 Simplified: a member joins and gets its assignment by one heartbeat, while the model takes three
 steps; epochs increase more often than in the model. If the counterexample fences a member, the

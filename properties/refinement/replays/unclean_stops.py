@@ -4,9 +4,9 @@
     election admits-unclean    unclean-shutdown-unnoticed    leader_completeness
 
 The harness is a cluster of two brokers with min.insync.replicas=2. One broker leads; the other is
-isolated after it has copied the acknowledged record. Then the leader loses its power, and with it
-its copy of the record. The claim depends only on the leader, the brokers that are up, the logs and
-the committed records. So only these are read from the cluster.
+isolated after it has copied the acknowledged record. Then the leader loses power, and its copy of
+the record is gone. The claim depends only on the leader, the brokers that are up, the logs and the
+committed records. So only these are read from the cluster.
 
 Simplified: in the counterexample, the controller first ends the session of the isolated broker, and
 then that of the leader. To keep this order, the harness cuts the leader's power late: in the action

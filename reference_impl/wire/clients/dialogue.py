@@ -1,9 +1,9 @@
-"""The types that describe one kind of request on a client's side, and the names on the wire.
+"""The requests of a client, as pairs of functions, and the names that are used on the wire.
 
-A `Dialogue` has two functions: one writes a request, the other reads its response.
+A `Dialogue` is such a pair: one function writes a request, the other reads the response.
 
-Several trials (test runs) may use one cluster. So each trial puts its own prefix before its names
-of topics, groups and transactional ids. Only the wire has this prefix; `Names` adds and removes it.
+Several test runs may use one cluster. So each run puts a prefix of its own before the names of
+topics, groups and transactional ids. Only the wire has this prefix; `Names` adds and removes it.
 """
 
 from __future__ import annotations

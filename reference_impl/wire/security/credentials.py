@@ -64,7 +64,7 @@ class Credentials:
         return known
 
     def keep_in(self, folder: Path) -> None:
-        """Applies the changes that a data directory has, and keeps later changes there.
+        """Applies the credential changes stored in the data directory, and stores later ones there.
 
         Raises BadDataDir if the file is malformed.
         """

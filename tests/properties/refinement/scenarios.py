@@ -209,10 +209,9 @@ class ScenarioKind:
     transactions: bool = False
 
     def mappings(self, events: Events) -> dict[str, Refinement]:
-        """Returns, by name of a spec, the object that maps the run's events to actions of this
-        spec.
+        """Returns, for each spec that covers the run, an object that maps events to actions.
 
-        Specs that do not cover runs of this kind are left out.
+        The keys are the names of the specs, such as `transactions-abstract`.
         """
         found: dict[str, Refinement] = {}
         for topic_partition in self.topic_partitions:

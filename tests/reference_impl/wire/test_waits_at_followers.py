@@ -1,4 +1,7 @@
-"""A fetch that waits at a follower ends when the follower has news, or is none any more."""
+"""A fetch that waits at a follower ends at once when the follower has a new record.
+
+The fetch also ends if the topic is deleted, the replica moves, or another leader is elected.
+"""
 
 from __future__ import annotations
 

@@ -86,11 +86,11 @@ _NO_OPS: Final = np.zeros(0, dtype=np.int64)
 def find_info_senders(
     unconfirmed: UnconfirmedValues, senders: UnconfirmedSenders
 ) -> Plan[InfoSenders]:
-    """Finds the operations that sent a polled value but did not end ok; gives each a logical time.
+    """Finds the operations that sent a polled value but did not end ok, and their logical times.
 
-    Such an operation has no certain end. Its logical time is just after the last operation that had
-    ended ok before it began. A value counts if it was polled at an offset where no send of it was
-    acknowledged.
+    The end of such an operation O is unknown. The logical time of O is just after the last
+    operation that had ended ok when O began. A value counts only if it was polled at an
+    offset where no send of it was acknowledged.
     """
     sends = unconfirmed.sends
     ops = distinct(sends.ints("op")[sends.ints("role") != SEND_OK])

@@ -190,10 +190,10 @@ def _delivered(batch: Batch, offsets: Mask) -> Batch:
 
 
 def repeated_deliveries(again: OwnerOffsets, batch: Batch) -> pa.Table:
-    """Returns the polls, in this batch of rows, of records that an application got more than once.
+    """Returns the polls in this batch whose record the application got more than once.
 
-    An application is a consumer group, or a process without a group. Its polls are returned for one
-    batch only: the first in which it got a record again.
+    An application is a consumer group, or a process without a group. For each 64 offsets of a log,
+    only one batch returns polls: the first batch in which the application got a record again.
     """
     here = again.where(again.repeated_in == batch.number)
     if not len(here):

@@ -54,10 +54,10 @@ def count_unconfirmed(
     several: Batch,
     polls: Batch,
 ) -> None:
-    """Adds unconfirmed records, and records that share an offset, to each application's counts.
+    """Adds the special records to the counts of each application: received, repeated and skipped.
 
-    The counts are the records received, received again, and skipped. A record is unconfirmed if it
-    was polled at an offset where none of its sends was acknowledged.
+    A record is special if it is unconfirmed, or if another record has the same offset. A record is
+    unconfirmed if it was polled at an offset where none of its sends was acknowledged.
     """
     given: defaultdict[int, set[Record]] = defaultdict(set)
     times: defaultdict[tuple[int, Record], list[DeliveredAt]] = defaultdict(list)

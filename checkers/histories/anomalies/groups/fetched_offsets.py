@@ -177,9 +177,9 @@ def _with_fetches(firsts: Batch, fetches: Batch) -> Batch:
 
 
 def _after_an_offset(fetches: Batch, firsts: Batch) -> int:
-    """Counts the fetches that began when an offset of their group and topic partition was known.
+    """Counts the fetches that began after their group had an offset for the topic partition.
 
-    An offset is known when a commit or a fetch of it has ended.
+    The history shows such an offset when a commit has ended, or a fetch that returned an offset.
     """
     everything = _with_fetches(firsts, fetches)
     known = everything.where(everything.ints("offset") != NONE)

@@ -39,10 +39,10 @@ LOCATION_AND_OP: Final = pa.schema(
 
 
 def shown_locations(committed: Ints, batch: Batch) -> Ints:
-    """Returns the indexes of the locations at which the history proves that a record exists.
+    """Returns the numbers of the locations at which the history proves that a record exists.
 
-    A location is a run of rows with equal topic partition, offset and value. Locations without an
-    offset are left out.
+    Adjacent rows with the same topic partition, offset and value form one location. Locations are
+    numbered from 0. Locations without an offset are left out.
     """
 
     def made(batch: Batch) -> Ints:
@@ -62,8 +62,9 @@ def location_rows(committed: Ints, batch: Batch, shown: Ints) -> pa.Table:
 def unconfirmed_locations(unconfirmed: UnconfirmedValues) -> Batch:
     """Returns the key, offset and value of each unconfirmed value that is certainly in the log.
 
-    Each row also has an operation that proves it; the rows are ordered by key, offset and value. A
-    value is unconfirmed if it was polled at an offset where no send of it was acknowledged.
+    Each row also has an operation that proves that the value is in the log. The rows are ordered by
+    key, offset and value. A value is unconfirmed if it was polled at an offset where no send of it
+    was acknowledged.
     """
 
     def made(_: Batch) -> Batch:

@@ -69,11 +69,11 @@ _KINDS: Final = {POLLS: "poll", SENDS: "send"}
 
 
 def steps(positions: LogPositions, batch: Batch) -> pa.Table:
-    """Returns the steps in this batch of the history that skip records or go back.
+    """Returns the wrong steps in this batch of the history, and the number of all steps.
 
-    A step is a pair of records of a log that a process polled (or sent) one after the other. The
-    table also has the number of all steps. For a process that occurs in other batches too, it has
-    the first and the last record in this batch (`HEAD`, `TAIL`).
+    A step is a pair of records of a log that a process polled (or sent) one after the other. A step
+    is wrong if it skips records or goes back. If a process occurs in other batches too, the table
+    also has the first and the last record of each of its logs in this batch (`HEAD`, `TAIL`).
     """
     assigned = Batch(assignments(batch))
     tables_of_kinds = [_steps_of_kind(kind, positions, assigned, batch) for kind in (POLLS, SENDS)]
@@ -162,11 +162,11 @@ def _rebalanced(batch: Batch, records: Records) -> Mask:
 def wrong_steps(
     kind: int, row_type: int, positions: LogPositions, records: Records, first: Ints, second: Ints
 ) -> list[pa.Table]:
-    """Returns two tables: the steps that skip records or go back, and the number of all steps.
+    """Returns a table of the wrong steps, and a table with the number of all steps.
 
-    A step is a pair of records of a log that a process polled (or sent) one after the other.
-    `first` and `second` have the row numbers of the two records of each step. A step with an
-    unknown offset does not count.
+    A step is a pair of records of a log that a process polled (or sent) one after the other. A step
+    is wrong if the offset does not grow, or if records are skipped. Steps with an unknown offset
+    are left out. `first` and `second` have the row numbers of the two records of each step.
     """
     begin, end = records.offset.take(first), records.offset.take(second)
     known = (begin != UNKNOWN_OFFSET) & (end != UNKNOWN_OFFSET)

@@ -98,11 +98,11 @@ class LogEnds:
         )
 
     def applicable(self, checks: Batch) -> Mask:
-        """Returns a mask: True for each check that applies to its key.
+        """Returns a mask of the checks that apply.
 
-        A check compares an offset with the log ends observed before. An end offset read at
-        `read_committed` has two checks: `STABLE_END` applies if transactions send to the key,
-        `COMMITTED_END` if not.
+        A check compares an offset with the log ends that were observed before. An end offset read
+        at `read_committed` has two checks. If transactions send to the key (topic partition),
+        `STABLE_END` applies; otherwise `COMMITTED_END` applies.
         """
         check, stable_apart = checks.ints("check"), member(checks.ints("key"), self.held_back)
         applies: Mask = np.where(stable_apart, check != COMMITTED_END, check != STABLE_END)
