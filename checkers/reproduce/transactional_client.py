@@ -1,6 +1,6 @@
 """A transactional producer of confluent-kafka; each transaction is an operation of the history.
 
-If the commit of a transaction was never requested, its outcome is `fail`, even if its abort failed.
+A transaction whose commit was never requested has the outcome `fail`, even if the abort failed.
 """
 
 from __future__ import annotations

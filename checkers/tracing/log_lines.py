@@ -45,10 +45,10 @@ class LogLine:
 
 
 def log_lines(files: Iterable[Path]) -> Iterator[LogLine]:
-    """Yields the lines of each file that have the layout `%nano %p %c{1} [%t] %m%n`.
+    """Yields the lines with the layout `%nano %p %c{1} [%t] %m%n`, file by file.
 
-    Raises InputFault if a file is unreadable, if none of its lines has the layout, or if none names
-    the node. An empty file yields nothing.
+    Raises InputFault if a file is unreadable, has no line with this layout, or has no line that
+    names the node. An empty file yields nothing.
     """
     for file in files:
         # Files with names in `.gz` are unpacked. An empty file has no lines, and is no fault.

@@ -65,9 +65,9 @@ def is_of_trial(path: Path) -> bool:
 
 
 def kept_trials(path: Path) -> tuple[KeptTrial, ...]:
-    """Returns the trial saved in a folder, or all trials in the folder of a run.
+    """Returns the trial that is saved in the folder, or all trials if it is the folder of a run.
 
-    The path may also be a file in the folder. Raises InputFault if there is no trial, or one is
+    If `path` is a file, its folder is meant. Raises InputFault if there is no trial, or one is
     unreadable.
     """
     folder = path if path.is_dir() else path.parent

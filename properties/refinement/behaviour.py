@@ -29,7 +29,7 @@ ANY: Final = range(2**63)  # the size of a sort that is no key of a variable
 class Call(NamedTuple):
     """An action of the spec, with its arguments.
 
-    An action that the spec refuses is a violation; if `maybe` is true, it is skipped instead.
+    If the spec refuses the action, this is a violation. With `maybe`, a refused action is skipped.
     """
 
     action: str

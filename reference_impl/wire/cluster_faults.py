@@ -41,7 +41,8 @@ SPREADS_WITHIN_S: Final = 3.0  # metadata, to all brokers that run
 class Faulty(Protocol):
     """A cluster whose brokers can die, start again and be paused.
 
-    A cluster with a process for each broker raises BadFault for the faults that it lacks.
+    If each broker has its own process, the cluster raises BadFault for the faults that it cannot
+    inject.
     """
 
     @property

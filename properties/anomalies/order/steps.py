@@ -161,6 +161,6 @@ def polls_between(history: History, declared: Declarations = NOTHING_DECLARED) -
 def sends_between(history: History, declared: Declarations = NOTHING_DECLARED) -> Iterator[Step]:
     """Yields one step for every two successive operations of a process that sent to the same log.
 
-    The step goes from the last record sent in the first operation to the first one in the second.
+    For example, sends at the offsets 3, 4 and then 7, 8 give the step from 4 to 7.
     """
     return _located(history, declared, _between(history, Send))

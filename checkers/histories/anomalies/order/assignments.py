@@ -36,9 +36,9 @@ ASSIGNMENTS: Final = pa.schema([("process", pa.int64()), ("op", pa.int64()), ("k
 
 
 def assignments(batch: Batch) -> pa.Table:
-    """Returns, for each assignment that did not fail, a row for each key and one with the key NULL.
+    """Returns the assignments that did not fail: one row for each assignment and each of its keys.
 
-    The rows with the key NULL serve to count the assignments.
+    Each assignment has one more row, with the key NULL; these rows serve to count assignments.
     """
     rows = np.flatnonzero(batch.is_in("f", *ASSIGNING) & ~batch.is_in("outcome", "fail"))
     process, op = batch.ints("process")[rows], batch.ints("op")[rows]
