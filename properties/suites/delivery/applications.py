@@ -284,7 +284,7 @@ def database_then_kafka(
 ) -> Program:
     """Commits the database transaction, then the Kafka transaction.
 
-    If the process dies in between, the next process receives the message again. Then this process
+    If the process dies in between, the next process receives the message again. That process then
 
         by default                         stores a second effect, and sends the result
         with `is_idempotent`               stores no second effect, and sends the result
