@@ -1,8 +1,8 @@
 """Changes operations of a synthetic history so that each violates exactly one real-time rule.
 
     retimed   The start of a send S is moved to a later time. By then, another send to the same key
-              has completed with a higher offset. S begins after it but has a lower offset: this is
-              an inversion. The record of S is still read only after S has begun.
+              has completed with a higher offset. S begins after that send but has a lower offset:
+              this is an inversion. The record of S is still read only after S has begun.
     lowered   An observed log end offset is halved, which makes it stale. No other rule depends on
               an end offset.
 

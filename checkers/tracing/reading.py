@@ -34,7 +34,7 @@ class Reading:
 
     @property
     def with_producers(self) -> Mapping[str, list[Event]]:
-        """The events of those partitions where some log line names the producer of a batch.
+        """The events of each partition for which a log line names the producer of a batch.
 
         The partitions of `__consumer_offsets` are left out.
         """

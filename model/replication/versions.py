@@ -255,9 +255,9 @@ class Kip320(Kip279):
 
         Kafka: Partition.maybeIncrementLeaderHW, on fetches of the leader's epoch only. Simplified:
         the leader reads the followers' logs. The leader must not count a follower of an older
-        epoch. An epoch between the two may have another leader. When the follower meets this other
-        leader, the follower may truncate the record. Without the comparison of epochs, the variant
-        `counts-old-epochs` breaks the claim `strong_isr` in 12 steps.
+        epoch. Between the two epochs there may be another leader. When the follower meets this
+        other leader, the follower may truncate the record. Without the comparison of epochs, the
+        variant `counts-old-epochs` breaks the claim `strong_isr` in 12 steps.
         """
         hw = s.replica[leader].high_watermark
         when(

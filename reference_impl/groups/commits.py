@@ -3,8 +3,8 @@
 A member of a classic group commits with its generation, a member of a KIP-848 group with its member
 epoch. A client without a generation may commit while the group has no members. If the group does
 not exist, such a commit creates it. A transactional commit may have no generation, no member id and
-no instance id. It then comes from a client older than KIP-447, and is not fenced. A KIP-848 group
-also checks the member that fetches offsets; a classic group does not.
+no instance id. Such a commit comes from a client older than KIP-447, and is not fenced. A KIP-848
+group also checks the member that fetches offsets; a classic group does not.
 
 Source: KIP-98, KIP-447, KIP-848, KIP-1251; OffsetMetadataManager.validateOffsetCommit,
 ClassicGroup.validateOffsetCommit, ConsumerGroup.validateOffsetCommit and

@@ -3,8 +3,8 @@
 A process that has a C compiler compiles `SOURCE` and calls `use` with the loaded library. Until
 then, `facts_compiled` always returns None, and Python reads the records.
 
-The function `_facts` of the module `validation` defines the result. Tests compare both on valid,
-changed and random bytes. The C code reads no byte outside of the records.
+The function `_facts` of the module `validation` defines the result. Tests compare the C code with
+it on valid, changed and random bytes. The C code reads no byte outside of the records.
 """
 
 from __future__ import annotations

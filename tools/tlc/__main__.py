@@ -2,8 +2,8 @@
 
 A variant is a version or a bug of a spec, and has one row in the file of results.
 `python -m tools.tlc [--seconds N] [--out FILE] [PATTERN ...]` compares only the variants that match
-a pattern, such as `election/*`. The file then keeps its rows of all other variants. The exit code
-is 1 if TLC and the explorer differ.
+a pattern, such as `election/*`. The rows of all other variants then stay in the file. The exit
+code is 1 if TLC and the explorer differ.
 """
 
 from __future__ import annotations

@@ -145,8 +145,8 @@ def add(new: Decided) -> None:
 def open_sides(suite: Suite, system: str, options: argparse.Namespace) -> list[tuple[Side, ...]]:
     """Returns the claims still without a verdict, in groups that can share trials.
 
-    Each claim has a condition, for example on the settings of clients. It needs one verdict from
-    trials inside the condition, and one from trials outside.
+    Each claim has a condition, for example on the settings of clients. The claim needs one verdict
+    from trials inside the condition, and one from trials outside.
     """
     done: set[tuple[str, ...]] = (
         set() if options.again else {one.key for one in kept() if one.verdict != "undecided"}

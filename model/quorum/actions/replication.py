@@ -111,8 +111,9 @@ class QuorumActions(Elections):
     def fetch_at_end(s, f: Replica, leader: Replica) -> None:
         """A follower fetches from the end of its log; so the leader learns what the follower has.
 
-        Kafka: LeaderState.updateReplicaState. Simplified: it learns nothing from other fetches. The
-        leader handles a fetch after it has flushed; the version `kafka-4.3` needs this guard.
+        Kafka: LeaderState.updateReplicaState. Simplified: the leader learns nothing from other
+        fetches. The leader handles a fetch after it has flushed; the version `kafka-4.3` needs this
+        guard.
         """
         end = s.log[f].end_offset
         when(

@@ -98,7 +98,8 @@ class Coordinator(Partitions):
     def take_effect(s, metadata: Metadata, answering: Instance | Nothing) -> None:
         """Updates the coordinator after a record of its log is committed.
 
-        The record becomes the coordinator's metadata. If it is a decision, its markers are sent.
+        The record becomes the coordinator's metadata. If the record is a decision,
+        the markers of the decision are sent.
         The client `answering`, if any, receives the producer id and epoch of the record.
         """
         k, decides = metadata.transaction, metadata.state == PREPARE

@@ -3,8 +3,8 @@
 PLAIN checks a client's password against the settings; these passwords never change. SCRAM checks a
 client's proof against credentials. AlterUserScramCredentials changes them for all brokers at once.
 
-A data directory keeps the changes in the file `scram-credentials.json`. At a start they replace the
-credentials that the settings name. A deleted credential stays deleted.
+A data directory keeps the changes in the file `scram-credentials.json`. At a start these changes
+replace the credentials that the settings name. A deleted credential stays deleted.
 
 Source: ScramImage.describe, ScramControlManager; PlainServerCallbackHandler.
 Simplified: credentials are not part of the metadata, but have a file of their own.

@@ -43,8 +43,8 @@ _SCHEMA: Final = schema_of(DuplicateAcrossKeys)
 def duplicates_across_keys(unconfirmed: UnconfirmedValues, never_sent: Batch) -> Plan[pa.Table]:
     """Returns the values that were polled from one topic partition, but sent to another one.
 
-    `never_sent` has the candidates: each has a partition, and a value polled from it, but never
-    sent to it.
+    `never_sent` has the candidates: values that were polled from a partition, but never sent to
+    this partition.
     """
     placed = unconfirmed.locations()
     nobody_sent = pairs_in(
