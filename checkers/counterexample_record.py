@@ -20,8 +20,8 @@ class Counterexample:
     """A shortest trace that violates the claim `breaks`, at the constants of the variant.
 
     `steps` are the actions after the initial state, such as `leader_write(b0)`. If the claim is a
-    liveness property, the steps after step `loop` repeat forever. If `loop` is the last step, the
-    behaviour stays in the last state forever. Otherwise `loop` is None.
+    liveness property, the steps after step `loop` repeat forever. If no step follows, the last
+    state repeats forever. If the claim is a safety property, `loop` is None.
     """
 
     spec: str

@@ -162,9 +162,10 @@ def strongest(
 
 
 def breaking(deliveries: Iterable[Delivery]) -> tuple[Skip | Repetition, ...]:
-    """Returns an example of a skipped record and one of a repeated record, where there are any.
+    """Returns a skipped record and a repeated record as examples, if there are any.
 
-    The first is of the application that skipped most, the second of the one that repeated most.
+    The skipped record is from the application that skipped most records. The repeated record is
+    from the application with most repeated records.
     """
     some = sorted(deliveries, key=lambda it: it.application)
     skips = max(some, key=lambda it: it.skipped, default=None)

@@ -30,17 +30,17 @@ VALUE = ("key", "value")
 
 
 def linearizable(history: Path) -> Locations:
-    """Finds the anomalies of real-time order with Polars; returns the key fields of each violation.
+    """Finds the anomalies of real-time order with Polars.
 
-    The result maps an anomaly to a set of tuples, such as key and offset.
+    Maps each anomaly to its violations, as a set of tuples such as (key, offset).
     """
     return as_locations(_collected(_real_time(_rows(history))), LINEARIZABLE)
 
 
 def everything(history: Path) -> Locations:
-    """Finds all anomalies that the Polars queries check; returns the key fields of each violation.
+    """Finds all anomalies that the Polars queries check.
 
-    The result maps an anomaly to a set of tuples, such as key and offset.
+    Maps each anomaly to its violations, as a set of tuples such as (key, offset).
     """
     rows = _rows(history)
     found = [_collected(query(rows)) for query in (_real_time, _log, _steps)]

@@ -111,8 +111,9 @@ def until_budget(seconds: float | None, verdicts: Iterator[Judged]) -> Iterator[
 
 
 def emit_verdicts(run: Run, swept: Swept, seeds: range, found: Sequence[Judged]) -> None:
-    """Emits one verdict per property over all seeds, and the run's counts and CPU time; saves the
-    histories of the first three failed seeds.
+    """Emits one verdict per property over all seeds, and the run's counts and CPU time.
+
+    Saves the histories of the first three failed seeds.
     """
     failed = sorted(judged.seed for judged in found if judged.occurs or judged.stuck)
     stuck = {judged.seed for judged in found if judged.stuck}

@@ -55,10 +55,10 @@ class Instance:
 
     @cached_property
     def blocks(self) -> dict[str, Block]:
-        """Maps each variable to its position in the bytes of a step.
+        """Maps the names of variables to their positions in the bytes of a step.
 
-        A step is the bytes of the state before it, followed by those of the state after it. So each
-        variable `v` has two positions: one under the name of `v`, one under that of `v.after`.
+        These bytes are the state before the step, then the state after it. So each variable `v` has
+        two positions: the first under the name of `v`, the second under the name of `v.after`.
         """
         out: dict[str, Block] = {}
         start = 0

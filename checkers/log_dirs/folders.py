@@ -118,7 +118,9 @@ class LogDirs:
 
 
 def log_dirs(folders: Sequence[Path]) -> LogDirs:
-    """Returns the logs in the folders: each is a broker's `log.dirs` or one partition's.
+    """Returns the logs in the folders.
+
+    A folder is a broker's `log.dirs`, or has the log of one partition.
 
     Raises UnreadableLogDir for a folder without logs or with a malformed file.
     """

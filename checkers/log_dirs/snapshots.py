@@ -23,8 +23,9 @@ CHECK: Final = "producer-snapshot"
 
 
 def producer_snapshot(log: Log) -> Found:
-    """Checks that the newest producer snapshot agrees with the log below its offset; one row for
-    each producer field that differs.
+    """Compares the newest producer snapshot with the log below the snapshot's offset.
+
+    Returns one row for each producer field that differs.
     """
     faults: list[SnapshotFault] = []
     snapshot, rows = log.metadata.snapshot, _below(log)

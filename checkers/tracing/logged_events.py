@@ -83,9 +83,9 @@ def row(
 
 
 def nothing(logger: str, *begins: str) -> Iterator[Row]:
-    """Yields table rows for log lines that are known and report no event.
+    """Yields one table row for each kind of log line that reports no event.
 
-    Each of `begins` is the beginning of the message of such a line.
+    `begins` has the first words of the message of each such line.
     """
     return (Row(logger, text) for text in begins)
 

@@ -1,7 +1,7 @@
 """The topics of one trial in real time, and their state as clients can see it.
 
-Unlike in the simulation, clients provide this state. One client repeatedly requests the metadata
-with leaders and ISRs, and a client fetches the records of a log.
+Unlike in the simulation, clients provide this state. They repeatedly request the metadata with
+leaders and ISRs, and fetch the records of a log.
 """
 
 from __future__ import annotations

@@ -34,10 +34,11 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Narrowed:
-    """What one disjunct of a formula requires of its bound variable `x`.
+    """The comparisons that limit a bound variable `x` in one disjunct of a formula.
 
-    `bounds` limit `x`, such as `start <= x`. In a comparison `3 < size[x]`, `above` is 3 and `row`
-    is `size[x]`; both are None if there is no such comparison.
+    `bounds` has comparisons with `x` itself, such as `start <= x`. The other two fields are one
+    comparison with a map at `x`: for `3 < size[x]`, `above` is 3 and `row` is `size[x]`. Without
+    such a comparison both are None.
     """
 
     bounds: tuple[Bound, ...] = ()
@@ -48,7 +49,7 @@ class Narrowed:
 def narrowed(formula: t.Node, binder: t.Local, free: Free) -> Sequence[Narrowed]:
     """Returns, for each disjunct of the formula, the comparisons that limit the variable `binder`.
 
-    If a value violates at least one comparison of each disjunct, the formula is false for it.
+    If a value violates a comparison in every disjunct, the formula is false for this value.
     """
     match formula:
         case t.And():

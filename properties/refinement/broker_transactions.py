@@ -8,7 +8,7 @@ The spec's coordinator and partitions get their values from the cluster:
                   a record or a marker, the spec's partition gets it
 
 A transaction begins when it first appears in its coordinator's cache (`transaction_numbers`). It
-ends when the producer's next transaction begins, or earlier. An abort without an open transaction
+ends at the latest when the producer's next transaction begins. An abort without an open transaction
 counts as a transaction that begins and ends at once. `transaction_knowledge` checks that a node
 knows the steps of other nodes only by messages.
 

@@ -57,7 +57,7 @@ class MetadataChanges:
         return change
 
     def apply(self, change: dict[str, Any]) -> None:
-        """Applies a change to the last image.
+        """Applies a change, a decoded JSON object, to the last image.
 
         Raises ValueError, TypeError or KeyError if the object is no change of this image.
         """

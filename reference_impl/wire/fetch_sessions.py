@@ -164,10 +164,10 @@ class FetchSessions:
     def end(
         self, context: FetchContext, epoch: int, answers: Answers, now_ms: int
     ) -> tuple[Answers, int] | SessionError:
-        """Returns the session id, and the answers to send in the response: one for each partition.
+        """Returns the answers of partitions to send in the response, and the session id.
 
-        Later responses of a session have only the partitions that changed. Returns a SessionError
-        if another request has used the session since the one with this `epoch`.
+        An incremental response has only the partitions that changed. Returns a SessionError if a
+        newer request has used the session: the session's epoch is no longer the one after `epoch`.
 
         Kafka: FetchContext.updateAndGenerateResponseData.
         """

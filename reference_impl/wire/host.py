@@ -267,7 +267,7 @@ class Host:
         await polls.readable(topic_partitions, timeout_ms, is_unchanged)
 
     def receive(self, node_id: NodeId, message: RequestReceived | ResponseReceived) -> None:
-        """Takes a message from another process to a node of this one; lost if the node is down."""
+        """Delivers a message from another process to the node; drops it if the node is down."""
         self._step(node_id, message)
 
     # ------------------------------------------------------------ steps and effects

@@ -3,8 +3,8 @@
 As in Kafka, the requests of a connection are handled one after the other. The next frame is read
 when the response has been sent. An invalid frame closes its connection and is logged in one line.
 
-    frame -> few elements: decoded and handled here
-          -> many elements: decoded and handled in the thread of large requests
+    frame -> few array elements:   decoded and handled here
+          -> many array elements:  decoded and handled in the thread of large requests
 
 Source: Processor.processCompletedReceives; Kafka documentation, "Protocol Guide": "Network" and
 "Common Request and Response Structure".

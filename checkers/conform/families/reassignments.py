@@ -1,6 +1,6 @@
-"""Reassignments: replicas move between brokers; wrong requests, cancellations and lists.
+"""Requests that start, cancel and list reassignments of replicas; some requests are invalid.
 
-After each reassignment the sequence pauses, so that the reassignment can complete: some clusters
+After each reassignment the sequence pauses, so that the reassignment can complete. Some clusters
 need longer than others to add a replica.
 """
 

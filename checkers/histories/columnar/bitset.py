@@ -50,9 +50,9 @@ def bit_of(number: Ints) -> Bits:
 
 
 def bits_between(word: Ints, low: Ints, high: Ints) -> Bits:
-    """Returns 64-bit words of bitsets: in each word, the numbers from `low` to `high - 1` are set.
+    """Returns 64-bit words in which the bits of the numbers from `low` to `high - 1` are set.
 
-    `word` has the positions of the words: word n stands for the numbers from 64n to 64n+63. For
+    Word n has the bits of the numbers from 64n to 64n+63; `word` has n for each result. For
     example, word 1, low 64 and high 66 give `0b11`.
     """
     begin = word << WORD_BITS
@@ -141,9 +141,9 @@ class Bitset:
 
 @dataclass(frozen=True, slots=True)
 class KeyedWords:
-    """An index of several bitsets, one for each key.
+    """Finds 64-bit words of bitsets that are stored in one column; each key has a bitset.
 
-    The words of all bitsets are rows of one column; the index finds the row of a key's word.
+    For example, it finds the row with word 1 of key 7: the bits of the numbers from 64 to 127.
     """
 
     keys: Ints  # ascending

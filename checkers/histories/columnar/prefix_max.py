@@ -57,9 +57,10 @@ class PrefixMaxIndex:
         return np.where(rank < 0, NOWHERE, far)
 
     def before(self, group: Codes, time_ns: Ints) -> Ints:
-        """Returns the position of the last row of each given group before the given time, or -1.
+        """Returns, for each given group and time, the position of the group's last earlier row.
 
-        Positions number the rows in the order of group and time.
+        Positions number the rows in the order of group and time. Without an earlier row, the
+        position is -1.
         """
         facts = len(self.instants)
         if not facts:

@@ -125,9 +125,10 @@ class OwnerOffsets:
         )
 
     def at(self, owner: Ints, key: Ints, word: Ints) -> Ints:
-        """Returns the row of each requested 64-bit word; -1 if the word has no row.
+        """Returns the rows of this table with the requested 64-bit words; -1 for a missing word.
 
-        Word n of an owner and topic partition has the offsets from 64n to 64n+63.
+        A word is a part of a bitset. Word n of an owner and topic partition has the bits of the
+        offsets from 64n to 64n+63.
         """
         at = self._insertion_point(owner, key, word)
         rows = np.flatnonzero(at < len(self))

@@ -131,7 +131,7 @@ def graph_of(found: Iterable[Dependency], kinds: Iterable[str]) -> Graph:
 def between(found: Iterable[Dependency], kinds: Iterable[str]) -> Between:
     """Maps each pair (first, second) of operations to its dependencies of the given kinds.
 
-    They are in the order ww, wr, rw, process, realtime.
+    The dependencies of a pair are in the order ww, wr, rw, process, realtime.
     """
     pairs: dict[tuple[int, int], list[Dependency]] = {}
     for one in sorted(found, key=lambda d: (KINDS.index(d.kind), d)):

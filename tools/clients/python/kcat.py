@@ -173,10 +173,7 @@ def write_in_transaction(args: Args, value: str) -> None:
 
 
 def interrupt_transaction(args: Args, value: str) -> None:
-    """Writes records in a transaction, and ends kcat by SIGINT when the first ones are in the log.
-
-    kcat reads its input in blocks, so there are many records.
-    """
+    """Ends kcat by SIGINT in a transaction, when its first records are in the log."""
     words = ["kcat", "-b", args.servers, *transactional(args)]
     before = end_of_log(args)
     with subprocess.Popen(words, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:

@@ -187,8 +187,8 @@ def unconfirmed_wr(
     """Returns the dependencies of readers on the senders of unconfirmed values, and a mask.
 
     A value is unconfirmed if it was polled at an offset where no send of it was acknowledged. The
-    mask has a bit for each dependency: True if the reader ended ok, or a value that it sent was
-    polled.
+    mask is True for the dependencies that count: the reader ended ok, or a value that the reader
+    sent was polled.
     """
     senders, polls = (
         dependencies.senders,

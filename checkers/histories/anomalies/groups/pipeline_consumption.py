@@ -109,11 +109,11 @@ def _made_inputs(batch: Batch) -> Ints:
 
 
 def consumed_words(batch: Batch) -> pa.Table:
-    """Returns the offsets that each group consumed in each log, as bitsets.
+    """Returns a table of bitsets: the offsets that each group consumed in each log.
 
     A transaction consumes its polled records below its committed offset. Only transactions that
-    ended ok count. The table has one row for each group, key and 64-bit word; bit i of word n
-    stands for the offset 64n + i.
+    ended ok count. A row is one 64-bit word of a bitset: bit i of word n stands for the offset
+    64n + i.
     """
     rows = input_rows(batch)
     group, key = batch.fingerprints("group")[rows], batch.fingerprints("key")[rows]

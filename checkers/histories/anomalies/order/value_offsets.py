@@ -59,11 +59,11 @@ class ValueOffsets:
 
     @classmethod
     def last(cls, unconfirmed: UnconfirmedValues, outranked: Batch) -> Self:
-        """Returns, for each value, the highest offset at which Jepsen's rules choose this value.
+        """Returns the highest offset of each value, where one offset may have only one value.
 
-        If several values were observed at one offset, the rules choose one; `outranked` has the
-        others. Example: a was observed at 3 and 7, but at 7, b is chosen, so a gets the offset 3. A
-        value that is never chosen gets UNKNOWN_OFFSET.
+        If several values were observed at an offset, Jepsen's rules choose one of them; `outranked`
+        has the others. Example: a was observed at 3 and 7, and b at 7. If the rules choose b at 7,
+        a gets 3. A value that is nowhere chosen gets UNKNOWN_OFFSET.
         """
         lower, resent = _pairs_and_offsets(outranked), _pairs_and_offsets(unconfirmed.resent)
         # Outranked values, and values sent again after a failed send, are treated like unconfirmed

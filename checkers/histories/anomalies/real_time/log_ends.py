@@ -3,14 +3,13 @@
     batch 0   c1 end_offset k -> ok @5      the log of k ends at 5 or higher
     batch 1   p1 send k=a     -> ok @3      below 5: contradicted by an earlier batch
 
-A batch is a part of the history's rows, in the order of completion. An operation is checked if it
-is a send or observed an end offset. Log ends that were observed before its invocation contradict
-the operation, if they are higher than its offset.
+A batch is a part of the history's rows, in the order of completion. Sends and reads of end offsets
+are checked. A higher log end that was observed before the operation began contradicts its offset.
 
-If an operation of batch 1 was invoked after batch 0 ended, it is compared with the highest log end
-of batch 0. If it was invoked earlier, only the log ends that batch 0 observed before the invocation
-count. The summary of batch 0 has only its last log ends. If these do not decide, a further stage
-reads batch 0 itself.
+An operation of batch 1 that began after the end of batch 0 is compared with the highest log end of
+batch 0. If the operation began earlier, only log ends count that batch 0 observed before that time.
+The summary of batch 0 has only the last log ends. If these do not decide, a further stage reads
+batch 0 itself.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ Node = Broker | Controller
 class Mutations:
     """The ways in which a simulated run can be altered, to test trace validation.
 
-    `visible` returns the part of a node's state that they change.
+    `visible` returns the part of a node's state that the alterations change.
     """
 
     visible: Callable[[Node], object]  # the part of a node; an event that changes it is a step
