@@ -228,8 +228,10 @@ def _literally(one: Anomaly, as_one: Joined) -> tuple[list[Any], int]:
 def campaign(
     histories: int, seed: int, processes: int, anomalies: Catalogue = catalogue
 ) -> Iterator[tuple[int, Counter[str], list[Difference]]]:
-    """Compares the histories in groups; yields, after each group, totals of histories and
-    violations by anomaly, and the group's differences.
+    """Compares the histories in groups, and yields a result after each group.
+
+    The result has the number of histories so far, the violations of each anomaly so far, and the
+    differences in this group.
     """
     end = seed + histories
     blocks = [

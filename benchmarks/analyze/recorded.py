@@ -130,8 +130,9 @@ class Operations:
 
 
 def positions(counts: Ints) -> Ints:
-    """Returns the index of each row in its group, as one array: 0, 1, 2, 0, 1 for groups of 3 and
-    2.
+    """Returns the index of each row in its group; `counts` has the sizes of the groups.
+
+    For example, `[3, 2]` gives `[0, 1, 2, 0, 1]`.
     """
     return np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
 

@@ -243,8 +243,10 @@ def _frame(kind: str, valid: list[bytes], rng: random.Random) -> bytes:
 
 
 def idle() -> dict[str, Any]:
-    """Measures 2,000 idle connections; returns the server's CPU share with and without them,
-    memory, and latencies as JSON.
+    """Measures a server with 2,000 idle connections; returns the results as JSON.
+
+    The results are the CPU share with and without these connections, the memory, and the latencies
+    of other clients.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < IDLE + 200:

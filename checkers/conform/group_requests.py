@@ -20,10 +20,10 @@ Protocols = Sequence[tuple[str, bytes]]
 
 
 def member_of(letter: str, member: Any = None, *, otherwise: str = "") -> Any:
-    """Returns a placeholder for the id of a group member, such as the member `a`.
+    """Returns `member`, or without it a placeholder for the id of the member `letter`.
 
-    The request is sent with the id from the answer to the member's join; without such an answer,
-    with `otherwise`. If `member` is passed, the function returns `member` instead.
+    When a request is sent, the placeholder becomes the id from the answer to the member's join.
+    Without such an answer it becomes `otherwise`.
     """
     return bound(f"{letter}.member", otherwise=otherwise) if member is None else member
 
@@ -244,7 +244,7 @@ def consumer_heartbeat(
 ) -> Send:
     """Returns a ConsumerGroupHeartbeat request of the member `letter`.
 
-    With `keeps`, the member's later requests use the epoch and the assignment in its answer.
+    With `keeps`, later requests of the member use the epoch and the assignment of the answer.
     """
     body: dict[str, Any] = {
         "group_id": group,

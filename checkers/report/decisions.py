@@ -13,9 +13,9 @@ FEW = 10  # a verdict on fewer observations says so
 def judged(decision: Decision, *, by_expectation: bool) -> Verdict:
     """Returns the verdict that counts for the exit code.
 
-    By default this is the decision's own verdict, but a permitted violation counts as `holds`. With
-    `by_expectation`, a decision with an expected verdict counts as `holds` if it is as expected,
-    else as `violated`. One exception: where `holds` is expected, `not exercised` stays as it is.
+    By default this is the decision's verdict, but a permitted violation counts as `holds`. With
+    `by_expectation`, an expected verdict counts as `holds`, and an unexpected one as `violated`.
+    One exception: where `holds` is expected, `not exercised` stays as it is.
     """
     if by_expectation and decision.expected is not None:
         if not is_expected(decision.verdict, decision.expected):

@@ -54,8 +54,9 @@ class Finding:
 
     @property
     def text(self) -> str:
-        """Returns the text that a report shows: the rows or the evidence, or the verdict if there
-        are neither.
+        """Returns the text that a report shows: the rows of the result.
+
+        Without rows it is the evidence. Without rows and evidence it is the verdict.
         """
         shown = [row.text for row in self.rows] or [one.text for one in self.evidence]
         return "\n\n".join(shown) or f"{verdict(self.decision)}"

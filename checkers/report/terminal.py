@@ -88,8 +88,9 @@ class Terminal:
 
 
 def table(decisions: Sequence[Decision], *, verbose: bool = False) -> str:
-    """Returns the verdicts as a table: a heading for each input or spec, and a line for each
-    verdict or group of verdicts.
+    """Returns the verdicts as a table, with a heading for each input or spec.
+
+    Below a heading, each line shows one verdict or a group of verdicts.
     """
     lines: list[str] = []
     parts = [

@@ -20,7 +20,7 @@ dumps: Final[Any] = cloudpickle.dumps
 def judged_on_spark(swept: Swept, seeds: range, master: str) -> Iterator[Judged]:
     """Yields the verdict on each seed as soon as it is ready.
 
-    Raises InputFault without Java or an answering master.
+    Raises InputFault if Java is missing or the master does not answer.
     """
     with session(master) as spark:
         tasks = max(1, len(seeds) // SEEDS_PER_TASK)

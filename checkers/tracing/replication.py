@@ -77,7 +77,7 @@ class PartitionReplication(Partition):
     def losses(self) -> tuple[Loss, ...]:
         """The losses of committed records so far, each with its offsets and its cause.
 
-        They are ordered by the leader epoch in which the records were lost.
+        The losses are ordered by the leader epoch in which the records were lost.
         """
         return tuple(self.now.losses(self.facts.lossy))
 

@@ -332,8 +332,8 @@ def open_and_read(run: Transacted) -> bool:
 def written_again_and_read_once(run: Transacted) -> bool:
     """Reachable: the same work is in the logs several times, but a reader reads it only once.
 
-    The part of a value before the colon names the work: after an abort, an application repeats its
-    work under another value.
+    After an abort, an application repeats its work and writes a new value. The part of the value
+    before the colon names the work, and stays the same.
     """
     written = Counter(_work(entry.value) for log in run.logs.values() for entry in log)
     read = Counter(_work(value) for value in run.shown().elements())

@@ -158,7 +158,7 @@ class TransactionKnowledge:
         return all(any(state[variable, (x, t)] for x in transactions) for t in numbers)
 
     def epoch_received(self, traced: Traced) -> ExpectedStep | None:
-        """Returns the spec's step for a response that brings a client a producer epoch.
+        """Returns the spec's step for a response that contains a client's producer epoch.
 
         Returns None for any other event.
         """

@@ -5,9 +5,9 @@
     00000000000000000042.txnindex    [version: i16, producer id, first offset, marker's offset, last
                                       stable offset after the marker: i64] ...
 
-The first two have an entry for a batch if more than 4096 bytes lie before it since the last entry.
-The last one has an entry for each aborted transaction whose marker is in the segment; there is no
-file without an entry.
+The first two files get an entry for a batch that begins more than 4096 bytes after the batch of the
+previous entry. The last file has an entry for each aborted transaction whose marker is in the
+segment; without such a transaction there is no file.
 
 Every closed segment has its index files, and the open segment has them after a clean stop. The
 `.txnindex` of the open segment grows with each marker of an abort. Kafka and its tools read the

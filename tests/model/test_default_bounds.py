@@ -1,7 +1,7 @@
-"""At its default bounds, each spec has the recorded counts of states, transitions and steps.
+"""Each spec has the recorded numbers of states and transitions at its default bounds.
 
-A witness is a condition that is true in some reachable state. The steps are the fewest that lead to
-such a state.
+The distance to each witness is recorded too. A witness is a condition that is true in some
+reachable state. Its distance is the fewest steps to such a state.
 
 Some guards matter only beyond the default bounds, or when an action is switched on. A few more
 explorations cover these guards.

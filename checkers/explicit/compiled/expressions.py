@@ -26,8 +26,9 @@ LOOPS = t.Forall | t.Exists | t.Count
 
 @dataclass
 class Expressions(FiniteTerms):
-    """Compiles a spec's terms to C at one scope; `named` maps a term's id to the C variable with
-    its value.
+    """Compiles a spec's terms to C at one scope.
+
+    `named` maps the id of a term to the C variable that has the term's value.
     """
 
     named: dict[int, str] = field(default_factory=dict)  # id of a term -> its C variable

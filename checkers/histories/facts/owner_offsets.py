@@ -150,8 +150,9 @@ class OwnerOffsets:
         """Returns three arrays with the offsets that owners got inside intervals.
 
         Interval i has the offsets from `low[i]` to `high[i] - 1` of one owner and topic partition.
-        There is one entry for each stored 64-bit word that an interval touches: the number of the
-        interval, the row of the word, and the word's bits inside the interval.
+        Offsets are bits of stored 64-bit words. Each array has one entry for each word that an
+        interval touches. The first array has i, the second the row of the word, the third the bits
+        of the word that are inside the interval.
         """
         first = self._insertion_point(owner, key, word_of(low))
         last = self._insertion_point(owner, key, word_of(high + 63))

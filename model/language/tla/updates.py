@@ -30,8 +30,7 @@ Clause = tuple[Doc, Doc]  # the path and the value of one change in an EXCEPT
 class Change:
     """An assignment to a variable or to a part of it, such as `log[b].end_offset`.
 
-    `steps` is the path of the part: `("", "end_offset")`, with "" for a key. `keys` has the keys of
-    the path: `(b,)`.
+    In this example, `steps` is `("", "end_offset")`, where "" stands for a key; `keys` is `(b,)`.
     """
 
     steps: tuple[str, ...]  # fields, and "" for keys

@@ -1,8 +1,8 @@
-"""The seeded bugs of the broker: in which run an abstract spec detects each, or why none does.
+"""The seeded bugs of the broker that abstract specs detect in a run, and those that they miss.
 
-`DETECTED` has, for each detected bug, a run that some abstract spec rejects. `NOT_DETECTED` gives
-the reason why a bug changes no state of these specs. Most of these bugs affect only responses to
-consumers, or only groups, or only retention.
+`DETECTED` has, for each detected bug, a run that an abstract spec rejects. `NOT_DETECTED` says why
+a missed bug changes no state of these specs. Most missed bugs affect only responses to consumers,
+or only groups, or only retention.
 """
 
 from __future__ import annotations

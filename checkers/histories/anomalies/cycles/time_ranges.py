@@ -63,9 +63,9 @@ class TimeRanges:
 
     @classmethod
     def of(cls, back: Batch, info_senders: InfoSenders) -> TimeRanges:
-        """Returns the time between the two operations of each dependency, as ranges.
+        """Returns, for dependencies that go back in time, the ranges between their two operations.
 
-        The dependencies in `back` go back in time: the second operation ended before the first.
+        A dependency in `back` goes back in time: its second operation ended before its first.
         Overlapping ranges are joined: 0..4 and 2..6 become 0..6.
         """
         begin, end = info_senders.time(back.ints("second")), info_senders.time(back.ints("first"))

@@ -37,10 +37,10 @@ from checkers.histories.plan.batch import Batch
 def steps_across_batches(
     positions: LogPositions, assigned: pa.Table, observed: pa.Table
 ) -> pa.Table:
-    """Returns the steps between batches of the history that skip records or go back.
+    """Returns the wrong steps between batches of the history, and the number of all steps there.
 
-    A step is a pair of records of a log that a process polled (or sent) one after the other. The
-    table also has rows that count all steps.
+    A step is a pair of records of a log that a process polled (or sent) one after the other. A
+    wrong step skips records or goes back. Other rows of the table have the numbers.
     """
     made = [STEPS.empty_table()]
     step_rows = Batch(observed)

@@ -213,10 +213,10 @@ def _first_rows_of_maximum(starts: Ints, end: Ints) -> Ints:
 
 
 def witness(of: ObservedOffsets, fact: Ints, batch: Batch) -> tuple[Codes, Ints]:
-    """Returns, for each observed log end, how it was observed and by which operation.
+    """Returns two arrays that say how each of the chosen log ends was observed.
 
-    The first array says how: by a send, a poll or an end offset. The second has the numbers of the
-    operations. `fact` selects the log ends in `of`.
+    The first array has the kind of observation: a send, a poll or an end offset. The second array
+    has the number of the operation. `fact` has the indexes of the chosen log ends in `of`.
     """
     return of.kind[fact], batch.ints("op")[of.row[fact]]
 

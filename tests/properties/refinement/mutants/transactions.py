@@ -163,9 +163,9 @@ def _with_last(
 
 
 def _marker(batch: Batch, *, is_opposite: bool = False, by: int = 0) -> Iterable[bytes] | None:
-    """Returns the marker with another producer epoch or result; None if that is impossible.
+    """Returns a copy of the marker with a changed producer epoch or result.
 
-    It is impossible for batches that are no markers, and for negative epochs.
+    Returns None if the batch is no marker, or if the changed epoch would be negative.
     """
     head, epoch = batch.header, batch.header.producer_epoch + by
     if not head.is_control or epoch < 0:
