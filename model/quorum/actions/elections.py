@@ -117,7 +117,11 @@ class Elections(QuorumState):
         s.member[voter].voted = r
 
     def grants_votes(s, voter: Replica, r: Replica) -> Bool:
-        """True if the voter knows no leader in its epoch, and has not voted for another replica."""
+        """True if the voter knows no leader in its epoch, and has not voted for another replica.
+
+        Without the rule of one vote, the variant `votes-twice` breaks the claim
+        `one_leader_per_epoch` in 11 steps.
+        """
         m = s.member[voter]
         return all_of(
             (m.role == UNATTACHED) | (m.role == PROSPECTIVE),
@@ -126,7 +130,11 @@ class Elections(QuorumState):
         )
 
     def has_enough_records(s, r: Replica, voter: Replica) -> Bool:
-        """True if the log of the candidate is at least as up to date as the voter's log."""
+        """True if the log of the candidate is at least as up to date as the voter's log.
+
+        Without this rule, the variant `votes-for-shorter-log` breaks the claim
+        `leaders_have_committed_records` in 11 steps.
+        """
         return s.is_up_to_date(r, voter)
 
     @action
