@@ -263,7 +263,7 @@ STATE_MACHINES: Final[Mapping[str, tuple[StateMachine, ...]]] = {  # by the name
                 "FOLLOWER": "it fetches from the leader of its epoch",
                 "RESIGNED": "it was the leader of its epoch",
             },
-            at=[{"replicas": 2, "max_epoch": 2}],
+            at=[{"replicas": 2, "max_epoch": 2, "max_failures": 1}],
             steps=(
                 ("UNATTACHED", "time_out", "PROSPECTIVE"),
                 ("UNATTACHED", "follow", "FOLLOWER"),

@@ -16,6 +16,7 @@ from model.variants import bug
     "leads-after-restart",
     breaks="leaders_append_only",
     steps=2,
+    at={"max_failures": 1},
     issue="KAFKA-17333",
     in_force=UNRELEASED,
 )
@@ -64,6 +65,7 @@ class VotesTwice(Quorum):
     "never-resigns",
     breaks="a_leader_without_followers_resigns",
     steps=1,
+    at={"replicas": 2, "max_failures": 1},
     issue="KAFKA-15489",
     in_force=kafka("3.3", "3.6"),
 )

@@ -118,7 +118,7 @@ class QuorumState(Spec):
     replicas: Annotated[int, range(1, 6)] = 3  # all are voters at first
     max_epoch: Annotated[int, range(1, 10)] = 1
     log_size: Annotated[int, range(1, 10)] = 2  # with the first record
-    max_failures: Annotated[int, range(10)] = 1  # restarts, and replicas that are cut off
+    max_failures: Annotated[int, range(10)] = 0  # restarts, and replicas that are cut off
     max_voter_changes: Annotated[int, range(10)] = 0
 
     member: Map[Replica, Member]

@@ -22,7 +22,7 @@ class Quorum(QuorumClaims):
     "kafka-4.3",
     breaks="leaders_have_committed_records",
     steps=7,
-    at={"replicas": 1, "max_epoch": 2},
+    at={"replicas": 1, "max_epoch": 2, "max_failures": 1},
     in_force=kafka("4.0", LATEST, "not tried on a real controller"),
 )
 class Kafka43(Quorum):
@@ -46,6 +46,7 @@ class Kafka43(Quorum):
     "without-pre-vote",
     breaks="no_candidate_is_cut_off",
     steps=3,
+    at={"max_failures": 1},
     in_force=kafka("3.3", "3.9"),
 )
 class WithoutPreVote(Kafka43):

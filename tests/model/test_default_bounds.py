@@ -21,6 +21,7 @@ from checkers.explicit.search import explore
 from model.election.versions import Kip966
 from model.group_offsets.versions import GroupOffsets
 from model.language import Spec
+from model.quorum.versions import Quorum
 from model.specs import SPECS, find
 from model.transactions.state import QUIET
 from model.transactions.versions import Version1
@@ -43,7 +44,7 @@ COUNTS = {
     "classic-group": Counts(86_284, 485_888, 26, (7, 7, 10, 12)),
     "consumer-group": Counts(73_756, 291_255, 24, (9, 11, 7, 9)),
     "retention": Counts(8_964, 31_738, 16, (4, 6, 6, 5)),
-    "quorum": Counts(366_463, 1_667_553, 25, (6, 6, 11)),
+    "quorum": Counts(80_350, 302_508, 24, (6, 6, 11)),
     "transactions": Counts(45_761, 132_345, 43, (13, 13, 13, 10, 26)),
     "idempotence": Counts(764, 1_945, 17, (4, 7, 7, 3)),
     "replication-abstract": Counts(162_154, 1_612_700, 25, (5, 4)),
@@ -53,7 +54,8 @@ COUNTS = {
 
 
 # With one input, no consumer can read on after its commit; with two generations, no commit of the
-# first is older than the last but one. No append to the coordinator's log fails by default, and an
+# first is older than the last but one. No replica of a quorum and no append to the log of a
+# transaction coordinator fails by default. An
 # earlier version of the election has guards of its own.
 BEYOND = [
     (
@@ -65,6 +67,7 @@ BEYOND = [
         Counts(191_108, 865_117, 24, (8, 9, 7, 7)),
     ),
     (Kip966(min_isr=1), Counts(29_384, 82_450, 24, (4, 2, 6, 5, 3))),
+    (Quorum(max_failures=1), Counts(366_463, 1_667_553, 25, (6, 6, 11))),
     (Version1(**{**QUIET, "append_failures": 2}), Counts(3_831, 5_315, 29, (10, 10, -1, 9, 13))),
 ]
 
@@ -86,7 +89,7 @@ def test_the_counts_at_the_default_bounds_are_the_recorded_ones(spec: str) -> No
 @pytest.mark.parametrize(
     ("spec", "recorded"),
     BEYOND,
-    ids=["two inputs", "three generations", "kip-966", "failed appends"],
+    ids=["two inputs", "three generations", "kip-966", "a failed replica", "failed appends"],
 )
 def test_the_counts_beyond_the_default_bounds_are_the_recorded_ones(
     spec: Spec, recorded: Counts

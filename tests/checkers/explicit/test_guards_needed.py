@@ -56,7 +56,6 @@ NEEDED = [
     Needed("quorum", "append", "member.role", "leaders_have_committed_records", 12),
     Needed("quorum", "truncate", "member.role", "leaders_append_only", 2),
     Needed("quorum", "advance_high_watermark", "present", "leaders_have_committed_records", 8),
-    Needed("quorum", "restart", "log.flushed", "high_watermarks_are_committed", 1),
     Needed("transactions", "begin", "end_confirmed", "answers_are_true", 10),
     Needed("transactions", "send", "requested", "no_hanging_transaction", 8),
     Needed("transactions", "receive_end", "metadata.outcome", "answers_are_true", 5),

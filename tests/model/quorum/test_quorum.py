@@ -17,6 +17,8 @@ from tests.model.conftest import Play
 
 Begin = Callable[[Spec], Play]
 
+FAILS = {"max_failures": 1}
+
 
 def elected(leader: int, *voters: int) -> list[str]:
     """Returns the steps by which a replica that knows no leader becomes leader."""
@@ -46,8 +48,8 @@ def test_a_follower_that_fetches_grants_no_pre_vote(play: Begin) -> None:
 
 def test_a_replica_that_is_cut_off_begins_an_epoch_only_without_pre_vote(play: Begin) -> None:
     alone = ("cut_off_replica 1", "time_out 1")
-    assert "present" in play(Quorum()).do(*alone).refused("become_candidate 1")
-    run = play(WithoutPreVote()).do(*alone)
+    assert "present" in play(Quorum(**FAILS)).do(*alone).refused("become_candidate 1")
+    run = play(WithoutPreVote(**FAILS)).do(*alone)
     assert run.broken_by("become_candidate 1") == {"no_candidate_is_cut_off"}
 
 
@@ -58,9 +60,9 @@ def test_a_voter_votes_once_in_an_epoch(play: Begin) -> None:
 
 
 def test_a_restarted_leader_does_not_lead_again(play: Begin) -> None:
-    run = play(Quorum()).do("append 0", "fetch 1 0", "restart 0 1")
+    run = play(Quorum(**FAILS)).do("append 0", "fetch 1 0", "restart 0 1")
     assert (role(run, 0), run["log.end_offset 0"]) == ("RESIGNED", 1)
-    wrong = play(LeadsAfterRestart()).do("append 0", "fetch 1 0")
+    wrong = play(LeadsAfterRestart(**FAILS)).do("append 0", "fetch 1 0")
     assert wrong.broken_by("restart 0 1") == {"leaders_append_only"}
     assert role(wrong, 0) == "LEADER"
 
@@ -97,13 +99,15 @@ def test_one_voter_commits_before_it_flushes_in_kafka(play: Begin) -> None:
     run = play(Quorum(replicas=1)).do("append 0")
     assert "present" in run.refused("advance_high_watermark 0 2")
     run.do("flush 0", "advance_high_watermark 0 2")
-    shipped = play(Kafka43(replicas=1, max_epoch=2)).do("append 0", "advance_high_watermark 0 2")
+    shipped = play(Kafka43(replicas=1, max_epoch=2, **FAILS)).do(
+        "append 0", "advance_high_watermark 0 2"
+    )
     shipped.do("restart 0 1", "leave_epoch 0", *elected(0))
     assert "leaders_have_committed_records" in shipped.broken()
 
 
 def test_with_two_voters_the_order_of_commit_and_flush_does_not_matter() -> None:
-    assert not explore(Kafka43(replicas=2, max_epoch=2, log_size=3)).violated
+    assert not explore(Kafka43(replicas=2, max_epoch=2, log_size=3, **FAILS)).violated
 
 
 # ---- changes of the voters
@@ -148,7 +152,7 @@ def test_a_leader_changes_one_voter_at_a_time(play: Begin) -> None:
 
 
 def test_changes_of_two_voters_keep_every_claim() -> None:
-    scope = {"replicas": 2, "max_epoch": 2, "log_size": 4, "max_voter_changes": 2}
+    scope = {"replicas": 2, "max_epoch": 2, "log_size": 4, "max_voter_changes": 2, **FAILS}
     found = explore(Quorum(**scope))
     assert found.exhausted
     assert not found.violated
