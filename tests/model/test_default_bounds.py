@@ -55,8 +55,8 @@ COUNTS = {
 
 # With one input, no consumer can read on after its commit; with two generations, no commit of the
 # first is older than the last but one. No replica of a quorum and no append to the log of a
-# transaction coordinator fails by default. An
-# earlier version of the election has guards of its own.
+# transaction coordinator fails by default. An earlier version of the election has guards of its
+# own.
 BEYOND = [
     (
         GroupOffsets(inputs=2, generations=1, log_size=3),

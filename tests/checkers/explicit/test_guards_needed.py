@@ -53,7 +53,6 @@ NEEDED = [
     Needed("quorum", "become_leader", "present", "one_leader_per_epoch", 8),
     Needed("quorum", "follow", "member.leader[r]", "one_leader_per_epoch", 14),
     Needed("quorum", "learn_epoch", "member.epoch", "epochs_grow", 3),
-    Needed("quorum", "append", "member.role", "leaders_have_committed_records", 12),
     Needed("quorum", "truncate", "member.role", "leaders_append_only", 2),
     Needed("quorum", "advance_high_watermark", "present", "leaders_have_committed_records", 8),
     Needed("transactions", "begin", "end_confirmed", "answers_are_true", 10),

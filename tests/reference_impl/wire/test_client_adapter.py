@@ -39,6 +39,8 @@ from reference_impl.protocol.transactions import (
     AddedOffsetsToTxn,
     AddOffsetsToTxn,
     EndTxn,
+    FindCoordinator,
+    FoundCoordinator,
     TransactionVersion,
     TxnResult,
 )
@@ -62,7 +64,10 @@ R = TypeVar("R")
 
 @dataclass
 class OneAnswer:
-    """A test broker with one fixed response for all requests except Metadata."""
+    """A test broker with one fixed response for the first request that is not Metadata.
+
+    If a handler looks for a coordinator afterwards, the broker finds none.
+    """
 
     response: Response
     broker_id: BrokerId = BrokerId(2)  # noqa: RUF009 - an int by another name
@@ -81,6 +86,8 @@ class OneAnswer:
         if isinstance(request, Metadata):
             return DescribedMetadata(image=IMAGE)
         self.asked.append(request)
+        if len(self.asked) > 1 and isinstance(request, FindCoordinator):
+            return FoundCoordinator(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
         return self.response
 
     async def call_all(self, requests: Sequence[Request]) -> list[Response]:
