@@ -74,10 +74,10 @@ class Changes:
             yield self._stale(row, keys)
 
     def _overtaken(self) -> Ints:
-        """Returns, for each row of the history, a later time of invocation, or 0.
+        """Returns for each row the time at which its send must begin to be an inversion, or 0.
 
-        At this time, a send with a higher offset has already ended, so the row's send becomes an
-        inversion. 0 means that the row is no send, or that no such time exists.
+        A send with a higher offset of the same key has ended by then. 0 means that the row is no
+        send, or that no such time exists.
         """
         sends = np.flatnonzero(self.observed & (self.kind == SEND))
         sends = sends[np.lexsort((self.offset[sends], self.key[sends]))][::-1]

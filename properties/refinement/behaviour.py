@@ -6,8 +6,8 @@ makes the next state. An action may also set variables that a run does not show,
 leader committed a record first.
 
 A *sort* is a type of the spec with numbered elements, such as its offsets. Each sort has as many
-elements as the run needs. A sort that is no key of a variable takes no space in the state, so it
-may have any size (`ANY`).
+elements as the run needs. If the elements are only values and never keys of a map, their number is
+not limited (`ANY`).
 """
 
 from __future__ import annotations

@@ -109,10 +109,11 @@ def reads_uncommitted(batch: Batch, isolation: Isolation) -> Mask:
 def checked_rows(observed: ObservedOffsets) -> Iterator[tuple[int, Ints]]:
     """Yields each kind of check, such as `STABLE_END`, with the rows to check.
 
-    A check compares the offset of a row with the log ends observed before. An end offset read at
-    read_committed is yielded twice. For a key that transactions send to, the caller must use only
-    `STABLE_END`: a comparison with last stable offsets. For any other key, it must use only
-    `COMMITTED_END`: a comparison with log ends.
+    A check compares the offset of a row with the log ends observed before.
+
+    `STABLE_END` and `COMMITTED_END` have the same rows: end offsets read at read_committed. The
+    caller keeps the `STABLE_END` checks of keys that transactions send to, and the `COMMITTED_END`
+    checks of all other keys.
     """
     ends = observed.kind == AN_END
     committed = np.flatnonzero(ends & observed.committed)

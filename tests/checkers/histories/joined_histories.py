@@ -6,8 +6,8 @@ no definition relates operations of two histories. Offsets do not change.
 Three results of the joined history differ from the results of the separate histories:
 
     operation numbers    are new; operations that never completed come last
-    unseen writes        each has the number of later operations, of all histories together
-    observations         their number is the sum over all histories
+    unseen writes        the count of operations after such a write includes all other histories
+    observations         the count is the sum over all histories
 """
 
 from __future__ import annotations

@@ -129,7 +129,7 @@ LOSSES = [Loss(*of) for of in product((True, False), CONTENTS)]
 
 @dataclass(slots=True)
 class Disk:
-    """The files below a root, computed from the operations since they were recorded."""
+    """The files below a root after some recorded operations."""
 
     root: Path
     top: Folder = field(default_factory=Folder)

@@ -6,10 +6,10 @@
 A batch is a part of the history's rows, in the order of completion. Sends and reads of end offsets
 are checked. A higher log end that was observed before the operation began contradicts its offset.
 
-An operation of batch 1 that began after the end of batch 0 is compared with the highest log end of
-batch 0. If the operation began earlier, only log ends count that batch 0 observed before that time.
-The summary of batch 0 has only the last log ends. If these do not decide, a further stage reads
-batch 0 itself.
+If an operation began after batch 0 ended, it is compared with the highest log end of batch 0. This
+log end is in the summary of batch 0. An operation of batch 1 may also begin before batch 0 ends.
+Then a log end counts only if it was observed before this beginning. The summary has only the last
+log ends. If they do not decide, a further stage reads batch 0 itself.
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ def find_contradictions(
     """Returns the contradicted checks, each with the highest log end that contradicts it.
 
     A check is the offset of an operation. A higher log end that was observed before the operation
-    contradicts it. Such log ends are only in the history's partitions `contradicting_partitions`.
+    contradicts it. Of the history's Spark partitions, only `contradicting_partitions` are searched.
     """
     if not contradicting_partitions:
         return CONTRADICTED.empty_table()
