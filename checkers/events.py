@@ -163,7 +163,7 @@ class EdgeShown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowShown(Event):
-    """One of the worst violations of an anomaly, as text, with the operations that it names.
+    """One of the worst violations of an anomaly: a text, and the operations that the text names.
 
     `number` is its rank: 1 is the worst violation. `ops` has the numbers of its operations. Only a
     few of the worst violations have `operations` and `faults` to draw. Only a cycle has `edges`.

@@ -163,7 +163,7 @@ class QuorumState(Spec):
         return s.voters(r)[x]
 
     def is_majority(s, r: Replica, voters: Set[Replica]) -> Bool:
-        """True if `voters` has more than half of the voters in the log of `r`."""
+        """True if the set has a majority of the voters, by the last record in the log of `r`."""
         present = count(s.is_voter(r, x) & voters[x] for x in Replica)
         absent = count(s.is_voter(r, x) & ~voters[x] for x in Replica)
         return present > absent

@@ -93,7 +93,7 @@ def delete(path: Path) -> None:
 
 
 def indexes(segment: Segment, open_before: Open) -> dict[str, bytes]:
-    """Maps each suffix to the content of this index file of the segment."""
+    """Returns the content of each index file of the segment, by the suffix of the file."""
     offsets, times = bytearray(), bytearray()
     newest_ms, offset_of_newest, written_ms = NEVER_MS, segment.base_offset, NEVER_MS
     position = last_entry = 0

@@ -141,8 +141,8 @@ class BrokerProcess:
                     self._ready.set_result(None)
                 case {"cannot": why}:
                     self._why = why
-                case told:
-                    self.note(f"broker {self.broker_id}: {told['note']}")
+                case other:
+                    self.note(f"broker {self.broker_id}: {other['note']}")
         await self._process.wait()
         error = NotStarted(f"broker {self.broker_id}: {self._why}")
         for promise in (self._listens, self._ready):
