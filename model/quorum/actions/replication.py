@@ -44,8 +44,9 @@ class QuorumActions(Elections):
     def append(s, r: Replica) -> None:
         """A leader appends a record, which is not flushed yet.
 
-        Kafka: KafkaRaftClient.appendBatch. Simplified: a batch is one record. Without failures,
-        every claim also holds if other replicas append.
+        Kafka: KafkaRaftClient.appendBatch. Simplified: a batch is one record. If a replica
+        may fail, without the guard that the replica leads, the claim
+        `leaders_have_committed_records` breaks in 12 steps.
         """
         when(s.leads(r), s.log[r].end_offset < s.log_size)
         s.append_record(r, s.voters(r))

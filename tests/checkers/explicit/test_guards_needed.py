@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import pytest
 
 from checkers.explicit.search import explore
 from model.specs import find
+from model.variants import Constants
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +26,10 @@ class Needed:
     claim: str
     steps: int
     variant: str | None = None
+    at: Constants = field(default_factory=dict)
 
 
+FAILS: Constants = {"max_failures": 1}
 NEEDED = [
     Needed("election", "apply_metadata", "is_up", "leader_completeness", 9),
     Needed("election", "fetch", "broker.is_up[leader]", "acknowledged_within_isr", 7),
@@ -55,6 +58,8 @@ NEEDED = [
     Needed("quorum", "learn_epoch", "member.epoch", "epochs_grow", 3),
     Needed("quorum", "truncate", "member.role", "leaders_append_only", 2),
     Needed("quorum", "advance_high_watermark", "present", "leaders_have_committed_records", 8),
+    Needed("quorum", "append", "member.role", "leaders_have_committed_records", 12, at=FAILS),
+    Needed("quorum", "restart", "log.flushed", "high_watermarks_are_committed", 1, at=FAILS),
     Needed("transactions", "begin", "end_confirmed", "answers_are_true", 10),
     Needed("transactions", "send", "requested", "no_hanging_transaction", 8),
     Needed("transactions", "receive_end", "metadata.outcome", "answers_are_true", 5),
@@ -108,7 +113,7 @@ NEEDED = [
 
 @pytest.mark.parametrize("needed", NEEDED, ids=lambda one: f"{one.spec}-{one.action}")
 def test_without_the_guard_the_claim_breaks(needed: Needed) -> None:
-    spec = find(needed.spec, needed.variant).make()
+    spec = find(needed.spec, needed.variant).make(needed.at)
     docstring = " ".join((inspect.getdoc(getattr(spec, needed.action)) or "").split())
     assert re.search(rf"`{needed.claim}` breaks? in {needed.steps} steps?", docstring)
 
