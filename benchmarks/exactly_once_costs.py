@@ -31,8 +31,8 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from benchmarks.pairs import Pairing, paired, write_results
-from reference_impl.wire.serve import ServeOptions
-from reference_impl.wire.serving import serving
+from reference_impl.wire.serving.serve import ServeOptions
+from reference_impl.wire.serving.serving import serving
 
 RECORDS = 200
 LARGEST = 100

@@ -19,8 +19,8 @@ from reference_impl.partition.record_validation import appendable, batch_error, 
 from reference_impl.protocol.messages import ErrorCode
 from reference_impl.protocol.record_facts import RecordFacts
 from reference_impl.protocol.topic_config import DEFAULT_LOG_CONFIG
-from reference_impl.wire.adapter import MalformedFrame, UnsupportedApiVersions, decode
-from reference_impl.wire.versions import VERSIONS
+from reference_impl.wire.messages.adapter import MalformedFrame, UnsupportedApiVersions, decode
+from reference_impl.wire.messages.versions import VERSIONS
 
 FRAME, BATCH = 0, 1
 

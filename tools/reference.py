@@ -29,7 +29,7 @@ from checkers.events import Event, Listed
 from checkers.report.spec_page import spec_page
 from checkers.verdicts import EXIT_CODES
 from model.histories import COLUMNS, SCHEMA_VERSION
-from reference_impl.wire.versions import VERSIONS
+from reference_impl.wire.messages.versions import VERSIONS
 from tools.track_record.table import table as track_record
 from tools.unserved import UNSERVED
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 _TOKENS: Final = "There are no delegation tokens."
 _TELEMETRY: Final = "Kafka does not list it either without a plug-in that receives metrics."

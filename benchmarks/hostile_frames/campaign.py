@@ -32,9 +32,9 @@ from typing import IO, Any, Final
 
 from benchmarks.hostile_frames import healthy
 from benchmarks.hostile_frames.requests import damaged, noise, request, versions
-from reference_impl.wire.apis import Api
-from reference_impl.wire.frame_limits import LIMITS
-from reference_impl.wire.versions import VERSIONS
+from reference_impl.wire.messages.apis import Api
+from reference_impl.wire.messages.frame_limits import LIMITS
+from reference_impl.wire.messages.versions import VERSIONS
 
 VALID_EACH: Final = 4  # valid requests of each API and version, from which the others are made
 ANSWER_S: Final = 0.2  # how long a hostile client waits for a response
@@ -46,8 +46,8 @@ KINDS: Final = {"damaged": 75, "noise": 15, "valid": 9, "largest": 1}
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _SERVER: Final = """
 import asyncio
-from reference_impl.wire.frozen_imports import freeze_imports
-from reference_impl.wire.serve import ServeOptions, serve
+from reference_impl.wire.memory.frozen_imports import freeze_imports
+from reference_impl.wire.serving.serve import ServeOptions, serve
 def ready(cluster):
     freeze_imports()
     print(cluster.bootstrap_servers, flush=True)

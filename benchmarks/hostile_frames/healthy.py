@@ -17,10 +17,10 @@ from kio.serial import entity_reader, entity_writer
 
 from reference_impl.log.record import Record
 from reference_impl.log.record_batch import encode
-from reference_impl.wire.adapter import parts, payload
-from reference_impl.wire.apis import Api
-from reference_impl.wire.kio_schemas import EntityType
-from reference_impl.wire.plain_messages import receive
+from reference_impl.wire.messages.adapter import parts, payload
+from reference_impl.wire.messages.apis import Api
+from reference_impl.wire.messages.kio_schemas import EntityType
+from reference_impl.wire.messages.plain_messages import receive
 
 TOPIC: Final = "healthy"
 PAUSE_S: Final = 0.005

@@ -22,9 +22,9 @@ from kio.serial import entity_writer
 from model.vocabulary import ProducerEpoch, ProducerId, Sequence
 from reference_impl.log.record import Record
 from reference_impl.log.record_batch import encode
-from reference_impl.wire.adapter import request_kind
-from reference_impl.wire.apis import Api
-from reference_impl.wire.versions import VERSIONS
+from reference_impl.wire.messages.adapter import request_kind
+from reference_impl.wire.messages.apis import Api
+from reference_impl.wire.messages.versions import VERSIONS
 
 CLIENT_ID: Final = "hostile"
 _NAMES: Final = ("", "t", "hostile", "é", "x" * 300)

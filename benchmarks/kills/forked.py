@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from reference_impl.disk import files, log_folder
-from reference_impl.wire.serve import ServeOptions, serve
+from reference_impl.wire.serving.serve import ServeOptions, serve
 
 BROKERS: Final = 3
 UNWRITTEN: Final = "unwritten"

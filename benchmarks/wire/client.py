@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from reference_impl.log.record import Record
 from reference_impl.log.record_batch import encode
-from reference_impl.wire import plain_messages
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages import plain_messages
+from reference_impl.wire.messages.apis import Api
 
 TIMEOUT_S: Final = 60.0
 _LENGTH: Final = struct.Struct(">i")

@@ -17,7 +17,7 @@ from checkers.events import Ready
 from model.faults import InputFault
 
 if TYPE_CHECKING:
-    from reference_impl.wire.served_cluster import ServedCluster
+    from reference_impl.wire.serving.served_cluster import ServedCluster
 
 
 @click.command("broker")
@@ -103,10 +103,10 @@ def broker_command(
     """
     from reference_impl.node.bugs import bugs_named
     from reference_impl.wire.faults.reading import parsed
-    from reference_impl.wire.freed_memory import keep_freed_memory
-    from reference_impl.wire.frozen_imports import freeze_imports
-    from reference_impl.wire.serve import ServeOptions, serve
-    from reference_impl.wire.start_configs import started_with
+    from reference_impl.wire.memory.freed_memory import keep_freed_memory
+    from reference_impl.wire.memory.frozen_imports import freeze_imports
+    from reference_impl.wire.serving.serve import ServeOptions, serve
+    from reference_impl.wire.serving.start_configs import started_with
 
     if applied_log is not None and (applied_log.exists() or not applied_log.parent.is_dir()):
         raise InputFault(f"--applied-log {applied_log}: name a new file in an existing folder")

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from reference_impl.wire import plain_messages
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages import plain_messages
+from reference_impl.wire.messages.apis import Api
 
 CLOSED: Final = "the connection is closed"
 SILENT: Final = "no answer"

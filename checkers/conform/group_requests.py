@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from checkers.conform.requests import commit_of, in_topic, of_topic
 from checkers.conform.steps import Begin, Send, bound, if_same, raw
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 SESSION_MS: Final = 30_000
 REBALANCE_MS: Final = 20_000

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from checkers.conform.steps import Send
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 LIBRDKAFKA_MOCK: Final = "librdkafka-mock"
 

@@ -23,8 +23,8 @@ from checkers.conform.reason import Reason, Verdict
 from checkers.conform.reasons import REASONS
 from checkers.conform.session import PENDING
 from checkers.conform.steps import READS
-from reference_impl.wire.apis import Api
-from reference_impl.wire.versions import VERSIONS
+from reference_impl.wire.messages.apis import Api
+from reference_impl.wire.messages.versions import VERSIONS
 
 KFAKE: Final = "kfake"
 EVERY: Final = frozenset(VERSIONS)

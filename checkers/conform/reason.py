@@ -20,7 +20,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from checkers.conform.compare import Difference
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 
 class Verdict(StrEnum):

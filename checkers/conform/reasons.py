@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from checkers.conform.compare import ABSENT, Difference
 from checkers.conform.reason import Reason, Verdict, beside_an_error
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 BROKER_CONFIGS: Final = (3, 4)  # dynamic for all brokers, and static
 SEGMENT_MS: Final = 604_800_000  # segment.ms, by default a week

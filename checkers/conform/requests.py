@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from checkers.conform.steps import Body, Send, batches, bound, topic_id
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 LATEST, EARLIEST = -1, -2
 ALL: Final = -1

@@ -18,7 +18,7 @@ from checkers.conform.batches import batch
 from checkers.conform.connection import CLOSED, Answer, Connection
 from checkers.conform.steps import Begin, Collect, Send, Steps
 from checkers.conform.target import AGAIN_AFTER_S, READY_WITHIN_S, NotReady, Target
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 PENDING: Final = "no answer yet"
 UNKNOWN_TOPIC_ID: Final = UUID(int=5)

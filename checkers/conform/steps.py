@@ -28,7 +28,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 Body = Mapping[str, Any]
 

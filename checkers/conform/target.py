@@ -11,9 +11,9 @@ from checkers.conform.connection import Answer, Connection
 from checkers.conform.requests import LATEST
 from checkers.conform.steps import Topic
 from model.faults import InputFault
-from reference_impl.wire.apis import Api
-from reference_impl.wire.plain_messages import has_schema
-from reference_impl.wire.versions import VERSIONS
+from reference_impl.wire.messages.apis import Api
+from reference_impl.wire.messages.plain_messages import has_schema
+from reference_impl.wire.messages.versions import VERSIONS
 
 READY_WITHIN_S: Final = 60.0
 AGAIN_AFTER_S: Final = 0.03

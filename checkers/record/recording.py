@@ -24,7 +24,7 @@ from checkers.record.options import RecordOptions, Workload
 from checkers.record.processes import Shared, Topic
 from checkers.record.store import Described, HistoryWriter
 from model.faults import InputFault
-from reference_impl.wire.applied_log import applied_but_unanswered
+from reference_impl.wire.server.applied_log import applied_but_unanswered
 
 SUFFIXES: Final[Mapping[Workload, tuple[str, ...]]] = {  # of the topics of a workload
     "append-and-read": ("",),

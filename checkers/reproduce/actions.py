@@ -17,7 +17,7 @@ from checkers.systems.proxies.rules import Rule
 from checkers.systems.requests import connected
 from checkers.systems.system import Ability
 from reference_impl.log.record_batch import decode, header, whole_batches
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 Do = Callable[[Stage], None]
 ALL = -1  # acks=all

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 
 from checkers.reproduce.reproduction import Seen
 from checkers.reproduce.stage import Stage
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 Check = Callable[[Stage], Seen]
 

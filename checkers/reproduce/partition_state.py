@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from checkers.systems.requests import Address, call
-from reference_impl.wire.apis import Api
-from reference_impl.wire.plain_messages import ConnectionClosed
+from reference_impl.wire.messages.apis import Api
+from reference_impl.wire.messages.plain_messages import ConnectionClosed
 
 NO_LEADER = -1
 

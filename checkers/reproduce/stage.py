@@ -37,7 +37,7 @@ from checkers.systems.system import Ability
 from model.histories import Isolation, Outcome, Send
 from reference_impl.log.record import Record
 from reference_impl.log.record_batch import decode, encode, whole_batches
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 TOPIC: Final = "t"
 SENT_WITHIN_S: Final = 60.0

@@ -18,7 +18,7 @@ from typing import Any, Final
 from model.vocabulary import ProducerEpoch, ProducerId, Sequence
 from reference_impl.log.record import Record
 from reference_impl.log.record_batch import encode
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 TRANSACTIONAL_ID: Final = "x"
 TIMEOUT_MS: Final = 60_000

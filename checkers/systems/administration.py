@@ -22,7 +22,7 @@ from typing import Any, Final, Literal
 from checkers.systems.ports import HOST
 from checkers.systems.requests import call
 from checkers.systems.system import Ability, System
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 Place = tuple[str, int]  # a topic and the number of a partition
 Call = Callable[[Api, int, Mapping[str, Any]], Any]

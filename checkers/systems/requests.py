@@ -2,7 +2,7 @@
 
     call(("127.0.0.1", 9092), Api.ELECT_LEADERS, 2, {"election_type": 0, ...})
 
-The body and the answer are plain messages, see `reference_impl.wire.plain_messages`.
+The body and the answer are plain messages, see `reference_impl.wire.messages.plain_messages`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
-from reference_impl.wire.apis import Api
-from reference_impl.wire.plain_messages import decode, encode, receive
+from reference_impl.wire.messages.apis import Api
+from reference_impl.wire.messages.plain_messages import decode, encode, receive
 
 Address = tuple[str, int]
 ANSWERS_WITHIN_S: Final = 10.0

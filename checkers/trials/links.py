@@ -13,7 +13,7 @@ from checkers.systems.proxies import rules
 from checkers.trials.pace import Pace
 from reference_impl.protocol.messages import CONTROLLER, FIRST_CLIENT, NodeId
 from reference_impl.simulation.faults import Hold, Lose, On
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 SYSTEM_CONTROLLER: Final = 0
 APIS: Final = {

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from benchmarks.wire.client import Client, created
-from reference_impl.wire import plain_messages
-from reference_impl.wire.apis import Api
-from reference_impl.wire.serve import ServeOptions
-from reference_impl.wire.serving import serving
+from reference_impl.wire.messages import plain_messages
+from reference_impl.wire.messages.apis import Api
+from reference_impl.wire.serving.serve import ServeOptions
+from reference_impl.wire.serving.serving import serving
 
 
 def test_each_frame_can_be_sent_again_and_again() -> None:

@@ -10,7 +10,7 @@ import pytest
 from checkers.conform.campaign import Compared, compare
 from checkers.conform.reason import Reason, Verdict
 from checkers.conform.steps import Send, Steps
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 from tests.checkers.conform.test_campaign import Answers
 from tools.conformance import record
 from tools.conformance.__main__ import PAGE, counted, page

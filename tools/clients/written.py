@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from checkers.testing.broker import Broker
 from reference_impl.log.record_batch import Header, batches, header
-from reference_impl.wire import plain_messages
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages import plain_messages
+from reference_impl.wire.messages.apis import Api
 
 VERSION: Final = 11  # the newest version of Fetch that names topics
 FEW_BYTES: Final = 4_000_000

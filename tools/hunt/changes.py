@@ -23,7 +23,7 @@ from checkers.systems.administration import (
     Refused,
 )
 from checkers.systems.requests import Address, call
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 EVERY_S: Final = (2.0, 6.0)  # between two changes
 ANSWERED_WITHIN_S: Final = 6.0  # an administrator's request times out after 5 s

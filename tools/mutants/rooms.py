@@ -53,7 +53,7 @@ _BROKER_ROOMS: Final = {
     "disk": (
         "tests/reference_impl/log/test_producer_snapshots.py",
         f"{_SIMULATION}/test_faults.py",
-        "tests/reference_impl/wire/test_data_dir.py",
+        "tests/reference_impl/wire/serving/test_data_dir.py",
     ),
     "node": (f"{_SIMULATION}/test_runs.py", "tests/reference_impl/transactions"),
     "protocol": ("tests/reference_impl/transactions", "tests/reference_impl/groups"),

@@ -9,7 +9,7 @@ from checkers.conform.batches import DAMAGES
 from checkers.conform.families.draw import Draw
 from checkers.conform.requests import fetch, init, list_offsets, produce, producer
 from checkers.conform.steps import Send, Topic, now
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 TOPIC: Final = "~t"
 CONFIGS: Final[tuple[dict[str, str], ...]] = (

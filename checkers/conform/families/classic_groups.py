@@ -21,7 +21,7 @@ from checkers.conform.group_requests import (
     sync,
 )
 from checkers.conform.steps import Begin, Collect, Step, Topic
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 GROUP: Final = "~g"
 TOPIC: Final = "^two"

@@ -8,8 +8,8 @@ from random import Random
 from typing import Any, TypeVar
 
 from checkers.conform.steps import Step
-from reference_impl.wire.apis import Api
-from reference_impl.wire.versions import VERSIONS
+from reference_impl.wire.messages.apis import Api
+from reference_impl.wire.messages.versions import VERSIONS
 
 T = TypeVar("T")
 Weighted = Sequence[tuple[int, T]]

@@ -12,7 +12,7 @@ from typing import Any, Final
 from checkers.conform.families.draw import Draw
 from checkers.conform.requests import delete_records, produce
 from checkers.conform.steps import Pause, Send, Topic, bound, now, topic_id
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 TOPIC, BROKER = "~t", "node 1"
 PARTITIONS: Final = (0, 1, 2)

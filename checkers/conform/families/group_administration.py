@@ -22,7 +22,7 @@ from checkers.conform.group_requests import (
     sync,
 )
 from checkers.conform.steps import Collect, Pause, Send, Topic, bound
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 GROUP, OTHER = "~g", "~other"
 READ, UNREAD = "^two", "^four"

@@ -12,7 +12,7 @@ from typing import Any, Final
 from checkers.conform import requests
 from checkers.conform.families.draw import Case, Draw
 from checkers.conform.steps import Send, Topic, bound, now
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 TOPIC, NOWHERE = "~t", "~nowhere"
 OPEN, UNKNOWN = "~x", "~y"

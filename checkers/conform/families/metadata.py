@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from checkers.conform.families.draw import Draw
 from checkers.conform.steps import Send, Topic, topic_id
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 TOPIC: Final = "~t"
 TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4

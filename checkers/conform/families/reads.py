@@ -14,7 +14,7 @@ from checkers.conform.requests import (
     produce,
 )
 from checkers.conform.steps import Topic, now
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 TOPIC: Final = "~t"
 HOUR_MS: Final = 3_600_000

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from checkers.conform.families.draw import Draw
 from checkers.conform.steps import Pause, Send, Topic
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 TOPIC, NOWHERE = "~t", "~nowhere"
 PLACED: Final = ((0, [1, 2]), (1, [2, 3]))

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from checkers.conform.families.draw import Draw
 from checkers.conform.steps import Send, Topic, raw
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 USER, OTHER, NOBODY = "~u", "~other", "~nobody"
 SHA_256, SHA_512, UNKNOWN = 1, 2, 3

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from checkers.conform.families.draw import Draw
 from checkers.conform.steps import Send, Topic, raw, topic_id
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 ANY: Final = 1  # resource type, pattern type, operation and permission of a filter
 TOPIC, LITERAL, USER, ALL, ALLOW = 2, 3, "User:u", 2, 3

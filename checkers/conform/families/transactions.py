@@ -30,7 +30,7 @@ from checkers.conform.requests import (
     txn_commit_offsets,
 )
 from checkers.conform.steps import Topic, now
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 TOPIC: Final = "~t"
 ID: Final = "~x"

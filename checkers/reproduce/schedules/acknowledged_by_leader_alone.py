@@ -13,7 +13,7 @@ from checkers.reproduce.checks import acknowledged, acted, done, partition, unan
 from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
 from checkers.systems.proxies.rules import DropResponse, Match
 from checkers.systems.system import Ability, Layout
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 # broker 2 receives nothing for some seconds and must still be in the ISR
 LAYOUT: Final = Layout(brokers=2, proxied=True, settings={"replica.lag.time.max.ms": "15000"})

@@ -28,7 +28,7 @@ from checkers.reproduce.checks import acted, committed, done, is_ended, partitio
 from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
 from checkers.systems.proxies.rules import CLIENT, Hold, Match
 from checkers.systems.system import Layout
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 LAYOUT: Final = Layout(brokers=1, proxied=True)
 FIRST_END: Final = Hold(of=Match(sender=CLIENT, api=Api.END_TXN, count=1))

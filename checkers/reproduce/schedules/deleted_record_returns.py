@@ -35,7 +35,7 @@ from checkers.reproduce.checks import acknowledged, acted, done, partition, refu
 from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
 from checkers.systems.proxies.rules import Cut, Hold, Match
 from checkers.systems.system import Ability, Layout
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 LAYOUT: Final = Layout(brokers=2, proxied=True, settings={"replica.lag.time.max.ms": "6000"})
 ANSWERS: Final = Hold(of=Match(sender=1, receiver=2, api=Api.FETCH), part="response")

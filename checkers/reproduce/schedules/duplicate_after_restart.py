@@ -26,7 +26,7 @@ from checkers.reproduce.checks import acknowledged, acted, done, partition, was_
 from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
 from checkers.systems.proxies.rules import CLIENT, DropResponse, Match
 from checkers.systems.system import Ability, Layout
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 SENDS: Final = Match(sender=CLIENT, receiver=1, api=Api.PRODUCE)
 LAYOUT: Final = Layout(brokers=1, proxied=True)

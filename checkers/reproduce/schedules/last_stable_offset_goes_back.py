@@ -32,7 +32,7 @@ from checkers.reproduce.checks import done, is_noted, log_has, partition
 from checkers.reproduce.reproduction import Case, Reproduction, Step
 from checkers.systems.proxies.rules import Hold, Match
 from checkers.systems.system import Ability, Layout
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 LAYOUT: Final = Layout(
     brokers=3,

@@ -42,7 +42,7 @@ from checkers.reproduce.reproduction import Case, Reproduction, Step
 from checkers.systems.apache_kafka.addresses import CONTROLLER
 from checkers.systems.proxies.rules import Hold, Match
 from checkers.systems.system import Ability, Layout
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 LAYOUT: Final = Layout(
     brokers=3,

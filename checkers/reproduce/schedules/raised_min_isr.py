@@ -32,7 +32,7 @@ from checkers.systems.administration import TOPIC_RESOURCE
 from checkers.systems.apache_kafka.addresses import CONTROLLER
 from checkers.systems.proxies.rules import Cut, Hold, Match
 from checkers.systems.system import Ability, Layout
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 LAYOUT: Final = Layout(
     brokers=2,

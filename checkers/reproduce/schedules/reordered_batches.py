@@ -27,7 +27,7 @@ from checkers.reproduce.checks import acknowledged, acted, done, partition, was_
 from checkers.reproduce.reproduction import Case, Instance, Reproduction, Step
 from checkers.systems.proxies.rules import CLIENT, Hold, Match
 from checkers.systems.system import Ability, Layout
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 EXPIRY: Final = {
     "producer.id.expiration.ms": "20000",

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from checkers.systems.proxies.contents import Contents
 from checkers.systems.proxies.frames import Header
 from checkers.systems.proxies.rules import Cut, Rule
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 ReadContents = Callable[[], Contents | None]
 

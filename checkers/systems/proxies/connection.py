@@ -22,7 +22,7 @@ from checkers.systems.proxies.frames import (
     request_header,
 )
 from checkers.systems.proxies.rules import DropRequest, DropResponse, Hold, SwapRequests
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 
 class Closed(Exception):

@@ -42,7 +42,7 @@ from uuid import UUID
 
 from checkers.systems.proxies.contents import Contents
 from checkers.systems.proxies.frames import Header
-from reference_impl.wire.named_partitions import Place
+from reference_impl.wire.messages.named_partitions import Place
 
 Node = NewType("Node", int)
 CLIENT: Final = Node(-1)  # every client; brokers and controllers have their node ids

@@ -52,10 +52,10 @@ from reference_impl.protocol.transactions import (
     FindCoordinator,
     TransactionVersion,
 )
-from reference_impl.wire.apis import Api
 from reference_impl.wire.clients import groups, records, topics, transactions
 from reference_impl.wire.clients.dialogue import Dialogue, Names
 from reference_impl.wire.clients.frames import Offered, Range, Writer, chosen_version, response_body
+from reference_impl.wire.messages.apis import Api
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,8 @@ from reference_impl.protocol.messages import (
     ErrorCode,
 )
 from reference_impl.protocol.requests import Response
-from reference_impl.wire.apis import Api
 from reference_impl.wire.clients.frames import Range, Writer
+from reference_impl.wire.messages.apis import Api
 
 # Errors of Kafka that the reference broker has not, and the error that a client treats alike.
 ALIKE: Final = {

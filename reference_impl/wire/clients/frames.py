@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from reference_impl.wire.adapter import MalformedFrame, parts, payload
-from reference_impl.wire.apis import Api
-from reference_impl.wire.kio_schemas import (
+from reference_impl.wire.messages.adapter import MalformedFrame, parts, payload
+from reference_impl.wire.messages.apis import Api
+from reference_impl.wire.messages.kio_schemas import (
     EntityType,
     SerialError,
     entity_reader,

@@ -31,7 +31,6 @@ from reference_impl.protocol.groups import (
     SyncGroup,
 )
 from reference_impl.protocol.messages import ErrorCode
-from reference_impl.wire.adapter import span
 from reference_impl.wire.clients.dialogue import (
     Names,
     Values,
@@ -41,6 +40,7 @@ from reference_impl.wire.clients.dialogue import (
     worst_of,
 )
 from reference_impl.wire.clients.frames import Writer
+from reference_impl.wire.messages.adapter import span
 
 UNCHANGED: Final = -1  # a rebalance timeout that a heartbeat need not repeat
 

@@ -25,7 +25,6 @@ from reference_impl.protocol.messages import (
     Produce,
     Produced,
 )
-from reference_impl.wire.adapter import span
 from reference_impl.wire.clients.dialogue import (
     Names,
     Values,
@@ -34,6 +33,7 @@ from reference_impl.wire.clients.dialogue import (
     optional_name,
 )
 from reference_impl.wire.clients.frames import Writer
+from reference_impl.wire.messages.adapter import span
 
 CONSUMER_ID: Final = -1  # the replica id of a fetch
 NO_SESSION, FULL_FETCH = 0, -1

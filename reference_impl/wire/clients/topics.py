@@ -28,7 +28,6 @@ from reference_impl.protocol.controller import (
 from reference_impl.protocol.messages import (
     ErrorCode,
 )
-from reference_impl.wire.adapter import span
 from reference_impl.wire.clients.dialogue import (
     Names,
     Values,
@@ -36,7 +35,8 @@ from reference_impl.wire.clients.dialogue import (
     one_of,
 )
 from reference_impl.wire.clients.frames import Writer
-from reference_impl.wire.topic_configs import written_configs
+from reference_impl.wire.messages.adapter import span
+from reference_impl.wire.requests.configs.topic_configs import written_configs
 
 NO_TOPIC: Final = UUID(int=0)
 MANY: Final = 1 << 31

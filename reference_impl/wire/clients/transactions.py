@@ -27,7 +27,6 @@ from reference_impl.protocol.transactions import (
     FoundCoordinator,
     TxnResult,
 )
-from reference_impl.wire.adapter import span
 from reference_impl.wire.clients.dialogue import (
     Names,
     Values,
@@ -37,6 +36,7 @@ from reference_impl.wire.clients.dialogue import (
     worst_of,
 )
 from reference_impl.wire.clients.frames import Writer
+from reference_impl.wire.messages.adapter import span
 
 GROUP, TRANSACTION = 0, 1  # key types of FindCoordinator
 

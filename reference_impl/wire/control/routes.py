@@ -29,17 +29,17 @@ from model.vocabulary import BrokerId
 from reference_impl.protocol.controller import CreatedTopic, CreateTopic, MetadataImage
 from reference_impl.protocol.coordinators import INTERNAL_TOPICS
 from reference_impl.protocol.messages import CONTROLLER, ErrorCode
-from reference_impl.wire.cluster_faults import (
+from reference_impl.wire.faults.around_requests import AroundRequests
+from reference_impl.wire.faults.cluster_faults import (
     SPREADS_WITHIN_S,
     Faulty,
     carry_out,
     check_brokers,
 )
-from reference_impl.wire.faults.around_requests import AroundRequests
 from reference_impl.wire.faults.reading import document_of, rule_of, when_of
+from reference_impl.wire.faults.request_log import RequestLog
 from reference_impl.wire.faults.rule import ActiveRule, BadFault, OfRequest
 from reference_impl.wire.faults.rules_in_force import UnknownRule
-from reference_impl.wire.request_log import RequestLog
 
 LONGEST_WAIT_MS: Final = 60_000
 Answer: TypeAlias = tuple[int, dict[str, Any]]

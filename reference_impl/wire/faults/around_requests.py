@@ -22,9 +22,8 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from model.vocabulary import BrokerId
-from reference_impl.wire.adapter import Call
-from reference_impl.wire.apis import Api
 from reference_impl.wire.faults.error_answers import refusal, with_error
+from reference_impl.wire.faults.request_log import RequestLog
 from reference_impl.wire.faults.rule import (
     ActiveRule,
     Crash,
@@ -39,11 +38,12 @@ from reference_impl.wire.faults.rule import (
 )
 from reference_impl.wire.faults.rules_in_force import RulesInForce
 from reference_impl.wire.faults.session_partitions import with_session_partitions
-from reference_impl.wire.handled import Handled
-from reference_impl.wire.named_partitions import TopicName, named
-from reference_impl.wire.request_log import RequestLog
-from reference_impl.wire.served_broker import ServedBroker
-from reference_impl.wire.topic_ids import topic_ids
+from reference_impl.wire.messages.adapter import Call
+from reference_impl.wire.messages.apis import Api
+from reference_impl.wire.messages.named_partitions import TopicName, named
+from reference_impl.wire.requests.broker.served_broker import ServedBroker
+from reference_impl.wire.requests.broker.topic_ids import topic_ids
+from reference_impl.wire.requests.handled import Handled
 
 Handle: TypeAlias = Callable[[Call], Awaitable[Handled]]
 

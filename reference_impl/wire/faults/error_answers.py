@@ -22,9 +22,9 @@ from dataclasses import MISSING, Field, fields, is_dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, get_args, get_type_hints
 
-from reference_impl.wire.adapter import Call, payload
-from reference_impl.wire.apis import Api
-from reference_impl.wire.kio_schemas import (
+from reference_impl.wire.messages.adapter import Call, payload
+from reference_impl.wire.messages.apis import Api
+from reference_impl.wire.messages.kio_schemas import (
     EntityType,
     KioErrorCode,
     entity_reader,

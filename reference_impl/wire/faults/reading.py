@@ -21,7 +21,6 @@ from typing import Any, Final, get_args, get_origin, get_type_hints
 
 from model.faults import nearest
 from model.vocabulary import BrokerId
-from reference_impl.wire.apis import Api
 from reference_impl.wire.faults.rule import (
     CONTROLLER_NAME,
     FAULTS,
@@ -35,6 +34,7 @@ from reference_impl.wire.faults.rule import (
     When,
     field_names,
 )
+from reference_impl.wire.messages.apis import Api
 
 # Kafka's own names: Produce, EndTxn, AddPartitionsToTxn
 API_NAMES: Final = {api: "".join(map(str.capitalize, api.name.split("_"))) for api in Api}
@@ -169,7 +169,7 @@ def _error(value: Any, at: str) -> str:
 
 def error_codes() -> Mapping[str, int]:
     """Returns the code of each Kafka error by its name."""
-    from reference_impl.wire.kio_schemas import KioErrorCode
+    from reference_impl.wire.messages.kio_schemas import KioErrorCode
 
     return {one.name.upper(): int(one) for one in KioErrorCode}
 

@@ -43,7 +43,7 @@ from typing import Final
 
 from model.faults import InputFault
 from model.vocabulary import BrokerId
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 Node = BrokerId | str  # the text "controller", or a broker
 CONTROLLER_NAME: Final = "controller"

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from reference_impl.wire.adapter import Call, parts
-from reference_impl.wire.apis import Api
-from reference_impl.wire.fetch_sessions import FetchSessions
-from reference_impl.wire.kio_schemas import EntityType
+from reference_impl.wire.messages.adapter import Call, parts
+from reference_impl.wire.messages.apis import Api
+from reference_impl.wire.messages.kio_schemas import EntityType
+from reference_impl.wire.requests.broker.fetch_sessions import FetchSessions
 
 
 def with_session_partitions(call: Call, sessions: FetchSessions) -> Call:

@@ -20,7 +20,7 @@ from checkers.cli.main import urteil
 from checkers.demo import __file__ as demo
 from checkers.record import reading, sending
 from checkers.systems.requests import call as call_broker
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 DEMO = str(Path(demo).with_name("three-anomalies.edn"))
 KAFKA = "apache-kafka:4.3.0"

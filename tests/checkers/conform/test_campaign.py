@@ -12,7 +12,7 @@ from checkers.conform.campaign import Compared, Pair, compare, run, trail
 from checkers.conform.reason import Reason, Verdict
 from checkers.conform.steps import Begin, Collect, Pause, Send, Step, Steps
 from checkers.conform.trial import Found, answers_of_system
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 PRODUCE = Send(api=Api.PRODUCE, version=9, body={"acks": -1}, to="any", note="append")
 FETCH = Send(api=Api.FETCH, version=12, body={}, to="any", note="read")

@@ -9,7 +9,7 @@ import pytest
 from checkers.conform.compare import ABSENT, differences
 from checkers.conform.connection import CLOSED, SILENT
 from checkers.conform.steps import Send
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 SEND = Send(api=Api.FETCH, version=12, body={}, to="any", note="whole")
 

@@ -13,9 +13,9 @@ import pytest
 from checkers.conform.families import FAMILIES, sequence, sequences
 from checkers.conform.steps import READS, Steps, all_requests, as_json, described, from_json
 from model.faults import UnknownName
-from reference_impl.wire.apis import Api
-from reference_impl.wire.plain_messages import field_names
-from reference_impl.wire.versions import VERSIONS
+from reference_impl.wire.messages.apis import Api
+from reference_impl.wire.messages.plain_messages import field_names
+from reference_impl.wire.messages.versions import VERSIONS
 
 SEEDS = range(60)
 

@@ -9,7 +9,7 @@ import pytest
 from checkers.conform.compare import Difference
 from checkers.conform.reason import Reason, Verdict, beside_an_error, reason_of
 from checkers.conform.steps import Send
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 ROW = Reason(
     name="r",

@@ -16,8 +16,8 @@ from checkers.conform.peer_reasons import KFAKE, PEERS, reasons_of
 from checkers.conform.reason import Reason, Verdict, reason_of
 from checkers.conform.reasons import REASONS, SEGMENT_MS
 from checkers.conform.steps import READS, Send
-from reference_impl.wire.apis import Api
-from reference_impl.wire.versions import VERSIONS
+from reference_impl.wire.messages.apis import Api
+from reference_impl.wire.messages.versions import VERSIONS
 
 
 def send(api: Api, version: int, note: str = "any") -> Send:

@@ -15,7 +15,7 @@ from checkers.conform.reasons import REASONS
 from checkers.conform.recording import Recording, read
 from checkers.conform.steps import all_requests
 from checkers.conform.trial import Found
-from reference_impl.wire.versions import VERSIONS
+from reference_impl.wire.messages.versions import VERSIONS
 
 FOLDER = Path(__file__).parents[2] / "data" / "conform"
 FILES = (

@@ -27,7 +27,7 @@ from checkers.conform.requests import (
 from checkers.conform.session import PENDING, RETRIED, Session, errors, retried_errors
 from checkers.conform.steps import Begin, Collect, Steps, Topic, bound, now
 from checkers.conform.target import SHARED, NotReady, Target, fields_of
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 BATCH = {"records": 2, "timestamp": now()}
 

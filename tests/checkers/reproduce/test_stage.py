@@ -44,7 +44,7 @@ from checkers.reproduce.reproduction import Seen, Step
 from checkers.reproduce.stage import Stage
 from checkers.systems.administration import Administration, Refused, accept
 from checkers.systems.system import Ability
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 
 def create(replicas: int, **configs: str) -> Callable[[Stage], None]:

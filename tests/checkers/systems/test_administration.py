@@ -23,8 +23,8 @@ from checkers.systems.administration import (
 from checkers.systems.opening import named, opened
 from checkers.systems.requests import call
 from checkers.systems.system import Ability, Layout, Unable
-from reference_impl.wire.apis import Api
-from reference_impl.wire.plain_messages import encode
+from reference_impl.wire.messages.apis import Api
+from reference_impl.wire.messages.plain_messages import encode
 
 NONE = {"error_code": "NONE", "error_message": None}
 REFUSED = {"error_code": "INVALID_REPLICA_ASSIGNMENT", "error_message": "no such broker"}

@@ -15,7 +15,7 @@ from checkers.systems.proxies.rules import DropResponse, Match
 from checkers.systems.remote import Remote
 from checkers.systems.system import Ability, Layout, Unable
 from model.faults import InputFault
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 
 @pytest.mark.parametrize(

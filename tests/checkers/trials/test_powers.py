@@ -35,7 +35,7 @@ from reference_impl.log.record import Record
 from reference_impl.log.record_batch import encode
 from reference_impl.protocol.messages import FIRST_CLIENT, NodeId
 from reference_impl.simulation import faults
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 TRACE = Path(__file__).parents[2] / "data" / "kafka_trace"
 ALWAYS = {Power.KILL, Power.PAUSE, Power.ADMINISTER, Power.WIPE}

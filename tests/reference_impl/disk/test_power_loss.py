@@ -24,11 +24,11 @@ from reference_impl.disk.data_dir import DataDir
 from reference_impl.disk.files import BadDataDir
 from reference_impl.log.record_batch import decode
 from reference_impl.protocol.topic_id import topic_id
-from reference_impl.wire.apis import Api
-from reference_impl.wire.control_plane import CLUSTER_ID
-from reference_impl.wire.host import SERVED
-from reference_impl.wire.serve import ServeOptions
-from reference_impl.wire.serving import serving
+from reference_impl.wire.messages.apis import Api
+from reference_impl.wire.nodes.host import SERVED
+from reference_impl.wire.requests.cluster.control_plane import CLUSTER_ID
+from reference_impl.wire.serving.serve import ServeOptions
+from reference_impl.wire.serving.serving import serving
 from tests.reference_impl.disk.power import LOSSES, Disk, Loss, Operation, Recorder, write
 from tests.reference_impl.wire.conftest import Connection
 from tests.reference_impl.wire.one_topic import leader, produce

@@ -19,10 +19,10 @@ from kio.index import load_payload_module
 from kio.serial import entity_reader, entity_writer
 from kio.static.constants import EntityType
 
-from reference_impl.wire.apis import Api
-from reference_impl.wire.plain_messages import receive
-from reference_impl.wire.serve import ServeOptions
-from reference_impl.wire.serving import Served, serving
+from reference_impl.wire.messages.apis import Api
+from reference_impl.wire.messages.plain_messages import receive
+from reference_impl.wire.serving.serve import ServeOptions
+from reference_impl.wire.serving.serving import Served, serving
 
 
 @pytest.fixture(scope="module")

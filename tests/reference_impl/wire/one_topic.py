@@ -8,7 +8,7 @@ from typing import Any
 from model.vocabulary import ProducerEpoch, ProducerId, Sequence
 from reference_impl.log.record import Record
 from reference_impl.log.record_batch import batches, decode, encode
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 
 def create(connection: Any, topic: str, *, replicas: int = 1) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from reference_impl.protocol.topic_id import topic_id
-from reference_impl.wire.apis import Api
-from reference_impl.wire.versions import VERSIONS
+from reference_impl.wire.messages.apis import Api
+from reference_impl.wire.messages.versions import VERSIONS
 
 Connection = Any  # of conftest
 

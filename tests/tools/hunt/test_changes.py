@@ -15,9 +15,9 @@ import pytest
 
 from checkers.systems.administration import Place
 from checkers.systems.requests import Address, call
-from reference_impl.wire.apis import Api
-from reference_impl.wire.serve import ServeOptions
-from reference_impl.wire.serving import serving
+from reference_impl.wire.messages.apis import Api
+from reference_impl.wire.serving.serve import ServeOptions
+from reference_impl.wire.serving.serving import serving
 from tools.hunt import changes
 from tools.hunt.changes import CHANGES, NO_ANSWER, Changer, Drawn
 

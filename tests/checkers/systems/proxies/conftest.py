@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from checkers.systems.proxies.proxies import Proxies
-from reference_impl.wire.plain_messages import receive
+from reference_impl.wire.messages.plain_messages import receive
 
 HEADER = struct.Struct(">hhih")
 SILENT = b"no answer"  # a body that the server applies without an answer, as a produce with acks=0

@@ -19,9 +19,9 @@ from checkers.systems.proxies.rules import Match
 from model.vocabulary import ProducerId
 from reference_impl.log.record import Record
 from reference_impl.log.record_batch import encode as encode_batch
-from reference_impl.wire.apis import Api
-from reference_impl.wire.named_partitions import Place
-from reference_impl.wire.plain_messages import encode, has_schema
+from reference_impl.wire.messages.apis import Api
+from reference_impl.wire.messages.named_partitions import Place
+from reference_impl.wire.messages.plain_messages import encode, has_schema
 
 DATA: Final = Path(__file__).parents[3] / "data" / "proxies" / "requests-4.3.0.ndjson"
 RECORDED: Final = DATA.read_text().splitlines()

@@ -21,8 +21,8 @@ from checkers.systems.proxies.rules import (
     Match,
     SwapRequests,
 )
-from reference_impl.wire.apis import Api
-from reference_impl.wire.plain_messages import encode
+from reference_impl.wire.messages.apis import Api
+from reference_impl.wire.messages.plain_messages import encode
 from tests.checkers.systems.proxies.conftest import SILENT, Echo, Peer
 
 Connect = Callable[..., Peer]

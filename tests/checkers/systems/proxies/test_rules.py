@@ -6,7 +6,7 @@ import pytest
 
 from checkers.systems.proxies.frames import Header, NotKafka, correlation_id, request_header
 from checkers.systems.proxies.rules import CLIENT, Match
-from reference_impl.wire.apis import Api
+from reference_impl.wire.messages.apis import Api
 
 PRODUCE = Header(api_key=0, api_version=9, correlation_id=4, client_id="app-1")
 

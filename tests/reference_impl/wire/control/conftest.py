@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from reference_impl.wire.serve import ServeOptions
-from reference_impl.wire.serving import serving
+from reference_impl.wire.serving.serve import ServeOptions
+from reference_impl.wire.serving.serving import serving
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from reference_impl.wire.control.port import CannotControl
-from reference_impl.wire.serve import CannotServe, ServeOptions
-from reference_impl.wire.serving import serving
+from reference_impl.wire.serving.serve import CannotServe, ServeOptions
+from reference_impl.wire.serving.serving import serving
 from tests.reference_impl.wire.control.conftest import Control
 
 

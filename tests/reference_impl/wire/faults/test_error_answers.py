@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from reference_impl.wire.adapter import Call
-from reference_impl.wire.apis import Api
 from reference_impl.wire.faults.error_answers import refusal, response_in, with_error
-from reference_impl.wire.plain_messages import decode, encode, has_schema, read_request
-from reference_impl.wire.request_log import errors_in
-from reference_impl.wire.versions import VERSIONS
+from reference_impl.wire.faults.request_log import errors_in
+from reference_impl.wire.messages.adapter import Call
+from reference_impl.wire.messages.apis import Api
+from reference_impl.wire.messages.plain_messages import decode, encode, has_schema, read_request
+from reference_impl.wire.messages.versions import VERSIONS
 
 TOPIC = {
     "name": "a", "topic": "a", "partition_indexes": [3], "count": 1,

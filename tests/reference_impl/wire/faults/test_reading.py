@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from reference_impl.wire.apis import Api
 from reference_impl.wire.faults.reading import (
     API_NAMES,
     document_of,
@@ -23,6 +22,7 @@ from reference_impl.wire.faults.rule import (
     Split,
     When,
 )
+from reference_impl.wire.messages.apis import Api
 
 APPLIED = {"api": "Produce", "applied": True}
 

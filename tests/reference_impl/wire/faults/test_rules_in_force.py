@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from model.vocabulary import BrokerId
-from reference_impl.wire.apis import Api
 from reference_impl.wire.faults.reading import rule_of
 from reference_impl.wire.faults.rule import Request
 from reference_impl.wire.faults.rules_in_force import RulesInForce, UnknownRule
+from reference_impl.wire.messages.apis import Api
 
 ORDERS = Request(
     broker=BrokerId(2),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from reference_impl.wire.security.exchange import AuthenticationFailed
 from reference_impl.wire.security.plain import PlainExchange
-from tests.reference_impl.wire.security.conftest import USERS, plain
+from tests.reference_impl.wire.authentication.conftest import USERS, plain
 
 
 @pytest.mark.parametrize("name", USERS)

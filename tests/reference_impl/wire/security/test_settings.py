@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
+from reference_impl.wire.authentication.tls import server_context
 from reference_impl.wire.security.settings import (
     MAKE_CERTIFICATE,
     BadSecurity,
     Security,
     SecurityProtocol,
 )
-from reference_impl.wire.security.tls import server_context
 from reference_impl.wire.security.users import read_users
-from tests.reference_impl.wire.security.conftest import TLS, security
+from tests.reference_impl.wire.authentication.conftest import TLS, security
 
 
 def test_plaintext_needs_nothing() -> None:

@@ -1,0 +1,202 @@
+"""Carries out the faults of a served cluster, such as crashes, splits, elections and reassignments.
+
+A fault happens in one of two ways:
+
+    at once          the control port carries out the fault, and answers when it has happened; a
+                     fault that cannot happen raises BadFault
+    by a request     a client's request triggers the fault; the request does not wait for the fault
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, Final, Protocol
+
+from model.vocabulary import BrokerId, TopicPartition
+from reference_impl.protocol.controller import ElectedLeader, ElectLeader
+from reference_impl.protocol.messages import CONTROLLER, ErrorCode, NodeId
+from reference_impl.protocol.reassignment import AlteredReassignment, AlterReassignment
+from reference_impl.wire.faults.rule import (
+    CONTROLLER_NAME,
+    AdvanceClock,
+    BadFault,
+    Crash,
+    Elect,
+    Heal,
+    LosePower,
+    Node,
+    OfCluster,
+    Pause,
+    Reassign,
+    Resume,
+    Rule,
+    Split,
+    Start,
+)
+from reference_impl.wire.nodes.host import Host
+
+SPREADS_WITHIN_S: Final = 3.0  # metadata, to all brokers that run
+
+
+class Faulty(Protocol):
+    """A cluster whose brokers can die, start again and be paused.
+
+    If each broker has its own process, the cluster raises BadFault for the faults that it cannot
+    inject.
+    """
+
+    @property
+    def host(self) -> Host:
+        """The host of the controller."""
+        ...
+
+    def is_up(self, broker_id: BrokerId) -> bool: ...
+
+    def is_paused(self, broker_id: BrokerId) -> bool: ...
+
+    def pause(self, broker_id: BrokerId) -> None: ...
+
+    def resume(self, broker_id: BrokerId) -> None: ...
+
+    def split(self, one_side: Iterable[NodeId], other_side: Iterable[NodeId]) -> None: ...
+
+    def heal(self) -> None: ...
+
+    async def advance_clock(self, ms: int) -> None: ...
+
+    async def spread(self, within_s: float) -> None:
+        """Waits until the running brokers have applied the current metadata."""
+        ...
+
+    async def kill(self, broker_id: BrokerId) -> None: ...
+
+    async def lose_power(self, broker_id: BrokerId) -> None: ...
+
+    async def restart(self, broker_id: BrokerId) -> None: ...
+
+
+async def carry_out(cluster: Faulty, fault: OfCluster) -> None:
+    """Lets the fault happen now; raises BadFault if it cannot."""
+    await _ACTIONS[type(fault)](cluster, fault)
+
+
+def has_happened(cluster: Faulty, fault: OfCluster) -> bool:
+    """Returns True if the fault changes nothing: it kills a dead broker or starts a live one.
+
+    For all other kinds of faults the result is False.
+    """
+    match fault:
+        case Crash(broker=broker) | LosePower(broker=broker):
+            return not cluster.is_up(broker)
+        case Start(broker=broker):
+            return cluster.is_up(broker)
+        case _:
+            return False
+
+
+def check_brokers(rule: Rule, brokers: tuple[BrokerId, ...], at: str = "") -> None:
+    """Raises BadFault if the rule or a later one (`then`) names a broker that the cluster lacks."""
+    fault = rule.fault
+    named: list[tuple[str, Node]] = [("broker", getattr(fault, "broker", None) or brokers[0])]
+    if isinstance(fault, Split):
+        named += [("brokers", one) for one in fault.brokers]
+        named += [("others", one) for one in fault.others or ()]
+    if rule.when is not None and rule.when.broker is not None:
+        named.append(("when.broker", rule.when.broker))
+    for name, broker in named:
+        if broker not in (*brokers, CONTROLLER_NAME):
+            place = f"{at}{name}"
+            raise BadFault(place, f"{broker} must be {brokers[0]} to {brokers[-1]}")
+    if rule.then is not None:
+        check_brokers(rule.then, brokers, f"{at}then.")
+
+
+# ---------------------------------------------------------------- one function for each fault
+
+
+async def _crash(cluster: Faulty, fault: Crash) -> None:
+    _need(cluster, fault.broker, up=True)
+    await cluster.kill(fault.broker)
+
+
+async def _lose_power(cluster: Faulty, fault: LosePower) -> None:
+    _need(cluster, fault.broker, up=True)
+    await cluster.lose_power(fault.broker)
+
+
+async def _start(cluster: Faulty, fault: Start) -> None:
+    _need(cluster, fault.broker, up=False)
+    await cluster.restart(fault.broker)
+
+
+async def _pause(cluster: Faulty, fault: Pause) -> None:
+    _need(cluster, fault.broker, up=True)
+    cluster.pause(fault.broker)
+
+
+async def _resume(cluster: Faulty, fault: Resume) -> None:
+    _need(cluster, fault.broker, up=True)
+    cluster.resume(fault.broker)
+
+
+async def _split(cluster: Faulty, fault: Split) -> None:
+    others = fault.others
+    if others is None:
+        brokers = cluster.host.brokers
+        others = (CONTROLLER_NAME, *(one for one in brokers if one not in fault.brokers))
+    cluster.split(map(NodeId, fault.brokers), map(_node, others))
+
+
+async def _heal(cluster: Faulty, fault: Heal) -> None:
+    del fault
+    cluster.heal()
+
+
+async def _elect(cluster: Faulty, fault: Elect) -> None:
+    place = TopicPartition(fault.topic, fault.partition)
+    request = ElectLeader(topic_partition=place, broker=fault.broker)
+    response = await cluster.host.requests.call(BrokerId(CONTROLLER), request)
+    assert isinstance(response, ElectedLeader)
+    if response.error is not ErrorCode.NONE:
+        raise BadFault("broker" if fault.broker else "partition", response.message)
+    await cluster.spread(SPREADS_WITHIN_S)
+
+
+async def _reassign(cluster: Faulty, fault: Reassign) -> None:
+    place = TopicPartition(fault.topic, fault.partition)
+    request = AlterReassignment(topic_partition=place, replicas=fault.replicas)
+    response = await cluster.host.requests.call(BrokerId(CONTROLLER), request)
+    assert isinstance(response, AlteredReassignment)
+    if response.error is not ErrorCode.NONE:
+        unknown = response.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        why = response.message or response.error.name
+        raise BadFault("partition" if unknown else "replicas", why)
+    await cluster.spread(SPREADS_WITHIN_S)
+
+
+async def _advance(cluster: Faulty, fault: AdvanceClock) -> None:
+    await cluster.advance_clock(fault.ms)
+
+
+def _need(cluster: Faulty, broker: BrokerId, *, up: bool) -> None:
+    if cluster.is_up(broker) != up:
+        state = "down; start it first" if up else "up; crash it first"
+        raise BadFault("broker", f"broker {broker} is {state}")
+
+
+def _node(node: Node) -> NodeId:
+    return CONTROLLER if isinstance(node, str) else NodeId(node)
+
+
+_ACTIONS: Final[Mapping[type[OfCluster], Callable[[Faulty, Any], Awaitable[None]]]] = {
+    Crash: _crash,
+    LosePower: _lose_power,
+    Start: _start,
+    Pause: _pause,
+    Resume: _resume,
+    Split: _split,
+    Heal: _heal,
+    Elect: _elect,
+    Reassign: _reassign,
+    AdvanceClock: _advance,
+}

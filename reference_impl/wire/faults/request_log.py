@@ -1,0 +1,121 @@
+"""The log of requests: what clients sent, and with which errors the brokers responded.
+
+    {"number": 12, "broker": 2, "api": "Produce", "version": 10, "client_id": "billing",
+     "partitions": [["orders", 0]], "at_ms": 1790000000000, "took_ms": 1.9,
+     "errors": ["NOT_LEADER_OR_FOLLOWER"], "answered": true, "faults": [3]}
+
+A request is listed when it is answered, or when a fault decides that it never will be. `took_ms`
+includes the wait of a long poll. `faults` has the numbers of the fault rules that acted. A request
+with acks=0 counts as answered. The log keeps the newest 10,000 requests. A number is never used
+again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from typing import Any, Final
+
+from reference_impl.wire.faults.error_answers import ERROR, response_in
+from reference_impl.wire.faults.reading import API_NAMES
+from reference_impl.wire.faults.rule import Request, When
+from reference_impl.wire.messages.adapter import Call
+from reference_impl.wire.requests.handled import Handled
+
+KEPT: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Logged:
+    """One request in the log of a cluster's requests.
+
+    The handled requests have the numbers 1, 2, 3 and so on; `number` is 0 until the request is
+    handled.
+    """
+
+    number: int = 0
+    request: Request
+    version: int
+    at_ms: int
+    took_ms: float = 0.0
+    errors: tuple[str, ...] = ()
+    answered: bool = True
+    faults: tuple[int, ...] = ()
+
+    def document(self) -> dict[str, Any]:
+        """Returns the JSON object of the entry."""
+        values: dict[str, Any] = asdict(self)
+        request: dict[str, Any] = values.pop("request")
+        return values | request | {"api": API_NAMES[self.request.api]}
+
+
+@dataclass(slots=True)
+class RequestLog:
+    """The newest requests of a cluster, oldest first."""
+
+    last: int = 0
+    _entries: deque[Logged] = field(default_factory=lambda: deque[Logged](maxlen=KEPT))
+    _added: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def begin(self, request: Request, call: Call) -> Logged:
+        return Logged(request=request, version=call.version, at_ms=int(time.time() * 1000))
+
+    def end(
+        self, entry: Logged, call: Call, handled: Handled, took_ms: float, acted: Sequence[int]
+    ) -> None:
+        """Adds the request to the log, with its number and the errors of its response."""
+        errors = () if handled.frame is None else errors_in(response_in(call, handled.frame))
+        self.last += 1
+        self._entries.append(
+            replace(
+                entry,
+                number=self.last,
+                took_ms=round(took_ms, 3),
+                errors=errors,
+                answered=handled.frame is not None or not handled.closes,
+                faults=tuple(acted),
+            )
+        )
+        self._added.set()  # wakes every waiter; each looks at the log again
+        self._added = asyncio.Event()
+
+    def clear(self) -> None:
+        self._entries.clear()
+
+    def matching(self, when: When, since: int = 0) -> list[Logged]:
+        """Returns the requests that match `when` and have a number above `since`, oldest first.
+
+        Fields of `when` that count requests, such as `nth=3`, are ignored.
+        """
+        return [one for one in self._entries if one.number > since and when.selects(one.request)]
+
+    async def await_matching(self, when: When, since: int, count: int, wait_ms: int) -> None:
+        """Waits until at least `count` requests match.
+
+        Returns without an error if there are still fewer after `wait_ms`.
+        """
+        try:
+            async with asyncio.timeout(wait_ms / 1000):
+                while len(self.matching(when, since)) < count:
+                    await self._added.wait()
+        except TimeoutError:
+            pass  # the caller sees how many there are
+
+
+def errors_in(entity: Any) -> tuple[str, ...]:
+    """Returns the names of the errors in a response, sorted; none if it succeeded."""
+    return tuple(sorted(set(_errors(entity))))
+
+
+def _errors(entity: Any) -> list[str]:
+    found: list[str] = []
+    for each in fields(entity):
+        value = getattr(entity, each.name)
+        if each.name in ERROR and value:
+            found.append(value.name.upper())
+        elif isinstance(value, tuple) and value and is_dataclass(value[0]):
+            found.extend(error for one in value for error in _errors(one))
+    return found

@@ -1,0 +1,1 @@
+"""The memory of the process: what keeps garbage collections and page faults short."""

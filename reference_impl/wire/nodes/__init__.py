@@ -1,0 +1,1 @@
+"""The runtime of the nodes of one process: clock, timers, messages, waiting requests."""

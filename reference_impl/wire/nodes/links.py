@@ -1,0 +1,279 @@
+"""The TCP connections between the nodes of a cluster: a broker's process, the controller's process.
+
+A node that has messages for another node connects to it. Requests and responses of this sender use
+this one connection, so two nodes have two connections, one in each direction:
+
+    the other node    a random challenge
+    the sender        its node id, its own challenge, and a proof that it knows the cluster's secret
+    the other node    a proof that it knows the secret too
+    the sender        messages, each with its length
+
+A proof is an HMAC of both challenges under the secret, so the secret itself is not sent. The bytes
+after it are neither encrypted nor signed.
+
+A message may be lost, as the contract of `node/step` allows. It is lost if the other node cannot be
+reached, if the connection breaks, or if 16 MiB already wait because the other node does not read.
+No message is repeated or reordered: if a node connects again, its older connection is closed, and
+what it still contained is lost.
+
+Simplified: in Kafka a response comes back over the connection of its request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import secrets
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, cast
+
+from reference_impl.protocol.messages import NodeId
+from reference_impl.wire.connections.listening import close_listener
+from reference_impl.wire.messages.frame_limits import LIMITS
+from reference_impl.wire.nodes.encoding import Decoder, Encoder, MalformedMessage, Message
+
+LOOPBACK: Final = "127.0.0.1"
+SECRET_BYTES: Final = 32
+CHALLENGE_BYTES: Final = 16
+PROOF_BYTES: Final = hashlib.sha256().digest_size
+INTRODUCTION: Final = struct.Struct(f">i{CHALLENGE_BYTES}s{PROOF_BYTES}s")
+LENGTH: Final = struct.Struct(">I")
+MOST_BYTES: Final = LIMITS.frame_bytes + (1 << 20)  # of a message
+MOST_WAITING_BYTES: Final = 16 << 20  # for a node that does not read
+MOST_WAITING: Final = 1_000  # messages, until the connection is open
+ADMITTED_WITHIN_S: Final = 3.0
+AGAIN_AFTER_S: Final = 0.05  # a failed connection
+
+
+def _proof(secret: bytes, by: bytes, node: NodeId, of_dialed: bytes, of_dialing: bytes) -> bytes:
+    signed = by + struct.pack(">i", node) + of_dialed + of_dialing
+    return hmac.digest(secret, signed, "sha256")
+
+
+@dataclass(slots=True)
+class Links:
+    """The links of one node to all other nodes of the cluster.
+
+    `receive` gets each message that arrives. `places` has the address of every node.
+    """
+
+    node: NodeId
+    secret: bytes = field(repr=False)
+    receive: Callable[[Message], None]
+    note: Callable[[str], None]
+    places: dict[NodeId, tuple[str, int]] = field(default_factory=dict)
+    _server: asyncio.Server | None = None
+    _outgoing: dict[NodeId, _Outgoing] = field(default_factory=dict)
+    _incoming: dict[NodeId, _Incoming] = field(default_factory=dict)
+    _arrived: set[_Incoming] = field(default_factory=set)
+
+    async def open(self, port: int = 0) -> tuple[str, int]:
+        """Listens on loopback and returns the address; the port 0 selects a free one.
+
+        Raises OSError if the port is in use.
+        """
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(lambda: _Incoming(self), LOOPBACK, port)
+        bound = self._server.sockets[0].getsockname()
+        return bound[0], bound[1]
+
+    def send(self, to: NodeId, message: Message) -> None:
+        """Sends a message, or loses it if the node cannot be reached."""
+        if self._server is None:
+            return
+        if to not in self._outgoing:
+            self._outgoing[to] = _Outgoing(self, to)
+        self._outgoing[to].send(message)
+
+    async def close(self) -> None:
+        closing, self._server = self._server, None
+        if closing is not None:
+            await close_listener(closing)
+        for outgoing in self._outgoing.values():
+            outgoing.close()
+        for incoming in [*self._arrived]:
+            incoming.close()
+        await asyncio.sleep(0)
+
+    # ------------------------------------------------------------ of the incoming connections
+
+    def arrived(self, connection: _Incoming) -> None:
+        self._arrived.add(connection)
+        if self._server is None:
+            connection.close()
+
+    def admitted(self, connection: _Incoming, node: NodeId) -> None:
+        earlier = self._incoming.get(node)
+        if earlier is not None:
+            earlier.close()
+        self._incoming[node] = connection
+
+    def left(self, connection: _Incoming) -> None:
+        self._arrived.discard(connection)
+
+
+class _Outgoing(asyncio.Protocol):
+    """The messages of this node to another one, over one connection after the other."""
+
+    def __init__(self, links: Links, to: NodeId) -> None:
+        self._links = links
+        self._to = to
+        self._transport: asyncio.Transport | None = None
+        self._encoder: Encoder | None = None  # from the admission on
+        self._waiting: list[Message] = []
+        self._received = b""
+        self._expected = b""  # the other node's proof
+        self._dialing: asyncio.Task[None] | None = None
+
+    def send(self, message: Message) -> None:
+        if self._encoder is None:
+            if len(self._waiting) < MOST_WAITING:
+                self._waiting.append(message)
+            if self._dialing is None:
+                self._dialing = asyncio.create_task(self._dial())
+        elif self._transport is not None:
+            self._write(self._transport, self._encoder, message)
+
+    def close(self) -> None:
+        if self._dialing is not None:
+            self._dialing.cancel()
+        if self._transport is not None:
+            self._transport.abort()
+
+    async def _dial(self) -> None:
+        try:
+            async with asyncio.timeout(ADMITTED_WITHIN_S):
+                host, port = self._links.places[self._to]
+                loop = asyncio.get_running_loop()
+                await loop.create_connection(lambda: self, host, port)
+                while self._encoder is None and self._transport is not None:
+                    await asyncio.sleep(AGAIN_AFTER_S / 10)
+        except OSError:  # TimeoutError too
+            pass
+        if self._encoder is None:
+            self._waiting.clear()  # lost
+            if self._transport is not None:
+                self._transport.abort()
+            await asyncio.sleep(AGAIN_AFTER_S)
+        self._dialing = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self._received = b""
+        self._expected = b""
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        transport = self._transport
+        if transport is None or self._encoder is not None:
+            return
+        if not self._expected and len(self._received) >= CHALLENGE_BYTES:
+            theirs = self._received[:CHALLENGE_BYTES]
+            self._received = self._received[CHALLENGE_BYTES:]
+            ours = secrets.token_bytes(CHALLENGE_BYTES)
+            secret, node = self._links.secret, self._links.node
+            self._expected = _proof(secret, b"dialed", node, theirs, ours)
+            proof = _proof(secret, b"dialing", node, theirs, ours)
+            transport.write(INTRODUCTION.pack(node, ours, proof))
+        if self._expected and len(self._received) >= PROOF_BYTES:
+            if hmac.compare_digest(self._received, self._expected):
+                self._admitted(transport)
+            else:
+                transport.abort()
+
+    def _admitted(self, transport: asyncio.Transport) -> None:
+        self._encoder = Encoder()
+        waiting, self._waiting = self._waiting, []
+        for message in waiting:
+            self._write(transport, self._encoder, message)
+
+    @staticmethod
+    def _write(transport: asyncio.Transport, encoder: Encoder, message: Message) -> None:
+        if transport.get_write_buffer_size() > MOST_WAITING_BYTES:
+            return  # lost
+        data = encoder.encode(message)
+        transport.write(LENGTH.pack(len(data)) + data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        del exc
+        self._transport = None
+        self._encoder = None
+
+
+class _Incoming(asyncio.Protocol):
+    """A connection from another node."""
+
+    def __init__(self, links: Links) -> None:
+        self._links = links
+        self._transport: asyncio.Transport | None = None
+        self._challenge = secrets.token_bytes(CHALLENGE_BYTES)
+        self._decoder: Decoder | None = None  # from the admission on
+        self._received = bytearray()
+        self._limit: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self._links.arrived(self)
+        self._transport.write(self._challenge)
+        loop = asyncio.get_running_loop()
+        self._limit = loop.call_later(ADMITTED_WITHIN_S, self._take_too_long)
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+            self._transport = None
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        try:
+            if self._decoder is None and len(self._received) >= INTRODUCTION.size:
+                self._admit()
+            while self._decoder is not None and self._transport is not None:
+                message = self._next()
+                if message is None:
+                    return
+                self._links.receive(self._decoder.decode(message))
+        except MalformedMessage as malformed:
+            self._links.note(f"node {self._links.node} closes a link: {malformed}")
+            self.close()
+
+    def _admit(self) -> None:
+        node, theirs, proof = INTRODUCTION.unpack_from(self._received)
+        del self._received[: INTRODUCTION.size]
+        secret = self._links.secret
+        expected = _proof(secret, b"dialing", node, self._challenge, theirs)
+        if not hmac.compare_digest(proof, expected):
+            raise MalformedMessage("the sender does not know the secret of the cluster")
+        if self._limit is not None:
+            self._limit.cancel()
+        if self._transport is not None:
+            self._transport.write(_proof(secret, b"dialed", node, self._challenge, theirs))
+        self._decoder = Decoder(NodeId(node))
+        self._links.admitted(self, NodeId(node))
+
+    def _next(self) -> bytes | None:
+        if len(self._received) < LENGTH.size:
+            return None
+        (size,) = LENGTH.unpack_from(self._received)
+        if size > MOST_BYTES:
+            raise MalformedMessage(f"a message of {size} bytes")
+        end = LENGTH.size + size
+        if len(self._received) < end:
+            return None
+        message = bytes(memoryview(self._received)[LENGTH.size : end])
+        del self._received[:end]
+        return message
+
+    def _take_too_long(self) -> None:
+        if self._decoder is None:
+            self.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        del exc
+        self._transport = None
+        if self._limit is not None:
+            self._limit.cancel()
+        self._links.left(self)

@@ -1,0 +1,133 @@
+"""The clock of a cluster and the timers of its nodes, driven by the event loop.
+
+    set -> due -> would it change something? -- yes --> fires
+                             | no
+                             v
+                          it rests -> the replicas have changed -> set again
+
+If a node sets a timer again, the new time replaces the earlier one.
+
+Two kinds of timers look for nodes that have been silent for too long: SESSIONS and REPLICA_LAG. If
+the event loop stalls for some seconds, every node is silent. So these timers fire a few turns of
+the event loop after they are due. Until then the other nodes have sent their late messages.
+Without this, a stall would fence all brokers at once.
+
+The timers of an idle topic partition rest: they do not fire until a replica changes, see the module
+`rest`. Without this, 500 idle partitions would keep one CPU core busy.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from reference_impl.node.step import Timer, TimerKind
+from reference_impl.node.timeouts import Timeouts
+from reference_impl.protocol.messages import NodeId
+from reference_impl.wire.nodes import rest
+
+_CLOCK_STEP_MS: Final = 100  # when the clock advances: below every timeout between nodes
+_CLOCK_CYCLES: Final = 20  # of the loop in each step: a message and its answer take some
+_OF_SILENCE: Final = frozenset({TimerKind.SESSIONS, TimerKind.REPLICA_LAG})
+_TURNS: Final = 8  # of the loop: a timer, its message, the answer, and the next message
+
+
+@dataclass(slots=True)
+class Timers:
+    """The timers of all nodes.
+
+    `fire` gets the node, its due timer, and how often the node had started when the timer was set.
+    """
+
+    timeouts: Timeouts
+    nodes: rest.Nodes
+    lives: dict[NodeId, int]
+    fire: Callable[[NodeId, Timer, int], object]
+    link_ms: int = 0  # from node to node, one way
+    _ahead_s: float = 0.0  # wall clock minus the loop's clock
+    _set: dict[tuple[NodeId, Timer], asyncio.TimerHandle] = field(default_factory=dict)
+    _resting: dict[tuple[NodeId, Timer], rest.Reason] = field(default_factory=dict)
+    _changes: rest.ReplicaChanges = field(default_factory=rest.ReplicaChanges)
+    _elsewhere: frozenset[NodeId] = frozenset()
+
+    def start(self, elsewhere: frozenset[NodeId] = frozenset()) -> None:
+        """Starts the clock; `elsewhere` has the nodes that may run in other processes."""
+        self._elsewhere = elsewhere
+        self._ahead_s = time.time() - asyncio.get_running_loop().time()
+        self._wake_resting()
+
+    @property
+    def now_ms(self) -> int:
+        """The wall-clock time in ms, as in the timestamps of producers; never goes back."""
+        return int((asyncio.get_running_loop().time() + self._ahead_s) * 1000)
+
+    @property
+    def resting(self) -> Counter[TimerKind]:
+        """The number of due timers of each kind that do not fire: they would change nothing."""
+        return Counter(timer.kind for _, timer in self._resting)
+
+    def set(self, node_id: NodeId, timer: Timer, at_ms: int) -> None:
+        """Sets a timer of a running node, which replaces the earlier one of the same name."""
+        earlier = self._set.get((node_id, timer))
+        if earlier is not None:
+            earlier.cancel()
+        self._resting.pop((node_id, timer), None)
+        self._call_at((at_ms + 1) / 1000 - self._ahead_s, node_id, timer)
+
+    async def advance(self, ms: int) -> None:
+        """Advances the clock in small steps; the nodes exchange messages in between."""
+        for passed in range(0, ms, _CLOCK_STEP_MS):
+            step_s = min(_CLOCK_STEP_MS, ms - passed) / 1000
+            self._ahead_s += step_s
+            for (node_id, timer), handle in [*self._set.items()]:
+                handle.cancel()
+                self._call_at(handle.when() - step_s, node_id, timer)
+            for _ in range(_CLOCK_CYCLES):
+                await asyncio.sleep(0)
+
+    def _call_at(self, at_s: float, node_id: NodeId, timer: Timer) -> None:
+        self._set[node_id, timer] = asyncio.get_running_loop().call_at(
+            at_s, self._due, node_id, timer, self.lives[node_id]
+        )
+
+    def _due(self, node_id: NodeId, timer: Timer, life: int) -> None:
+        del self._set[node_id, timer]
+        reason = rest.reason_to_rest(self.nodes, node_id, timer, self._elsewhere)
+        if reason is not None and life == self.lives[node_id]:
+            # it would change nothing, so it waits until a replica changes
+            self._resting[node_id, timer] = reason
+        elif timer.kind in _OF_SILENCE:
+            delay_s = 3 * self.link_ms / 1000  # as many messages as in the turns
+            asyncio.get_running_loop().call_later(
+                delay_s, self._fire_later, _TURNS, node_id, timer, life
+            )
+        else:
+            self.fire(node_id, timer, life)
+
+    def _fire_later(self, turns: int, node_id: NodeId, timer: Timer, life: int) -> None:
+        if turns:
+            loop = asyncio.get_running_loop()
+            loop.call_soon(self._fire_later, turns - 1, node_id, timer, life)
+        else:
+            self.fire(node_id, timer, life)
+
+    def _wake_resting(self) -> None:
+        places = self._changes.since_last_call(self.nodes)
+        changed = [
+            (node_id, timer)
+            for (node_id, timer), reason in (self._resting.items() if places else ())
+            if timer.topic_partition in places
+            and not rest.is_unchanged(self.nodes, node_id, timer, reason)
+        ]
+        for node_id, timer in changed:
+            lags = timer.kind is TimerKind.REPLICA_LAG
+            # No fetch has come for a long time: the followers must have time to fetch first.
+            delay_ms = self.timeouts.replica_lag_ms // 2 if lags else 0
+            self.set(node_id, timer, self.now_ms + delay_ms)
+        asyncio.get_running_loop().call_later(
+            self.timeouts.replica_fetch_wait_ms / 1000, self._wake_resting
+        )

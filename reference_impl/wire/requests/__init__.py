@@ -1,0 +1,1 @@
+"""The handlers of requests: each splits a request, calls the broker and joins the responses."""

@@ -1,0 +1,106 @@
+"""The interface through which the wire handlers call one running broker.
+
+A request on the wire may cover many topic partitions, a request of this interface only one. So a
+handler splits the wire request and joins the responses. The handler also chooses the fields that
+depend on the request's version, and waits for long polls. The broker decides everything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+
+from model.vocabulary import BrokerId, TopicPartition
+from reference_impl.protocol.controller import DescribedMetadata, Metadata, MetadataImage
+from reference_impl.protocol.messages import ErrorCode, Produce, Produced
+from reference_impl.protocol.requests import Request, Response
+from reference_impl.wire.requests.broker.fetch_sessions import FetchSessions
+from reference_impl.wire.security.credentials import Credentials
+
+R = TypeVar("R")
+
+# Errors of the wire layer alone: the core never sees such requests.
+UNKNOWN_TOPIC_ID = ErrorCode.UNKNOWN_TOPIC_ID
+
+
+class ServedBroker(Protocol):
+    """The interface to one running broker; raises ConnectionError if the broker is down."""
+
+    @property
+    def broker_id(self) -> BrokerId: ...
+
+    @property
+    def addresses(self) -> Mapping[BrokerId, tuple[str, int]]: ...
+
+    @property
+    def auto_creates_topics(self) -> bool:
+        """True if a Metadata request may create a topic. Kafka: auto.create.topics.enable."""
+        ...
+
+    @property
+    def credentials(self) -> Credentials:
+        """The users of the cluster, with their passwords and SCRAM credentials."""
+        ...
+
+    @property
+    def fetch_sessions(self) -> FetchSessions: ...
+
+    def replica(self, topic_partition: TopicPartition) -> object:
+        """Returns the broker's replica of a topic partition; None if it has none.
+
+        Replicas are immutable. If the replica is still the same object, a consumer that repeats its
+        fetch gets the same response.
+        """
+        ...
+
+    async def call(self, request: Request) -> Response:
+        """Returns the broker's response to the request, which may take a long time."""
+        ...
+
+    async def call_all(self, requests: Sequence[Request]) -> list[Response]:
+        """Sends all requests, then returns the broker's responses in the order of the requests."""
+        ...
+
+    def send(self, request: Produce) -> Produced | None:
+        """Sends a produce request with acks=0; returns its error, or None if it is appended."""
+        ...
+
+    async def readable(
+        self,
+        topic_partitions: Collection[TopicPartition],
+        timeout_ms: int,
+        is_unchanged: Callable[[], bool],
+    ) -> None:
+        """Waits until a topic partition may have more to read, or the timeout has passed.
+
+        Returns at once if `is_unchanged` returns False when the wait begins.
+        """
+        ...
+
+    async def apart(self, work: Callable[[], R]) -> R:
+        """Runs a function in the thread for large requests, and returns its result.
+
+        The function must not use the broker's state.
+        """
+        ...
+
+
+async def request_core(broker: ServedBroker, request: Request, answer: type[R]) -> R:
+    """Returns the broker's response to the request, which must be of the expected class."""
+    response = await broker.call(request)
+    assert isinstance(response, answer), f"{request} was answered with {response}"
+    return response
+
+
+async def image(broker: ServedBroker) -> MetadataImage:
+    return (await request_core(broker, Metadata(), DescribedMetadata)).image
+
+
+async def existing_partitions(broker: ServedBroker) -> frozenset[TopicPartition]:
+    return frozenset(place for place, _ in (await image(broker)).topic_partitions)
+
+
+def naming(topic: Any) -> dict[str, Any]:
+    """Returns the fields that identify a topic in a response: the same as in the request."""
+    names = ("topic_id", "name", "topic")
+    return {name: getattr(topic, name) for name in names if hasattr(topic, name)}

@@ -1,0 +1,67 @@
+"""The topic ids of a metadata image, and the topics that have these ids.
+
+A topic id is computed from two values: the topic's name, and the number of earlier topics of this
+name that were deleted. So a topic that is created again has another id, as in Kafka.
+
+Source: KIP-516.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from reference_impl.protocol.controller import MetadataImage
+from reference_impl.protocol.topic_id import topic_id
+from reference_impl.wire.requests.broker.served_broker import ServedBroker, image
+
+_REMEMBERED: Final = 4  # brokers apply an image a little later than others
+
+
+@dataclass(frozen=True, slots=True)
+class TopicIds:
+    """The id of each topic name, and the name and incarnation of each id.
+
+    The incarnation counts the deleted earlier topics of this name.
+    """
+
+    by_name: Mapping[str, UUID]
+    by_id: Mapping[UUID, tuple[str, int]]
+
+    def name_of(self, identity: UUID | None) -> str | None:
+        """Returns the name of the topic, or None if no topic has this id."""
+        found = None if identity is None else self.by_id.get(identity)
+        return None if found is None else found[0]
+
+
+_newest: list[tuple[MetadataImage, TopicIds]] = []
+
+
+async def topic_ids(broker: ServedBroker) -> TopicIds:
+    """Returns the topic ids in the metadata that the broker has applied."""
+    return ids_of(await image(broker))
+
+
+def ids_of(seen: MetadataImage) -> TopicIds:
+    for known, ids in _newest:
+        if known is seen:
+            return ids
+    incarnations = {place.topic: state.incarnation for place, state in seen.topic_partitions}
+    by_name = {name: topic_id(name, number) for name, number in incarnations.items()}
+    by_id = {by_name[name]: (name, number) for name, number in incarnations.items()}
+    ids = TopicIds(by_name, by_id)
+    _newest[:] = [*_newest[1 - _REMEMBERED :], (seen, ids)]
+    return ids
+
+
+async def named_topics(broker: ServedBroker, topics: Any) -> list[tuple[Any, str | None]]:
+    """Returns the topics of a request, each with its name.
+
+    The name is None if the topic id is unknown.
+    """
+    if not topics or not hasattr(topics[0], "topic_id"):  # all are of one version
+        return [(topic, topic.name if hasattr(topic, "name") else topic.topic) for topic in topics]
+    ids = await topic_ids(broker)
+    return [(topic, ids.name_of(topic.topic_id)) for topic in topics]

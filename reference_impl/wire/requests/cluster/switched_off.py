@@ -1,0 +1,54 @@
+"""Wire handlers of features that are switched off: access control, tokens and client quotas.
+
+The answers are those of a Kafka without these features. Without an authorizer the answer is
+SECURITY_DISABLED, without authentication a request for tokens is refused, and without quotas the
+list is empty. Requests of telemetry are not served, and ApiVersions does not list them. The module
+`share_and_streams` handles the requests of share and streams groups.
+
+Source: KIP-48, KIP-140, KIP-546; AclApis, KafkaApis of Apache Kafka.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from reference_impl.protocol.messages import ErrorCode
+from reference_impl.wire.messages.adapter import Call
+from reference_impl.wire.requests.broker.served_broker import ServedBroker
+
+NO_AUTHORIZER: Final = "No Authorizer is configured."
+NO_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC) - timedelta(milliseconds=1)  # -1 on the wire
+DISABLED: Final = ErrorCode.SECURITY_DISABLED
+NOT_ALLOWED: Final = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+
+
+async def describe_acls(_broker: ServedBroker, call: Call) -> bytes:
+    return call.respond(error_code=DISABLED, error_message=NO_AUTHORIZER, resources=())
+
+
+async def create_acls(_broker: ServedBroker, call: Call) -> bytes:
+    result = call.make("AclCreationResult", error_code=DISABLED, error_message=NO_AUTHORIZER)
+    return call.respond(results=(result,) * len(call.body.creations))
+
+
+async def delete_acls(_broker: ServedBroker, call: Call) -> bytes:
+    result = call.make(
+        "DeleteAclsFilterResult",
+        error_code=DISABLED,
+        error_message=NO_AUTHORIZER,
+        matching_acls=(),
+    )
+    return call.respond(filter_results=(result,) * len(call.body.filters))
+
+
+async def renew_or_expire_token(_broker: ServedBroker, call: Call) -> bytes:
+    return call.respond(error_code=NOT_ALLOWED, expiry_timestamp=NO_TIME)
+
+
+async def describe_tokens(_broker: ServedBroker, call: Call) -> bytes:
+    return call.respond(error_code=NOT_ALLOWED, tokens=())
+
+
+async def describe_client_quotas(_broker: ServedBroker, call: Call) -> bytes:
+    return call.respond(error_code=0, error_message=None, entries=())

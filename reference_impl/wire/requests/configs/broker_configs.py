@@ -1,0 +1,235 @@
+"""The settings of a broker: tables of Kafka's names, and how requests describe and change them.
+
+    DYNAMIC   the defaults of topics; a request can change them, for all brokers at once
+    STATIC    set when the broker was started; a request to change them is refused
+
+A request to change any other setting is refused too. The default of min.insync.replicas cannot be
+removed, as in Kafka with eligible leader replicas.
+
+Source: KIP-226, KIP-966; Kafka documentation, "Broker Configs"; ConfigAdminManager,
+ConfigurationControlManager of Apache Kafka.
+Simplified: settings of a single broker are refused; a request with an unknown setting is refused,
+although Kafka accepts it; no synonyms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, replace
+from typing import Any, Final
+
+from reference_impl.node.timeouts import KAFKA_TIMEOUTS
+from reference_impl.protocol.inspection import DescribedSettings
+from reference_impl.protocol.messages import ErrorCode
+from reference_impl.protocol.topic_defaults import AlterDefaults, TopicDefaults
+from reference_impl.wire.messages.frame_limits import LIMITS
+from reference_impl.wire.requests.configs.topic_configs import (
+    CONFIGS,
+    DEFAULT,
+    DELETE,
+    FOR_ALL_BROKERS,
+    OF_LOG,
+    SET,
+    STATIC,
+    Config,
+    ConfigType,
+    Described,
+    at_least,
+    text,
+)
+
+MIN_ISR: Final = "min.insync.replicas"
+DYNAMIC: Final[Mapping[str, Config]] = {
+    MIN_ISR: CONFIGS[MIN_ISR],
+    "unclean.leader.election.enable": CONFIGS["unclean.leader.election.enable"],
+    "log.cleanup.policy": CONFIGS["cleanup.policy"],
+    "log.retention.ms": CONFIGS["retention.ms"],
+    "log.retention.bytes": CONFIGS["retention.bytes"],
+    "log.segment.bytes": CONFIGS["segment.bytes"]._replace(read=at_least(1_048_576)),
+    "log.cleaner.delete.retention.ms": CONFIGS["delete.retention.ms"],
+    "log.flush.interval.messages": CONFIGS["flush.messages"],
+    "message.max.bytes": CONFIGS["max.message.bytes"],
+}
+OF_TIMEOUTS: Final[Mapping[str, tuple[str, ConfigType]]] = {
+    "broker.heartbeat.interval.ms": ("heartbeat_ms", ConfigType.INT),
+    "broker.session.timeout.ms": ("session_timeout_ms", ConfigType.INT),
+    "replica.lag.time.max.ms": ("replica_lag_ms", ConfigType.LONG),
+    "replica.fetch.wait.max.ms": ("replica_fetch_wait_ms", ConfigType.INT),
+    "replica.fetch.backoff.ms": ("replica_fetch_backoff_ms", ConfigType.INT),
+    "replica.socket.timeout.ms": ("replica_fetch_timeout_ms", ConfigType.INT),
+    "replica.high.watermark.checkpoint.interval.ms": ("checkpoint_ms", ConfigType.LONG),
+    "request.timeout.ms": ("request_timeout_ms", ConfigType.INT),
+    "group.initial.rebalance.delay.ms": ("group_initial_delay_ms", ConfigType.INT),
+    "group.min.session.timeout.ms": ("group_min_session_ms", ConfigType.INT),
+    "group.max.session.timeout.ms": ("group_max_session_ms", ConfigType.INT),
+    "group.consumer.session.timeout.ms": ("member_session_ms", ConfigType.INT),
+    "group.consumer.heartbeat.interval.ms": ("member_heartbeat_ms", ConfigType.INT),
+    "log.retention.check.interval.ms": ("retention_check_ms", ConfigType.LONG),
+    "offsets.retention.check.interval.ms": ("offsets_check_ms", ConfigType.LONG),
+    "producer.id.expiration.ms": ("producer_expiration_ms", ConfigType.INT),
+    "transactional.id.expiration.ms": ("transactional_id_expiration_ms", ConfigType.INT),
+}
+_KAFKA: Final[Mapping[str, int]] = asdict(KAFKA_TIMEOUTS)
+_MINUTE_MS: Final = 60_000
+# Others that Kafka never changes while a broker runs; they have no value here.
+_NOT_DYNAMIC: Final = frozenset(
+    {"log.dir", "log.dirs", "log.retention.minutes", "process.roles", "controller.quorum.voters"}
+)
+
+
+class Refused(ValueError):
+    """The error for a change that is refused, with its error code."""
+
+    def __init__(self, error: ErrorCode, message: str) -> None:
+        super().__init__(message)
+        self.error = error
+
+
+def describe_broker(
+    broker_id: int,
+    started_with: DescribedSettings,
+    defaults: TopicDefaults,
+    *,
+    auto_creates_topics: bool,
+    replicas: int,
+) -> list[Described]:
+    """Returns all settings of a broker, the dynamic ones first.
+
+    `replicas` is the default replication factor.
+    """
+    found = [_dynamic(name, config, defaults) for name, config in DYNAMIC.items()]
+    times_ms = dict(started_with.times_ms)
+    verifies = started_with.verifies_transactions
+    for name, kind, value, default in (
+        ("broker.id", ConfigType.INT, broker_id, -1),
+        ("node.id", ConfigType.INT, broker_id, None),
+        ("auto.create.topics.enable", ConfigType.BOOLEAN, auto_creates_topics, True),
+        ("default.replication.factor", ConfigType.INT, replicas, 1),
+        ("num.partitions", ConfigType.INT, 1, 1),
+        ("log.retention.hours", ConfigType.INT, 168, 168),
+        ("socket.request.max.bytes", ConfigType.INT, LIMITS.frame_bytes, LIMITS.frame_bytes),
+        ("transaction.partition.verification.enable", ConfigType.BOOLEAN, verifies, True),
+        ("offsets.retention.minutes", ConfigType.INT, _minutes(times_ms), _minutes(_KAFKA)),
+        *(
+            (name, kind, times_ms[field], _KAFKA[field])
+            for name, (field, kind) in OF_TIMEOUTS.items()
+        ),
+    ):
+        source = DEFAULT if value == default else STATIC
+        found.append(Described(name, text(value), source, kind))
+    return found
+
+
+def describe_defaults(defaults: TopicDefaults) -> list[Described]:
+    """Returns the settings that were changed for all brokers."""
+    found = (_dynamic(name, config, defaults) for name, config in DYNAMIC.items())
+    return [one for one in found if one.source == FOR_ALL_BROKERS]
+
+
+def _dynamic(name: str, config: Config, defaults: TopicDefaults) -> Described:
+    value = getattr(defaults, config.field)
+    if value is not None:
+        return Described(name, text(value), FOR_ALL_BROKERS, config.type)
+    if name == "log.retention.ms":  # log.retention.hours has the default
+        return Described(name, None, DEFAULT, config.type)
+    return Described(name, text(OF_LOG.get(config.field, False)), DEFAULT, config.type)
+
+
+def _minutes(times_ms: Mapping[str, int]) -> int:
+    return times_ms["offsets_retention_ms"] // _MINUTE_MS
+
+
+_STATIC: Final = frozenset(
+    one.name
+    for one in describe_broker(
+        1,
+        DescribedSettings(times_ms=tuple(_KAFKA.items()), verifies_transactions=True),
+        TopicDefaults(),
+        auto_creates_topics=False,
+        replicas=1,
+    )
+    if one.name not in DYNAMIC
+).union(_NOT_DYNAMIC)
+
+
+# ---------------------------------------------------------------- changes
+
+
+def changed_defaults(name: str, broker_id: int, configs: Iterable[Any]) -> AlterDefaults:
+    """Returns the request that changes some default settings of all topics.
+
+    `name` is the broker's id, or empty for all brokers. Raises Refused for a change that is not
+    supported, such as a change for one broker.
+    """
+    return _alter(name, broker_id, tuple(_operations(configs)))
+
+
+def replaced_defaults(name: str, broker_id: int, configs: Iterable[Any]) -> AlterDefaults:
+    """Returns the request that gives defaults these values, and removes all other defaults.
+
+    Raises Refused for a change that is not supported.
+    """
+    values = tuple((one.name, one.value) for one in configs)
+    named = {name for name, _ in values}
+    removed = ((name, None) for name in DYNAMIC if name not in named)
+    return _alter(name, broker_id, (*values, *removed))
+
+
+def _operations(configs: Iterable[Any]) -> Iterator[tuple[str, str | None]]:
+    for change in configs:
+        if change.config_operation not in {SET, DELETE}:
+            word = "append" if change.config_operation == 2 else "subtract"
+            why = f"Config value {word} is not allowed for config key: {change.name}"
+            raise Refused(ErrorCode.INVALID_CONFIG, why)
+        if change.config_operation == SET and change.value is None:
+            why = f"Null value not supported for : {change.name}"
+            raise Refused(ErrorCode.INVALID_REQUEST, why)
+        yield change.name, change.value if change.config_operation == SET else None
+
+
+def _alter(
+    resource: str, broker_id: int, values: tuple[tuple[str, str | None], ...]
+) -> AlterDefaults:
+    if resource and not resource.removeprefix("-").isdecimal():
+        why = f"Node id must be an integer, but it is: {resource}"
+        raise Refused(ErrorCode.INVALID_REQUEST, why)
+    if resource and int(resource) != broker_id:
+        why = f"Unexpected broker id, expected {broker_id}, but received {resource}"
+        raise Refused(ErrorCode.INVALID_REQUEST, why)
+    static = sorted(name for name, _ in values if name in _STATIC)
+    if static:
+        why = f"Cannot update these configs dynamically: [{', '.join(static)}]"
+        raise Refused(ErrorCode.INVALID_REQUEST, why)
+    found: dict[str, Any] = {}
+    for name, value in values:
+        if name in DYNAMIC:
+            found[DYNAMIC[name].field] = None if value is None else _read(name, value)
+        elif value is not None:
+            why = f"{name}={value} is not supported, only {', '.join(DYNAMIC)}"
+            raise Refused(ErrorCode.INVALID_CONFIG, why)
+    is_named = MIN_ISR in {name for name, _ in values}
+    refusals = (
+        (
+            resource and is_named,
+            f"Broker-level {MIN_ISR} cannot be altered while ELR is enabled.",
+        ),
+        (
+            not resource and is_named and found["min_insync_replicas"] is None,
+            f"Cluster-level {MIN_ISR} cannot be removed while ELR is enabled.",
+        ),
+        (resource and found, "set it for all brokers: name the broker resource ''"),
+    )
+    for applies, why in refusals:
+        if applies:
+            raise Refused(ErrorCode.INVALID_CONFIG, why)
+    defaults = replace(TopicDefaults(), **found)
+    return AlterDefaults(defaults=defaults, names=frozenset(found))
+
+
+def _read(name: str, value: str) -> Any:
+    read: Callable[[str], Any] = DYNAMIC[name].read
+    try:
+        return read(value)
+    except ValueError as fault:
+        why = f"Invalid value {value} for configuration {name}: {fault}"
+        raise Refused(ErrorCode.INVALID_REQUEST, why) from fault

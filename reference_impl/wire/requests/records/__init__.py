@@ -1,0 +1,1 @@
+"""Handlers of the requests that write, read, locate and delete records."""

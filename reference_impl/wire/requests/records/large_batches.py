@@ -1,0 +1,42 @@
+"""Reads large batches in a thread, so that the brokers can do other work meanwhile.
+
+A batch is large if it has many records, or if its records decompress to many bytes. If the leader
+read such a batch in the event loop of the brokers, all other requests would wait. The checks of a
+batch need only its bytes. So a thread can make them before the leader handles the batch.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from reference_impl.log.record_batch import first_header
+from reference_impl.log.validation import scan_quickly
+from reference_impl.partition.record_validation import only_batch, scanned
+from reference_impl.protocol.messages import ErrorCode
+from reference_impl.protocol.record_facts import RecordFacts
+from reference_impl.wire.requests.broker.served_broker import ServedBroker
+
+MANY_RECORDS: Final = 10_000  # Python reads them in 10 ms
+MOST_RECORDS: Final = 20_000  # read in C; Python must read them again to name invalid ones
+MANY_BYTES: Final = 1024 * 1024  # after decompression
+
+
+async def scanned_apart(broker: ServedBroker, data: bytes) -> RecordFacts | ErrorCode | None:
+    """Reads a large or compressed batch; returns facts about its records, or their error.
+
+    The largest batches are read in a thread. Returns None if the leader must check the batch: it is
+    small and uncompressed, or the data is not one batch with a known compression.
+    """
+    head = first_header(data)
+    if head is None or not head.has_known_compression:
+        return None
+    if head.compression == "none" and head.record_count <= MANY_RECORDS:
+        return None
+    batch = only_batch(data)
+    if isinstance(batch, ErrorCode):
+        return None
+    if head.record_count <= MOST_RECORDS:
+        facts = scan_quickly(batch.data, head, MANY_BYTES, MANY_RECORDS)
+        if facts is not None:
+            return facts
+    return await broker.apart(lambda: scanned(batch, each=True))

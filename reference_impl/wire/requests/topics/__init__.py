@@ -1,0 +1,1 @@
+"""Handlers that create and delete topics, add partitions, move replicas and elect leaders."""

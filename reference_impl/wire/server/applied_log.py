@@ -1,0 +1,104 @@
+"""The applied log: one line of NDJSON for each batch that the cluster has acknowledged.
+
+    {"event": "produce", "broker": 0, "topic_partition": "a-0", "base_offset": 4, "records": 2,
+     "producer_id": 1000, "producer_epoch": 0, "base_sequence": 4, "answered": false}
+
+A line is written when the broker acknowledges the batch. With acks=1 this is after the leader's
+append; with acks=all it is after the replication to all in-sync replicas. The field `answered` is
+false if a fault dropped the acknowledgement on its way to the client.
+
+A retry that was recognized as a duplicate has a line of its own with the same offset. A batch that
+was appended but never acknowledged has no line, so counts from this log are lower bounds.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from model.vocabulary import BrokerId
+from reference_impl.log.record_batch import header, whole_batches
+from reference_impl.wire.requests.records.produce import PartitionProduce
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedLog:
+    """The open file of acknowledged batches; another process can read the file while it grows."""
+
+    descriptor: int
+
+    @classmethod
+    def open(cls, path: Path) -> AppliedLog:
+        """Creates the file; raises FileExistsError if it exists, so that no two runs are mixed."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
+        return cls(os.open(path, flags, 0o644))
+
+    def write(
+        self, broker_id: BrokerId, appended: Iterable[PartitionProduce], *, answered: bool
+    ) -> None:
+        """Writes one line for each acknowledged batch of a Produce request, with `answered` false
+        if a fault drops the response.
+        """
+        lines = [
+            {"event": "produce", "broker": broker_id, **applied, "answered": answered}
+            for one in appended
+            for applied in _accepted(one)
+        ]
+        # One unbuffered write per request, for readers of the growing file.
+        os.write(self.descriptor, b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+
+    def close(self) -> None:
+        os.close(self.descriptor)
+
+
+def _accepted(one: PartitionProduce) -> list[dict[str, str | int]]:
+    if one.produced is None or not one.is_applied:
+        return []
+    found: list[dict[str, str | int]] = []
+    base_offset: int = one.produced.base_offset
+    for batch in whole_batches(one.request.batches):
+        head = header(batch)
+        found.append(
+            {
+                "topic_partition": str(one.topic_partition),
+                "base_offset": base_offset,
+                "records": head.record_count,
+                "producer_id": head.producer_id,
+                "producer_epoch": head.producer_epoch,
+                "base_sequence": head.base_sequence,
+            }
+        )
+        base_offset += head.record_count
+    return found
+
+
+def applied_but_unanswered(log: Path) -> int:
+    """Returns the number of different records in the log's lines with `answered` false."""
+    unanswered: set[tuple[object, ...]] = set()
+    for line in log.read_text().splitlines():
+        entry = json.loads(line)
+        if not entry["answered"]:
+            unanswered.update(_records(entry))
+    return len(unanswered)
+
+
+def applied(log: Path) -> int:
+    """Returns the number of different records in the applied log.
+
+    A record that was sent several times counts once.
+    """
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    return len({record for entry in lines for record in _records(entry)})
+
+
+def _records(entry: dict[str, object]) -> Iterable[tuple[object, ...]]:
+    producer = (entry["topic_partition"], entry["producer_id"], entry["producer_epoch"])
+    # Without an idempotent producer there are no sequence numbers.
+    first = entry["base_offset"] if entry["producer_id"] == -1 else entry["base_sequence"]
+    assert isinstance(first, int)
+    count = entry["records"]
+    assert isinstance(count, int)
+    return ((*producer, first + n) for n in range(count))

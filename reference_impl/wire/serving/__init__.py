@@ -1,0 +1,1 @@
+"""Starts and stops a served cluster, in one process or with a process for each broker."""

@@ -1,0 +1,397 @@
+"""Serves a cluster over TCP: each broker on a port of its own.
+
+    asyncio.run(serve(ServeOptions(brokers=3), on_ready=ready))  # calls ready(cluster) once
+
+Without a data directory a cluster is in memory only, so its data is lost when the cluster stops.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Generator, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from model.faults import InputFault
+from model.vocabulary import BrokerId
+from reference_impl.disk.data_dir import DataDir
+from reference_impl.node.bugs import NO_BUGS, Bugs
+from reference_impl.node.timeouts import Timeouts
+from reference_impl.protocol.messages import NodeId
+from reference_impl.protocol.topic_id import topic_id
+from reference_impl.wire.authentication.gate import Gate
+from reference_impl.wire.connections.connection import Connection
+from reference_impl.wire.connections.in_flight import (
+    IN_FLIGHT,
+    InFlight,
+    InFlightLimits,
+    allow_open_files,
+)
+from reference_impl.wire.faults.around_requests import AroundRequests
+from reference_impl.wire.faults.cluster_faults import carry_out, check_brokers, has_happened
+from reference_impl.wire.faults.request_log import RequestLog
+from reference_impl.wire.faults.rule import (
+    BadFault,
+    Crash,
+    OfCluster,
+    OfRequest,
+    Pause,
+    Rule,
+    Start,
+)
+from reference_impl.wire.faults.rules_in_force import RulesInForce
+from reference_impl.wire.nodes.host import SERVED, Host
+from reference_impl.wire.requests.cluster.control_plane import CLUSTER_ID
+from reference_impl.wire.security.settings import NO_SECURITY, Security
+from reference_impl.wire.server.applied_log import AppliedLog
+from reference_impl.wire.server.heavy_lane import HeavyLane
+from reference_impl.wire.server.server import Listener
+from reference_impl.wire.serving.served_cluster import ServedCluster
+
+if TYPE_CHECKING:
+    from reference_impl.wire.control.port import ControlPort
+
+MOST_BROKERS: Final = 16
+LAST_PORT: Final = 65_535
+CALM_WITHIN_S: Final = 20.0
+
+
+class CannotServe(InputFault):
+    """The error if the cluster cannot start; the message names the option and the next step."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServeOptions:
+    """The settings of the cluster to serve; brokers are numbered from 1."""
+
+    brokers: int = 3
+    address: str = "127.0.0.1"
+    # The port of the first broker; 0 selects free ports.
+    port: int = 0
+    # The hosts and ports to which clients connect, which may be those of proxies.
+    advertised: tuple[tuple[str, int], ...] = ()  # of each broker, in order; () where it listens
+    bugs: Bugs = NO_BUGS
+    faults: tuple[Rule, ...] = ()
+    seed: int = 0
+    control: int | None = None  # port on loopback of the control port; 0 selects a free one
+    applied_log: Path | None = None
+    fault_log: Path | None = None  # a line with the time of each kill and restart
+    timeouts: Timeouts = SERVED
+    auto_creates_topics: bool = False  # auto.create.topics.enable
+    link_ms: int = 0  # delay of each message between brokers
+    in_flight: InFlightLimits = IN_FLIGHT
+    data_dir: Path | None = None  # None: the data is in memory only
+    processes: bool = False  # each broker has a process of its own
+    security: Security = NO_SECURITY
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.brokers <= MOST_BROKERS:
+            raise CannotServe(f"{self.brokers} brokers: the number must be 1 to {MOST_BROKERS}")
+        if not 0 <= self.port <= LAST_PORT - self.brokers + 1:
+            raise CannotServe(
+                f"port {self.port} is the first of {self.brokers}: the last port is {LAST_PORT}; "
+                "port 0 selects free ports"
+            )
+        if self.advertised and len(self.advertised) != self.brokers:
+            raise CannotServe(
+                f"{len(self.advertised)} advertised addresses of {self.brokers} brokers: name one "
+                "for each broker, or none"
+            )
+        brokers = tuple(BrokerId(number) for number in range(1, self.brokers + 1))
+        for rule in self.faults:
+            check_brokers(rule, brokers)
+            crashes = isinstance(rule.fault, Crash) and rule.then is not None
+            if self.brokers == 1 and (crashes or isinstance(rule.fault, Start)):
+                raise BadFault(
+                    "broker",
+                    "a restart needs at least two brokers: the others count requests until it",
+                )
+        if self.processes:
+            self._check_processes()
+        if self.control is not None and not 0 <= self.control <= LAST_PORT:
+            raise CannotServe(f"control port {self.control}: the last port is {LAST_PORT}")
+
+    def _check_processes(self) -> None:
+        unsupported: dict[str, object] = {
+            "--fault": self.faults,
+            "--applied-log": self.applied_log,
+            "fault_log": self.fault_log,
+            "link_ms": self.link_ms,
+        }
+        for name in (name for name, value in unsupported.items() if value):
+            raise CannotServe(
+                f"{name} needs all brokers in one process; leave out --processes, or use signals "
+                "to the brokers' processes (kill -9, -STOP, -CONT) and a proxy before a port"
+            )
+
+
+async def serve(
+    options: ServeOptions,
+    *,
+    on_ready: Callable[[ServedCluster], None] = lambda _cluster: None,
+    note: Callable[[str], None] = lambda line: print(line, file=sys.stderr),  # noqa: T201 - the log
+    stop: asyncio.Event | None = None,
+) -> None:
+    """Serves the cluster until it is cancelled or stopped, or SIGINT or SIGTERM arrives.
+
+    Calls `on_ready` with the cluster once every broker is registered and listens. Raises
+    CannotServe if a port is in use. An exception of a node, or of a planned kill or restart, is
+    raised at the end.
+    """
+    stopped = stop or asyncio.Event()
+    allow_open_files(options.in_flight.connections)
+    cluster = _cluster(options, note)
+    with _signals_stop(stopped):
+        try:
+            await cluster.start()
+            on_ready(cluster)
+            await stopped.wait()
+        finally:
+            await cluster.stop()
+    if cluster.host.failures:
+        raise cluster.host.failures[0]
+
+
+def _cluster(options: ServeOptions, note: Callable[[str], None]) -> ServedCluster:
+    if options.processes:
+        from reference_impl.wire.serving.processes.cluster import ProcessCluster
+
+        return ProcessCluster(options, note)
+    return Cluster(options, note)
+
+
+@dataclass(slots=True)
+class Cluster:
+    """A served cluster: the host of the nodes, and one TCP listener for each broker."""
+
+    options: ServeOptions
+    note: Callable[[str], None]
+    host: Host = field(init=False)
+    _addresses: dict[BrokerId, tuple[str, int]] = field(default_factory=dict)  # advertised
+    _ports: dict[BrokerId, int] = field(default_factory=dict)  # listened on
+    _listeners: dict[BrokerId, Listener] = field(default_factory=dict)
+    _applied: AppliedLog | None = None
+    around: AroundRequests = field(init=False)
+    control: ControlPort | None = None
+    _moving: set[asyncio.Task[None]] = field(default_factory=set)
+    _in_flight: InFlight[Connection] = field(init=False)  # of the connections to all brokers
+    _lane: HeavyLane = field(default_factory=HeavyLane)
+    _gate: Gate = field(init=False)
+
+    def __post_init__(self) -> None:
+        ids = tuple(BrokerId(number) for number in range(1, self.options.brokers + 1))
+        options = self.options
+        self.host = Host(ids, self.note, options.bugs, options.timeouts, options.link_ms)
+        self.host.on_unfenced = self._accept
+        self._in_flight = InFlight(options.in_flight)
+        self._gate = Gate.of(options.security)
+        self.around = AroundRequests(
+            RulesInForce(options.seed),
+            self._happen,
+            None if options.control is None else RequestLog(),
+        )
+        for rule in options.faults:
+            if rule.when is not None:
+                self.around.rules.add(rule)
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return ",".join(f"{host}:{port}" for host, port in self._addresses.values())
+
+    @property
+    def pids(self) -> Mapping[BrokerId, int]:
+        """Empty: all brokers are in this process."""
+        return {}
+
+    @property
+    def addresses(self) -> Mapping[BrokerId, tuple[str, int]]:
+        return self._addresses
+
+    async def start(self) -> None:
+        """Opens all listeners, and waits until every broker is registered and knows the other
+        brokers.
+        """
+        if self.options.data_dir is not None:
+            self._gate.credentials.keep_in(self.options.data_dir)
+        if self.options.applied_log is not None:
+            self._applied = AppliedLog.open(self.options.applied_log)
+        for number, broker_id in enumerate(self.host.brokers):
+            listener = Listener(
+                broker_id,
+                self.host,
+                self._addresses,
+                self.around,
+                self._applied,
+                self._in_flight,
+                self._lane,
+                self.options.auto_creates_topics,
+                self._gate,
+            )
+            self._listeners[broker_id] = listener
+            port = self.options.port + number if self.options.port else 0
+            await self._open(listener, port)
+        self.host.data_dir = self._opened_data_dir()
+        self.host.start()
+        await self.calm()
+        if self.host.failures:
+            raise self.host.failures[0]
+        for rule in self.options.faults:
+            if rule.when is None and not isinstance(rule.fault, OfRequest):
+                await carry_out(self, rule.fault)
+        if self.options.control is not None:
+            from reference_impl.wire.control.port import ControlPort
+
+            self.control = ControlPort.open(self, self.options.control)
+
+    def _opened_data_dir(self) -> DataDir | None:
+        if self.options.data_dir is None:
+            return None
+        return DataDir.open(
+            self.options.data_dir, cluster_id=CLUSTER_ID, topic_id=topic_id, note=self.note
+        )
+
+    async def calm(self) -> None:
+        """Waits until every broker is registered and has received metadata with all brokers.
+
+        Raises TimeoutError after 20 s.
+        """
+        async with asyncio.timeout(CALM_WITHIN_S):
+            while not self.host.is_calm:
+                await asyncio.sleep(0.01)
+
+    async def _open(self, listener: Listener, port: int) -> None:
+        broker_id = listener.broker_id
+        try:
+            bound = await listener.open(self.options.address, port)
+        except OSError as error:
+            raise self._port_in_use(port, error) from error
+        self._ports[broker_id] = bound[1]
+        advertised = self.options.advertised
+        self._addresses[broker_id] = advertised[broker_id - 1] if advertised else bound
+
+    def _accept(self, broker_id: BrokerId) -> None:
+        # Not before: the metadata of a broker that has just started may name no broker at all, and
+        # some clients then forget every broker. Kafka: BrokerServer.startup.
+        try:
+            self._listeners[broker_id].accept()
+        except OSError as error:
+            self.host.failures.append(self._port_in_use(self._ports[broker_id], error))
+
+    def _port_in_use(self, port: int, error: OSError) -> CannotServe:
+        place = f"{self.options.address}:{port}"
+        return CannotServe(f"{place}: {error.strerror}; port 0 selects free ports")
+
+    async def stop(self) -> None:
+        if self.control is not None:
+            self.control.close()
+        self.around.stop()
+        for task in self._moving:
+            task.cancel()
+        await asyncio.gather(*(listener.close() for listener in self._listeners.values()))
+        await self._lane.close()
+        self.host.stop()
+        if self._applied is not None:
+            self._applied.close()
+
+    def _happen(self, fault: OfCluster) -> None:
+        # Runs in parallel to the request that triggered the fault.
+        if has_happened(self, fault):
+            return  # another fault has already killed the broker
+        if isinstance(fault, Pause):  # before the broker's next step
+            self.pause(fault.broker)
+            return
+        match fault:
+            case Crash(broker=broker):
+                applied = self.around.applied
+                self.note(f"broker {broker} is killed after {applied} applied produce requests")
+            case Start(broker=broker):
+                self.note(f"broker {broker} restarts after {self.around.requests} requests")
+            case _:
+                pass
+        task = asyncio.create_task(self._carry_out_planned(fault))
+        self._moving.add(task)
+        task.add_done_callback(self._keep_error)
+
+    async def _carry_out_planned(self, fault: OfCluster) -> None:
+        try:
+            if not has_happened(self, fault):
+                await carry_out(self, fault)
+        except BadFault as bad:
+            self.note(f"a planned fault did not happen: {bad}")
+
+    def _keep_error(self, task: asyncio.Task[None]) -> None:
+        self._moving.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, Exception):
+            self.note(f"a planned fault failed: {error}")
+            self.host.failures.append(error)
+
+    def is_up(self, broker_id: BrokerId) -> bool:
+        return self.host.is_up(broker_id)
+
+    def is_paused(self, broker_id: BrokerId) -> bool:
+        return self.host.interruptions.is_paused(NodeId(broker_id))
+
+    def pause(self, broker_id: BrokerId) -> None:
+        self.host.pause(broker_id)
+
+    def resume(self, broker_id: BrokerId) -> None:
+        self.host.resume(broker_id)
+
+    def split(self, one_side: Iterable[NodeId], other_side: Iterable[NodeId]) -> None:
+        self.host.interruptions.split(one_side, other_side)
+
+    def heal(self) -> None:
+        self.host.interruptions.heal()
+
+    async def advance_clock(self, ms: int) -> None:
+        await self.host.timers.advance(ms)
+
+    async def spread(self, within_s: float) -> None:
+        await self.host.spread(within_s)
+
+    async def kill(self, broker_id: BrokerId) -> None:
+        self._log_fault("kill", broker_id)
+        self.host.kill_broker(broker_id)
+        await self._listeners[broker_id].close()
+
+    async def lose_power(self, broker_id: BrokerId) -> None:
+        """Kills the broker if it is up; records that were not flushed are gone."""
+        self._log_fault("power-loss", broker_id)
+        self.host.lose_power(broker_id)
+        await self._listeners[broker_id].close()
+
+    async def restart(self, broker_id: BrokerId) -> None:
+        await self._open(self._listeners[broker_id], self._ports[broker_id])
+        self.host.start_broker(broker_id)
+        self._log_fault("restart", broker_id)
+
+    def _log_fault(self, what: str, broker_id: BrokerId) -> None:
+        if self.options.fault_log is not None:
+            entry = {"at_ns": time.monotonic_ns(), "do": what, "node": broker_id}
+            with self.options.fault_log.open("a", encoding="utf-8") as lines:
+                lines.write(json.dumps(entry) + "\n")
+
+
+@contextlib.contextmanager
+def _signals_stop(stopped: asyncio.Event) -> Generator[None]:
+    # outside it, Python handles no signals
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    loop = asyncio.get_running_loop()
+    signals = (signal.SIGINT, signal.SIGTERM)
+    for number in signals:
+        loop.add_signal_handler(number, stopped.set)
+    try:
+        yield
+    finally:
+        for number in signals:
+            loop.remove_signal_handler(number)

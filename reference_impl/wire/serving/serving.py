@@ -1,0 +1,132 @@
+"""Serves a cluster in a thread of this process, or with a process for each broker.
+
+with serving(ServeOptions(applied_log=path)) as cluster:
+    ...  # clients of cluster.bootstrap_servers
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable, Coroutine, Generator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from model.vocabulary import BrokerId
+from reference_impl.wire.nodes.state_lines import state_lines
+from reference_impl.wire.serving.serve import Cluster, ServeOptions, serve
+from reference_impl.wire.serving.served_cluster import ServedCluster
+
+STATE_WITHIN_S: Final = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A cluster that is served in its own thread.
+
+    `notes` contains the log lines that the cluster has written so far.
+    """
+
+    notes: list[str]
+    _cluster: ServedCluster
+    _loop: asyncio.AbstractEventLoop
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return self._cluster.bootstrap_servers
+
+    @property
+    def control_port(self) -> int | None:
+        """The TCP port of the control port; None if the cluster has no control port."""
+        return None if self._cluster.control is None else self._cluster.control.port
+
+    @property
+    def pids(self) -> Mapping[BrokerId, int]:
+        """The process id of each running broker of `processes`; empty without this option."""
+        return self._cluster.pids
+
+    def kill(self, broker_id: BrokerId) -> None:
+        self._run(self._cluster.kill(broker_id))
+
+    def lose_power(self, broker_id: BrokerId) -> None:
+        """Kills the broker if it is up; records that were not flushed are gone."""
+        self._run(self._cluster.lose_power(broker_id))
+
+    def start(self, broker_id: BrokerId) -> None:
+        """Starts a broker that is down; raises CannotServe if its port was taken."""
+        self._run(self._cluster.restart(broker_id))
+
+    def await_calm(self) -> None:
+        """Waits until every broker is registered; raises TimeoutError after 20 s."""
+        self._run(self._cluster.calm())
+
+    def state(self) -> list[str]:
+        """Returns lines that describe the brokers and topic partitions.
+
+        Empty if each broker has a process of its own. If the event loop of the cluster does not
+        answer within 10 s, the only line says so.
+        """
+
+        async def described() -> list[str]:
+            cluster = self._cluster
+            return state_lines(cluster.host) if isinstance(cluster, Cluster) else []
+
+        future = asyncio.run_coroutine_threadsafe(described(), self._loop)
+        try:
+            return future.result(STATE_WITHIN_S)
+        except TimeoutError:
+            return [f"the event loop of the cluster did not answer within {STATE_WITHIN_S:.0f} s"]
+
+    def _run(self, work: Coroutine[object, object, None]) -> None:
+        asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+
+@contextlib.contextmanager
+def serving(options: ServeOptions) -> Generator[Served]:
+    """Serves the cluster in a thread while the block runs.
+
+    At the end, raises the exception with which the cluster has ended, if any.
+    """
+    ready: list[Served] = []
+    notes: list[str] = []
+    failed: list[BaseException] = []
+    begun = threading.Event()  # from now on it can be stopped
+    settled = threading.Event()
+    stops: list[Callable[[], object]] = []
+
+    async def until_stopped() -> None:
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        stops.append(lambda: loop.call_soon_threadsafe(stop.set))
+        begun.set()
+
+        def on_ready(cluster: ServedCluster) -> None:
+            ready.append(Served(notes, cluster, loop))
+            settled.set()
+
+        await serve(options, on_ready=on_ready, note=notes.append, stop=stop)
+
+    def run() -> None:
+        try:
+            asyncio.run(until_stopped())
+        except BaseException as error:
+            failed.append(error)
+        finally:
+            begun.set()
+            settled.set()
+
+    thread = threading.Thread(target=run, name="reference broker")
+    thread.start()
+    try:
+        settled.wait()  # inside: an interrupt while it starts must not leave it running
+        if ready:
+            yield ready[0]
+    finally:
+        begun.wait()
+        for stop in stops if thread.is_alive() else ():
+            with contextlib.suppress(RuntimeError):  # the loop ended by itself in between
+                stop()
+        thread.join()
+    if failed:
+        raise failed[0]

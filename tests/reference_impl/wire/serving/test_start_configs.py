@@ -1,0 +1,129 @@
+"""The settings with which a broker is started, and what a cluster of one broker has by default."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._config import ConfigResource
+from confluent_kafka.cimpl import NewTopic
+
+from model.faults import InputFault
+from reference_impl.node.timeouts import Timeouts
+from reference_impl.protocol.messages import ErrorCode
+from reference_impl.wire.messages.apis import Api
+from reference_impl.wire.nodes.host import SERVED
+from reference_impl.wire.serving.serve import ServeOptions
+from reference_impl.wire.serving.serving import Served, serving
+from reference_impl.wire.serving.start_configs import started_with
+from tests.reference_impl.wire.single_requests import begun
+
+HEARTBEAT = "group.consumer.heartbeat.interval.ms"
+
+
+@pytest.fixture(scope="module")
+def alone() -> Iterator[Served]:
+    options = ServeOptions(brokers=1, timeouts=started_with([f"{HEARTBEAT}=123"]))
+    with serving(options) as served:
+        yield served
+
+
+@pytest.fixture
+def admin(alone: Served) -> AdminClient:
+    return AdminClient({"bootstrap.servers": alone.bootstrap_servers, "log_level": 0})
+
+
+def test_the_last_value_of_a_setting_wins() -> None:
+    assert started_with([]) == SERVED
+    found = started_with([f"{HEARTBEAT}=7", f"{HEARTBEAT}=9"], Timeouts())
+    assert found == Timeouts(member_heartbeat_ms=9)
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ("group.consumer.hartbeat.interval.ms=1", f"the nearest settings are {HEARTBEAT}"),
+        ("=1", "cannot start with 'no name'"),
+        (HEARTBEAT, "the value must be a number of milliseconds, 1 to 2147483647"),
+        (f"{HEARTBEAT}=0", "the value must be a number of milliseconds"),
+        (f"{HEARTBEAT}=2147483648", "the value must be a number of milliseconds"),
+        (f"{HEARTBEAT}=45000", "member_session_ms must be longer than member_heartbeat_ms"),
+    ],
+)
+def test_a_wrong_setting_is_refused_with_the_next_step(given: str, why: str) -> None:
+    with pytest.raises(InputFault) as caught:
+        started_with([given])
+    assert str(caught.value).startswith("--broker-config")
+    assert why in str(caught.value)
+
+
+def described(admin: AdminClient, kind: str, name: str) -> dict[str, str | None]:
+    resource = ConfigResource(ConfigResource.Type[kind], name)
+    (future,) = admin.describe_configs([resource]).values()
+    return {one.name: one.value for one in future.result(10).values()}
+
+
+def test_a_broker_describes_what_it_was_started_with(admin: AdminClient) -> None:
+    assert described(admin, "BROKER", "1")[HEARTBEAT] == "123"
+
+
+def test_a_cluster_of_one_broker_has_one_replica_by_default(admin: AdminClient) -> None:
+    (made,) = admin.create_topics([NewTopic("default", 1)]).values()
+    made.result(10)
+    (partition,) = admin.list_topics("default", timeout=10).topics["default"].partitions.values()
+    assert partition.replicas == [1]
+    settings = described(admin, "BROKER", "1")
+    assert settings["default.replication.factor"] == settings["min.insync.replicas"] == "1"
+    (refused,) = admin.create_topics([NewTopic("three", 1, 3)]).values()
+    with pytest.raises(KafkaException, match="INVALID_REPLICATION_FACTOR"):
+        refused.result(10)
+
+
+def test_groups_and_transactions_work_on_one_broker(alone: Served, admin: AdminClient) -> None:
+    (made,) = admin.create_topics([NewTopic("records", 1)]).values()
+    made.result(10)
+    servers = {"bootstrap.servers": alone.bootstrap_servers, "log_level": 0}
+    producer = Producer({**servers, "transactional.id": "alone"})
+    producer.init_transactions(20)
+    producer.begin_transaction()
+    producer.produce("records", b"one")
+    producer.commit_transaction(20)
+    consumer = Consumer({**servers, "group.id": "alone", "auto.offset.reset": "earliest"})
+    consumer.subscribe(["records"])
+    messages = consumer.consume(1, 20)
+    assert [one.value() for one in messages] == [b"one"]
+    consumer.commit(asynchronous=False)
+    consumer.close()
+    topics = admin.list_topics(timeout=10).topics
+    for internal in ("__consumer_offsets", "__transaction_state"):
+        replicas = {tuple(one.replicas) for one in topics[internal].partitions.values()}
+        assert replicas == {(1,)}, internal
+
+
+def test_a_group_is_added_to_a_transaction_before_any_group_exists(
+    connect: Callable[..., Any],
+) -> None:
+    with serving(ServeOptions(brokers=1)) as served:
+        at = connect(served.bootstrap_servers)
+        while at.call(Api.FIND_COORDINATOR, 3, key="first", key_type=1).error_code:
+            time.sleep(0.02)
+        who = begun(at, "first")
+        deadline = time.monotonic() + 10
+        while error := at.call(Api.ADD_OFFSETS_TO_TXN, 3, **who, group_id="g").error_code:
+            assert error == ErrorCode.COORDINATOR_NOT_AVAILABLE
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+
+
+def test_the_features_of_groups_and_transactions_are_listed(
+    alone: Served, connect: Callable[..., Any]
+) -> None:
+    names = {"client_software_name": "transcript", "client_software_version": "1"}
+    answer = connect(alone.bootstrap_servers).call(Api.API_VERSIONS, 4, **names)
+    levels = {one.name: one.max_version_level for one in answer.finalized_features}
+    assert levels == {"group.version": 1, "transaction.version": 2}
+    assert {one.name: one.max_version for one in answer.supported_features} == levels
