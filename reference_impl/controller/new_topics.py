@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-from typing import Any, Final
+from dataclasses import replace
 
 from reference_impl.protocol.controller import CreateTopic
-from reference_impl.protocol.topic_config import DEFAULT_LOG_CONFIG, LogConfig
 from reference_impl.protocol.topic_defaults import TopicDefaults
-
-_OF_LOG: Final = {field.name for field in fields(LogConfig)}
-_NO_TOPIC: Final = CreateTopic(topic="")
+from reference_impl.protocol.topic_settings import BUILT_IN, parted, value_of
 
 
 def with_defaults(request: CreateTopic, defaults: TopicDefaults) -> CreateTopic:
@@ -18,16 +14,14 @@ def with_defaults(request: CreateTopic, defaults: TopicDefaults) -> CreateTopic:
 
     A dynamic default is a value that an administrator has set for all topics.
     """
-    topic: dict[str, Any] = {}
-    log: dict[str, Any] = {}
-    for name, value in defaults.set_values():
-        is_log = name in _OF_LOG
-        holder: Any = request.log_config if is_log else request
-        built_in: Any = DEFAULT_LOG_CONFIG if is_log else _NO_TOPIC
-        # A value other than the built-in default counts as part of the request.
-        is_left_out = getattr(holder, name) == getattr(built_in, name)
-        if is_left_out and name not in request.configured:
-            (log if is_log else topic)[name] = value
-    if not topic and not log:
+    of_topic, of_log = parted(
+        {
+            name: value
+            for name, value in defaults.set_values()
+            # A value other than the built-in default counts as part of the request.
+            if value_of(request, name) == BUILT_IN[name] and name not in request.configured
+        }
+    )
+    if not of_topic and not of_log:
         return request
-    return replace(request, log_config=replace(request.log_config, **log), **topic)
+    return replace(request, log_config=replace(request.log_config, **of_log), **of_topic)

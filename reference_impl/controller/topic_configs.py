@@ -18,7 +18,7 @@ unclean.leader.election.interval.ms.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from model.vocabulary import PartitionEpoch, TopicPartition
@@ -33,20 +33,10 @@ from reference_impl.controller.cluster_state import (
 from reference_impl.protocol.controller import AlterConfigs, AlteredConfigs, PartitionState
 from reference_impl.protocol.coordinators import INTERNAL_TOPICS
 from reference_impl.protocol.messages import NO_BROKER
-from reference_impl.protocol.topic_config import DEFAULT_LOG_CONFIG, LogConfig
-from reference_impl.protocol.topic_defaults import AlterDefaults, AlteredDefaults, TopicDefaults
-
-_OF_LOG: Final = {field.name for field in fields(LogConfig)}
-_SETTINGS: Final = tuple(
-    field.name
-    for field in fields(AlterConfigs)
-    if field.name not in {"topic", "deleted", "validate_only"}
-)
+from reference_impl.protocol.topic_defaults import AlterDefaults, AlteredDefaults
+from reference_impl.protocol.topic_settings import BUILT_IN, parted
 
 _OF_INTERNAL: Final = frozenset({"cleanup_policy", "segment_bytes", "min_insync_replicas"})
-_BUILT_IN: Final[Mapping[str, Any]] = {
-    field.name: getattr(DEFAULT_LOG_CONFIG, field.name, False) for field in fields(TopicDefaults)
-}
 
 
 def alter_configs(cluster: ClusterState, request: AlterConfigs) -> tuple[States, AlteredConfigs]:
@@ -58,7 +48,7 @@ def alter_configs(cluster: ClusterState, request: AlterConfigs) -> tuple[States,
     refused = first_reason(unknown_topic(request.topic, known))
     if refused is not None:
         return {}, AlteredConfigs(error=refused[0], message=refused[1])
-    settings = {name: value for name in _SETTINGS if (value := getattr(request, name)) is not None}
+    settings = dict(request.set_values())
     settings |= {
         name: value for name, value in cluster.defaults.set_values() if name in request.deleted
     }
@@ -84,7 +74,7 @@ def alter_defaults(
     after: dict[str, Any] = {}
     for name in request.names:
         value = getattr(request.defaults, name)
-        after[name] = _BUILT_IN[name] if value is None else value
+        after[name] = BUILT_IN[name] if value is None else value
     changes: dict[Any, Any] = {}
     for place, state in cluster.states.items():
         own = state.configured | (_OF_INTERNAL if place.topic in INTERNAL_TOPICS else frozenset())
@@ -110,13 +100,12 @@ def reconfigured(
     unclean elections are now enabled, a partition without a leader gets one.
     """
     state = cluster.states[place]
-    log = {name: value for name, value in settings.items() if name in _OF_LOG}
-    rest = {name: value for name, value in settings.items() if name not in _OF_LOG}
+    of_topic, of_log = parted(settings)
     after = replace(
         state,
-        log_config=replace(state.log_config, **log),
+        log_config=replace(state.log_config, **of_log),
         configured=state.configured if configured is None else configured,
-        **rest,
+        **of_topic,
     )
     has_elr = state.elr or state.last_known_leader != NO_BROKER
     if clears_elr and has_elr:

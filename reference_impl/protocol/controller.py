@@ -34,13 +34,14 @@ from reference_impl.protocol.reassignment import (
     ListedReassignments,
     ListReassignments,
 )
-from reference_impl.protocol.topic_config import DEFAULT_LOG_CONFIG, CleanupPolicy, LogConfig
+from reference_impl.protocol.topic_config import DEFAULT_LOG_CONFIG, LogConfig
 from reference_impl.protocol.topic_defaults import (
     NO_DEFAULTS,
     AlterDefaults,
     AlteredDefaults,
     TopicDefaults,
 )
+from reference_impl.protocol.topic_settings import TopicSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,22 +175,13 @@ class CreatedPartitions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlterConfigs:
+class AlterConfigs(TopicSettings):
     """Request: change a topic's configuration.
 
     A setting that is None keeps its value; one in `deleted` gets its default value.
     """
 
     topic: str
-    min_insync_replicas: int | None = None
-    unclean_leader_election: bool | None = None
-    cleanup_policy: CleanupPolicy | None = None
-    retention_ms: int | None = None
-    retention_bytes: int | None = None
-    segment_bytes: int | None = None
-    delete_retention_ms: int | None = None
-    max_message_bytes: int | None = None
-    flush_messages: int | None = None
     deleted: frozenset[str] = frozenset()
     validate_only: bool = False
 

@@ -1,7 +1,7 @@
 """The dynamic defaults of all topics, and the request that changes them.
 
 A topic without a setting of its own takes the dynamic default. If this is None, the topic takes the
-default of Kafka's configuration (`CreateTopic`, `LogConfig`).
+default of Kafka's configuration (`BUILT_IN`).
 
 Source: KIP-226, KIP-966.
 Simplified: the defaults are those of all brokers; a single broker has none of its own.
@@ -9,37 +9,21 @@ Simplified: the defaults are those of all brokers; a single broker has none of i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Final
 
 from reference_impl.protocol.messages import ErrorCode
-from reference_impl.protocol.topic_config import CleanupPolicy
+from reference_impl.protocol.topic_settings import TopicSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TopicDefaults:
+class TopicDefaults(TopicSettings):
     """The dynamic defaults of all topics; None for a default that is not set.
 
     As in Kafka, the default of min.insync.replicas is set from the start.
     """
 
-    min_insync_replicas: int = 1
-    unclean_leader_election: bool | None = None
-    cleanup_policy: CleanupPolicy | None = None
-    retention_ms: int | None = None
-    retention_bytes: int | None = None
-    segment_bytes: int | None = None
-    delete_retention_ms: int | None = None
-    max_message_bytes: int | None = None
-    flush_messages: int | None = None
-
-    def set_values(self) -> Iterator[tuple[str, Any]]:
-        """Yields the field and the value of each default that is set."""
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if value is not None:
-                yield field.name, value
+    min_insync_replicas: int | None = 1
 
 
 NO_DEFAULTS: Final = TopicDefaults()
@@ -52,7 +36,7 @@ class AlterDefaults:
     Topics without the setting get the new default.
     """
 
-    defaults: TopicDefaults  # None for a default that is removed
+    defaults: TopicSettings  # None for a default that is removed
     names: frozenset[str]  # the fields that change
     validate_only: bool = False
 

@@ -1,7 +1,8 @@
 """The settings of a broker: tables of Kafka's names, and how requests describe and change them.
 
-    DYNAMIC   the defaults of topics; a request can change them, for all brokers at once
-    STATIC    set when the broker was started; a request to change them is refused
+    DYNAMIC          the defaults of topics; a request can change them, for all brokers at once
+    STATIC_CONFIGS   set when the broker was started; a request to change them is refused
+    OF_TIMEOUTS      those of them that are times, which the options of a broker can set
 
 A request to change any other setting is refused too. The default of min.insync.replicas cannot be
 removed, as in Kafka with eligible leader replicas.
@@ -15,40 +16,32 @@ although Kafka accepts it; no synonyms.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, replace
-from typing import Any, Final
+from dataclasses import asdict
+from typing import Any, Final, NamedTuple
 
 from reference_impl.node.timeouts import KAFKA_TIMEOUTS
 from reference_impl.protocol.inspection import DescribedSettings
 from reference_impl.protocol.messages import ErrorCode
 from reference_impl.protocol.topic_defaults import AlterDefaults, TopicDefaults
+from reference_impl.protocol.topic_settings import BUILT_IN, TopicSettings
 from reference_impl.wire.messages.frame_limits import LIMITS
 from reference_impl.wire.requests.configs.topic_configs import (
     CONFIGS,
     DEFAULT,
     DELETE,
     FOR_ALL_BROKERS,
-    OF_LOG,
     SET,
     STATIC,
     Config,
     ConfigType,
     Described,
-    at_least,
     text,
 )
 
 MIN_ISR: Final = "min.insync.replicas"
 DYNAMIC: Final[Mapping[str, Config]] = {
-    MIN_ISR: CONFIGS[MIN_ISR],
-    "unclean.leader.election.enable": CONFIGS["unclean.leader.election.enable"],
-    "log.cleanup.policy": CONFIGS["cleanup.policy"],
-    "log.retention.ms": CONFIGS["retention.ms"],
-    "log.retention.bytes": CONFIGS["retention.bytes"],
-    "log.segment.bytes": CONFIGS["segment.bytes"]._replace(read=at_least(1_048_576)),
-    "log.cleaner.delete.retention.ms": CONFIGS["delete.retention.ms"],
-    "log.flush.interval.messages": CONFIGS["flush.messages"],
-    "message.max.bytes": CONFIGS["max.message.bytes"],
+    config.of_brokers: config._replace(read=config.read_of_brokers or config.read)
+    for config in CONFIGS.values()
 }
 OF_TIMEOUTS: Final[Mapping[str, tuple[str, ConfigType]]] = {
     "broker.heartbeat.interval.ms": ("heartbeat_ms", ConfigType.INT),
@@ -69,10 +62,55 @@ OF_TIMEOUTS: Final[Mapping[str, tuple[str, ConfigType]]] = {
     "producer.id.expiration.ms": ("producer_expiration_ms", ConfigType.INT),
     "transactional.id.expiration.ms": ("transactional_id_expiration_ms", ConfigType.INT),
 }
-_KAFKA: Final[Mapping[str, int]] = asdict(KAFKA_TIMEOUTS)
-_MINUTE_MS: Final = 60_000
+_KAFKA_MS: Final[Mapping[str, int]] = asdict(KAFKA_TIMEOUTS)
+
+
+class Broker(NamedTuple):
+    """What the static settings of a broker depend on."""
+
+    broker_id: int
+    times_ms: Mapping[str, int]  # the timeouts and intervals, by field
+    verifies_transactions: bool
+    auto_creates_topics: bool
+    replicas: int
+
+
+class Static(NamedTuple):
+    """A setting that never changes while the broker runs: its type, its value and its default."""
+
+    type: ConfigType
+    value: Callable[[Broker], Any]
+    default: Any
+
+
+def _time(field: str, kind: ConfigType, unit_ms: int = 1) -> Static:
+    return Static(
+        kind, lambda broker: broker.times_ms[field] // unit_ms, _KAFKA_MS[field] // unit_ms
+    )
+
+
+def _fixed(kind: ConfigType, value: Any) -> Static:
+    return Static(kind, lambda _: value, value)
+
+
+STATIC_CONFIGS: Final[Mapping[str, Static]] = {
+    "broker.id": Static(ConfigType.INT, lambda broker: broker.broker_id, -1),
+    "node.id": Static(ConfigType.INT, lambda broker: broker.broker_id, None),
+    "auto.create.topics.enable": Static(
+        ConfigType.BOOLEAN, lambda broker: broker.auto_creates_topics, default=True
+    ),
+    "default.replication.factor": Static(ConfigType.INT, lambda broker: broker.replicas, 1),
+    "num.partitions": _fixed(ConfigType.INT, 1),
+    "log.retention.hours": _fixed(ConfigType.INT, 168),
+    "socket.request.max.bytes": _fixed(ConfigType.INT, LIMITS.frame_bytes),
+    "transaction.partition.verification.enable": Static(
+        ConfigType.BOOLEAN, lambda broker: broker.verifies_transactions, default=True
+    ),
+    "offsets.retention.minutes": _time("offsets_retention_ms", ConfigType.INT, 60_000),
+    **{name: _time(field, kind) for name, (field, kind) in OF_TIMEOUTS.items()},
+}
 # Others that Kafka never changes while a broker runs; they have no value here.
-_NOT_DYNAMIC: Final = frozenset(
+_NO_VALUE: Final = frozenset(
     {"log.dir", "log.dirs", "log.retention.minutes", "process.roles", "controller.quorum.voters"}
 )
 
@@ -97,24 +135,16 @@ def describe_broker(
 
     `replicas` is the default replication factor.
     """
+    broker = Broker(
+        broker_id=broker_id,
+        times_ms=dict(started_with.times_ms),
+        verifies_transactions=started_with.verifies_transactions,
+        auto_creates_topics=auto_creates_topics,
+        replicas=replicas,
+    )
     found = [_dynamic(name, config, defaults) for name, config in DYNAMIC.items()]
-    times_ms = dict(started_with.times_ms)
-    verifies = started_with.verifies_transactions
-    for name, kind, value, default in (
-        ("broker.id", ConfigType.INT, broker_id, -1),
-        ("node.id", ConfigType.INT, broker_id, None),
-        ("auto.create.topics.enable", ConfigType.BOOLEAN, auto_creates_topics, True),
-        ("default.replication.factor", ConfigType.INT, replicas, 1),
-        ("num.partitions", ConfigType.INT, 1, 1),
-        ("log.retention.hours", ConfigType.INT, 168, 168),
-        ("socket.request.max.bytes", ConfigType.INT, LIMITS.frame_bytes, LIMITS.frame_bytes),
-        ("transaction.partition.verification.enable", ConfigType.BOOLEAN, verifies, True),
-        ("offsets.retention.minutes", ConfigType.INT, _minutes(times_ms), _minutes(_KAFKA)),
-        *(
-            (name, kind, times_ms[field], _KAFKA[field])
-            for name, (field, kind) in OF_TIMEOUTS.items()
-        ),
-    ):
+    for name, (kind, value_of, default) in STATIC_CONFIGS.items():
+        value = value_of(broker)
         source = DEFAULT if value == default else STATIC
         found.append(Described(name, text(value), source, kind))
     return found
@@ -132,24 +162,7 @@ def _dynamic(name: str, config: Config, defaults: TopicDefaults) -> Described:
         return Described(name, text(value), FOR_ALL_BROKERS, config.type)
     if name == "log.retention.ms":  # log.retention.hours has the default
         return Described(name, None, DEFAULT, config.type)
-    return Described(name, text(OF_LOG.get(config.field, False)), DEFAULT, config.type)
-
-
-def _minutes(times_ms: Mapping[str, int]) -> int:
-    return times_ms["offsets_retention_ms"] // _MINUTE_MS
-
-
-_STATIC: Final = frozenset(
-    one.name
-    for one in describe_broker(
-        1,
-        DescribedSettings(times_ms=tuple(_KAFKA.items()), verifies_transactions=True),
-        TopicDefaults(),
-        auto_creates_topics=False,
-        replicas=1,
-    )
-    if one.name not in DYNAMIC
-).union(_NOT_DYNAMIC)
+    return Described(name, text(BUILT_IN[config.field]), DEFAULT, config.type)
 
 
 # ---------------------------------------------------------------- changes
@@ -196,7 +209,7 @@ def _alter(
     if resource and int(resource) != broker_id:
         why = f"Unexpected broker id, expected {broker_id}, but received {resource}"
         raise Refused(ErrorCode.INVALID_REQUEST, why)
-    static = sorted(name for name, _ in values if name in _STATIC)
+    static = sorted(name for name, _ in values if name in STATIC_CONFIGS or name in _NO_VALUE)
     if static:
         why = f"Cannot update these configs dynamically: [{', '.join(static)}]"
         raise Refused(ErrorCode.INVALID_REQUEST, why)
@@ -222,8 +235,7 @@ def _alter(
     for applies, why in refusals:
         if applies:
             raise Refused(ErrorCode.INVALID_CONFIG, why)
-    defaults = replace(TopicDefaults(), **found)
-    return AlterDefaults(defaults=defaults, names=frozenset(found))
+    return AlterDefaults(defaults=TopicSettings(**found), names=frozenset(found))
 
 
 def _read(name: str, value: str) -> Any:

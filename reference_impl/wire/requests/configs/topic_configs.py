@@ -1,4 +1,7 @@
-"""The supported settings of a topic: a table of Kafka's names and the fields of the log settings.
+"""The supported settings of a topic: a table of their names in Kafka, their types and parsers.
+
+Most settings have a second name, that of the brokers' default for all topics. A new setting needs
+a row here, and a field as `reference_impl/protocol/topic_settings.py` says.
 
 Source: Kafka documentation, "Topic Configs".
 Simplified: a setting that is not in the table is rejected, even if it has its default value.
@@ -6,14 +9,14 @@ Simplified: a setting that is not in the table is rejected, even if it has its d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import fields
+from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
 from reference_impl.protocol.controller import CreateTopic, PartitionState
 from reference_impl.protocol.topic_config import CleanupPolicy, LogConfig
 from reference_impl.protocol.topic_defaults import NO_DEFAULTS, TopicDefaults
+from reference_impl.protocol.topic_settings import BUILT_IN, parted, value_of
 
 
 class ConfigType(IntEnum):
@@ -26,14 +29,17 @@ class ConfigType(IntEnum):
 
 
 class Config(NamedTuple):
-    """A setting of a topic: its field in the log settings, its type, and its parser.
+    """A setting of a topic: its field in `TopicSettings`, its type, and its parser.
 
-    The parser raises ValueError for an invalid value.
+    The parser raises ValueError for an invalid value. `of_brokers` is Kafka's name of the default
+    for all topics; `read_of_brokers` parses this default if its limits differ.
     """
 
     field: str
     type: ConfigType
     read: Callable[[str], Any]
+    of_brokers: str
+    read_of_brokers: Callable[[str], Any] | None = None
 
 
 def at_least(least: int) -> Callable[[str], int]:
@@ -56,27 +62,31 @@ def _one_of(**meanings: Any) -> Callable[[str], Any]:
     return read
 
 
-CONFIGS: Final = {
-    "min.insync.replicas": Config("min_insync_replicas", ConfigType.INT, at_least(1)),
+_LONG, _INT = ConfigType.LONG, ConfigType.INT
+CONFIGS: Final[Mapping[str, Config]] = {
+    "min.insync.replicas": Config("min_insync_replicas", _INT, at_least(1), "min.insync.replicas"),
     "unclean.leader.election.enable": Config(
-        "unclean_leader_election", ConfigType.BOOLEAN, _one_of(true=True, false=False)
+        "unclean_leader_election",
+        ConfigType.BOOLEAN,
+        _one_of(true=True, false=False),
+        "unclean.leader.election.enable",
     ),
     "cleanup.policy": Config(
         "cleanup_policy",
         ConfigType.LIST,
         _one_of(delete=CleanupPolicy.DELETE, compact=CleanupPolicy.COMPACT),
+        "log.cleanup.policy",
     ),
-    "retention.ms": Config("retention_ms", ConfigType.LONG, at_least(-1)),
-    "retention.bytes": Config("retention_bytes", ConfigType.LONG, at_least(-1)),
-    "segment.bytes": Config("segment_bytes", ConfigType.INT, at_least(14)),
-    "delete.retention.ms": Config("delete_retention_ms", ConfigType.LONG, at_least(0)),
-    "flush.messages": Config("flush_messages", ConfigType.LONG, at_least(1)),
-    "max.message.bytes": Config("max_message_bytes", ConfigType.INT, at_least(0)),
-}
-OF_LOG: Final = {field.name: field.default for field in fields(LogConfig)}
-_DEFAULTS: Final = {
-    **OF_LOG,
-    **{field.name: field.default for field in fields(CreateTopic) if field.name not in OF_LOG},
+    "retention.ms": Config("retention_ms", _LONG, at_least(-1), "log.retention.ms"),
+    "retention.bytes": Config("retention_bytes", _LONG, at_least(-1), "log.retention.bytes"),
+    "segment.bytes": Config(
+        "segment_bytes", _INT, at_least(14), "log.segment.bytes", at_least(1_048_576)
+    ),
+    "delete.retention.ms": Config(
+        "delete_retention_ms", _LONG, at_least(0), "log.cleaner.delete.retention.ms"
+    ),
+    "flush.messages": Config("flush_messages", _LONG, at_least(1), "log.flush.interval.messages"),
+    "max.message.bytes": Config("max_message_bytes", _INT, at_least(0), "message.max.bytes"),
 }
 SET_HERE: Final = 1  # config source: the topic's own configuration
 FOR_ALL_BROKERS, STATIC, DEFAULT = 3, 4, 5  # other config sources
@@ -102,8 +112,7 @@ def create_topic_fields(configs: Iterable[Any]) -> dict[str, Any]:
     Raises ValueError, which names the invalid setting.
     """
     found = dict(_read(setting.name, setting.value) for setting in configs)
-    of_log = {name: value for name, value in found.items() if name in OF_LOG}
-    of_topic = {name: value for name, value in found.items() if name not in OF_LOG}
+    of_topic, of_log = parted(found)
     return {**of_topic, "log_config": LogConfig(**of_log), "configured": frozenset(found)}
 
 
@@ -143,7 +152,7 @@ def replace_configs_fields(configs: Iterable[Any]) -> dict[str, Any]:
             raise ValueError(f"{setting.name} occurs twice in the request")
         found[field] = value
     rest = {config.field for config in CONFIGS.values()} - found.keys()
-    return {**{field: _DEFAULTS[field] for field in rest}, **found, "deleted": frozenset(rest)}
+    return {**{field: BUILT_IN[field] for field in rest}, **found, "deleted": frozenset(rest)}
 
 
 def describe(
@@ -155,13 +164,13 @@ def describe(
     does not exist yet, `state` is the request that creates the topic.
     """
     found: list[Described] = []
-    for name, (field, kind, _) in CONFIGS.items():
-        value = getattr(state.log_config if field in OF_LOG else state, field)
+    for name, config in CONFIGS.items():
+        field, value = config.field, value_of(state, config.field)
         default = getattr(defaults, field)
         source = DEFAULT if default is None else FOR_ALL_BROKERS
-        if field in state.configured or value != (_DEFAULTS[field] if default is None else default):
+        if field in state.configured or value != (BUILT_IN[field] if default is None else default):
             source = SET_HERE
-        found.append(Described(name, text(value), source, kind))
+        found.append(Described(name, text(value), source, config.type))
     return found
 
 
@@ -170,9 +179,9 @@ def written_configs(request: CreateTopic) -> Iterable[tuple[str, str]]:
 
     These settings differ from their default, or were set explicitly.
     """
-    for name, (field, _, _) in CONFIGS.items():
-        value = getattr(request.log_config if field in OF_LOG else request, field)
-        if value != _DEFAULTS[field] or field in request.configured:
+    for name, config in CONFIGS.items():
+        value = value_of(request, config.field)
+        if value != BUILT_IN[config.field] or config.field in request.configured:
             yield name, text(value)
 
 
@@ -184,8 +193,8 @@ def text(value: Any) -> str:
 def _read(name: str, value: str | None, *, is_set: bool = True) -> tuple[str, Any]:
     if name not in CONFIGS:
         raise ValueError(f"{name}={value} is not supported, only {', '.join(CONFIGS)}")
-    field, _, read = CONFIGS[name]
+    config = CONFIGS[name]
     try:
-        return field, read(value or "") if is_set else _DEFAULTS[field]
+        return config.field, config.read(value or "") if is_set else BUILT_IN[config.field]
     except ValueError as fault:
         raise ValueError(f"{name}={value}: {fault}") from fault

@@ -1,0 +1,66 @@
+"""The settings of a topic that a request can change, and the default of each in Kafka.
+
+    TopicSettings   the settings, each of which may be absent; requests and dynamic defaults have it
+    LogConfig       the values of a topic's log settings
+    BUILT_IN        the default of each setting, if neither topic nor brokers set it
+
+`wire/requests/configs/topic_configs.py` has Kafka's name of each setting. A new setting of the log
+needs a field here, one of `LogConfig`, and a row there; all else follows from these.
+
+Source: Kafka documentation, "Topic Configs".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Final
+
+from reference_impl.protocol.topic_config import CleanupPolicy, LogConfig
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicSettings:
+    """Settings of a topic; None for a setting that is absent."""
+
+    min_insync_replicas: int | None = None
+    unclean_leader_election: bool | None = None
+    cleanup_policy: CleanupPolicy | None = None
+    retention_ms: int | None = None
+    retention_bytes: int | None = None
+    segment_bytes: int | None = None
+    delete_retention_ms: int | None = None
+    max_message_bytes: int | None = None
+    flush_messages: int | None = None
+
+    def set_values(self) -> Iterator[tuple[str, Any]]:
+        """Yields the field and the value of each setting that is present."""
+        for name in SETTINGS:
+            value = getattr(self, name)
+            if value is not None:
+                yield name, value
+
+
+SETTINGS: Final = tuple(field.name for field in fields(TopicSettings))
+_LOG_DEFAULTS: Final = {field.name: field.default for field in fields(LogConfig)}
+BUILT_IN: Final[Mapping[str, Any]] = {
+    "min_insync_replicas": 1,
+    "unclean_leader_election": False,
+    **{name: _LOG_DEFAULTS[name] for name in SETTINGS if name in _LOG_DEFAULTS},
+}
+
+
+def is_of_log(name: str) -> bool:
+    """Returns True if the setting is a field of `LogConfig`, False if it is one of the topic."""
+    return name in _LOG_DEFAULTS
+
+
+def parted(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Returns the settings of the topic, and those of its log."""
+    of_log = {name: value for name, value in values.items() if is_of_log(name)}
+    return {name: value for name, value in values.items() if name not in of_log}, of_log
+
+
+def value_of(holder: Any, name: str) -> Any:
+    """Returns the value of a setting in a CreateTopic request or a partition registration."""
+    return getattr(holder.log_config if is_of_log(name) else holder, name)
