@@ -12,6 +12,7 @@ from dataclasses import replace
 from math import prod
 
 from checkers.explicit.exploration import Declined, EngineName, Exploration, Task
+from checkers.explicit.finite_terms import FiniteTerms
 from checkers.explicit.instance import Instance
 from model.faults import UnknownName
 
@@ -41,7 +42,10 @@ def _python(task: Task) -> Exploration:
 
 ENGINES: Mapping[EngineName, Engine] = {"compiled": _compiled, "numpy": _numpy, "python": _python}
 
-FEW = 20_000  # states that plain Python explores in less time than a compiler needs
+# Plain Python explores so many states in less time than a compiler needs.
+FEW = 20_000
+# It writes out each quantifier for all values. Code with so many terms takes it a few seconds.
+FEW_TERMS = 1_000_000
 
 
 def run(task: Task, engine: EngineName | None = None) -> Exploration:
@@ -49,15 +53,17 @@ def run(task: Task, engine: EngineName | None = None) -> Exploration:
 
     If the engine does not support the search, the next one of the table runs; the last one, plain
     Python, supports every search. Without a name, a small search uses plain Python, which needs no
-    start-up time; any other search begins with the fastest engine. A search with coverage,
-    fingerprints or a memory limit never counts as small. Raises UnknownName for an unknown engine.
+    start-up time; any other search begins with the fastest engine. A search is small if it has few
+    states, and if the actions have few terms with all quantifiers written out. A search with
+    coverage, fingerprints or a memory limit never counts as small. Raises UnknownName for an
+    unknown engine.
     """
     if engine is not None and engine not in ENGINES:
         raise UnknownName("engine", engine, ENGINES)
     names = list(ENGINES)
     special = task.coverage or task.fingerprints or task.memory is not None
-    few = not special and most_states(task) <= FEW
-    engine = engine or (names[-1] if few else names[0])
+    small = not special and most_states(task) <= FEW and terms_of_actions(task) <= FEW_TERMS
+    engine = engine or (names[-1] if small else names[0])
     notes: list[str] = []
     for name in names[names.index(engine) :]:
         try:
@@ -75,3 +81,20 @@ def most_states(task: Task) -> int:
     at = Instance.of(task.spec, task.scope)
     possible = prod(at.size(sort) for _, sort in at.cells)
     return possible if task.budget.states is None else min(possible, task.budget.states)
+
+
+def terms_of_actions(task: Task) -> int:
+    """Returns the number of terms in all actions, for all values of parameters and quantifiers."""
+    finite = FiniteTerms(Instance.of(task.spec, task.scope))
+    return sum(
+        finite.combinations(action.params)
+        * (
+            sum(finite.unrolled(guard.formula) for guard in action.guards)
+            + sum(
+                finite.combinations(write.binders)
+                * sum(map(finite.unrolled, (*write.keys, write.condition, write.value)))
+                for write in action.writes
+            )
+        )
+        for action in task.spec.actions
+    )

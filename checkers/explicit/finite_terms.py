@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import prod
 
 from checkers.explicit.instance import Instance
 from model.language import terms as t
@@ -15,6 +16,7 @@ class FiniteTerms:
 
     at: Instance
     _may_leave: dict[t.Node, bool] = field(default_factory=dict)
+    _unrolled: dict[t.Node, int] = field(default_factory=dict)
 
     def packed(self, n: t.Const) -> int:
         """Returns the byte that stores a constant of the spec.
@@ -37,6 +39,24 @@ class FiniteTerms:
                 isinstance(x, t.Plus | t.Const) and x.sort.flavour == "int" for x in t.walk(value)
             )
         return self._may_leave[value]
+
+    def unrolled(self, n: t.Node) -> int:
+        """Returns the number of terms in `n` if each quantifier is written out for all values."""
+        if n not in self._unrolled:
+            inner = 1 + sum(map(self.unrolled, t.children(n)))
+            match n:
+                case t.Forall() | t.Exists() | t.Count():
+                    inner *= self.combinations(n.binders)
+                case t.Extreme():
+                    inner *= self.combinations((n.binder,))
+                case _:
+                    pass
+            self._unrolled[n] = inner
+        return self._unrolled[n]
+
+    def combinations(self, binders: tuple[t.Local, ...]) -> int:
+        """Returns how many combinations of values the variables have: 1 without a variable."""
+        return prod(self.at.size(b.sort) for b in binders)
 
     def bindings(
         self, binders: tuple[t.Local, ...], env: Mapping[int, int]

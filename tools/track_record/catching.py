@@ -57,5 +57,5 @@ def _explored(
 
 
 def _explore(spec: Spec, properties: Sequence[str]) -> Exploration:
-    found = explore(spec, properties=properties, engine="python", budget=FEW)
+    found = explore(spec, properties=properties, budget=FEW)
     return explore(spec, properties=properties) if found.why_stopped == "states" else found
