@@ -50,6 +50,7 @@ def sync(
     if error is not ErrorCode.NONE:
         return SyncResult(group, (requester.reply(SyncedGroup(error=error)),))
     member = replace(group.members[request.member_id], last_heartbeat_ms=context.now_ms)
+    group = replace(group, awaited_syncs=group.awaited_syncs - {member.member_id})
     if group.state is GroupState.STABLE:
         return SyncResult(
             group.with_member(member), (requester.reply(assignment_response(group, member)),)

@@ -13,8 +13,7 @@ members and assigns partitions to them. A static member (KIP-345) is identified 
 A new process with the same instance id replaces the old process, which is fenced.
 
 Source: KIP-62, KIP-134, KIP-345, KIP-394; KAFKA-8500; docs/kafka-rules.md E1.
-Simplified: no state Dead: an expired group is created again; a member that joined and never sends
-SyncGroup is removed only by its session timeout.
+Simplified: no state Dead: an expired group is created again.
 """
 
 from __future__ import annotations
@@ -77,6 +76,8 @@ class ClassicGroup:
     empty_since_ms: int = -1  # -1: it has members, or never had any
     deadline_ms: int = 0  # of the rebalance
     opens_ms: int = 0  # the rebalance does not end before this time
+    awaited_syncs: frozenset[str] = frozenset()  # members that must send SyncGroup
+    sync_deadline_ms: int = 0  # the awaited members are then removed
 
     def in_state(self, state: GroupState, **changes: Any) -> ClassicGroup:
         """Returns the group in another state, and with other changes of its fields.
@@ -97,6 +98,7 @@ class ClassicGroup:
             pending_members={
                 id_: until for id_, until in self.pending_members.items() if id_ != member_id
             },
+            awaited_syncs=self.awaited_syncs - {member_id},
         )
 
     def of_instance(self, instance_id: str | None) -> Member | None:
@@ -130,6 +132,11 @@ class ClassicGroup:
             # If the sender is a member already, its earlier protocols count too.
             names &= {name for name, _ in member.protocols}
         return bool(names) and request.protocol_type == self.protocol_type
+
+    @property
+    def rebalance_timeout_ms(self) -> int:
+        """The longest rebalance timeout of a member; 0 without members."""
+        return max((m.rebalance_timeout_ms for m in self.members.values()), default=0)
 
     @property
     def is_waited_for(self) -> bool:
@@ -192,6 +199,8 @@ class ClassicGroup:
             pending_members={},
             leader=leader,
             protocol=_voted(stays),
+            awaited_syncs=frozenset(stays),
+            sync_deadline_ms=now_ms + max(m.rebalance_timeout_ms for m in stays.values()),
         )
 
     def joined(self, member: Member, *, skips_assignment: bool = False) -> JoinedGroup:

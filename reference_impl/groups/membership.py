@@ -2,6 +2,8 @@
 
 A rebalance ends once every member has joined, or when its time is up. The first rebalance of a
 group also waits for group.initial.rebalance.delay.ms, so that later members need no second one.
+A member that has joined must send SyncGroup within the longest rebalance timeout of a member.
+Otherwise it is removed.
 
 Source: KIP-62, KIP-134, KIP-345, KIP-394; KAFKA-8500; docs/kafka-rules.md E1.
 """
@@ -147,13 +149,13 @@ def rebalance(group: ClassicGroup, context: Context) -> StepResult[ClassicGroup]
             for member in group.members.values()
             if member.syncing is not None
         )
-        longest_ms = max((m.rebalance_timeout_ms for m in group.members.values()), default=0)
         is_first = group.state is GroupState.EMPTY
         group = group.in_state(
             GroupState.PREPARING,
-            deadline_ms=context.now_ms + longest_ms,
+            deadline_ms=context.now_ms + group.rebalance_timeout_ms,
             opens_ms=context.now_ms + is_first * context.timeouts.group_initial_delay_ms,
             members={id_: replace(m, syncing=None) for id_, m in group.members.items()},
+            awaited_syncs=frozenset(),
         )
     group, ended = _ended(group, context)
     return group, effects + ended
@@ -166,8 +168,7 @@ def _ended(group: ClassicGroup, context: Context) -> StepResult[ClassicGroup]:
         return group, ()
     if group.is_waited_for:
         # The rebalance goes on until one joins, or until their sessions expire.
-        longest_ms = max(member.rebalance_timeout_ms for member in group.members.values())
-        return replace(group, deadline_ms=context.now_ms + longest_ms), ()
+        return replace(group, deadline_ms=context.now_ms + group.rebalance_timeout_ms), ()
     group = group.completed(context.now_ms)
     effects = tuple(
         member.joining.reply(group.joined(member))
@@ -210,18 +211,21 @@ def _leaving(group: ClassicGroup, member_id: str, instance_id: str | None) -> tu
 
 
 def without_expired_members(group: ClassicGroup, context: Context) -> StepResult[ClassicGroup]:
-    silent = [
+    silent = {
         member.member_id
         for member in group.members.values()
         if member.joining is None
         and context.now_ms - member.last_heartbeat_ms >= member.session_timeout_ms
-    ]
+    }
+    if group.awaited_syncs and context.now_ms >= group.sync_deadline_ms:
+        # Kafka: GroupMetadataManager.expirePendingSync.
+        silent |= group.awaited_syncs
     kept = {id_: ms for id_, ms in group.pending_members.items() if context.now_ms < ms}
     if len(kept) < len(group.pending_members):
         group = replace(group, pending_members=kept)
     if not silent:
         return _ended(group, context)
-    for member_id in silent:
+    for member_id in sorted(silent):
         group = group.without(member_id)
     return rebalance(group, context)
 
