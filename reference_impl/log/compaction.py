@@ -29,7 +29,7 @@ from reference_impl.log.open_transactions import Ended
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.record_batch import decode, filter_records
 from reference_impl.log.segment import Batch, Segment
-from reference_impl.protocol.topic_config import CleanupPolicy, LogConfig
+from reference_impl.protocol.topic_config import LogConfig
 
 
 def compacted(
@@ -38,7 +38,7 @@ def compacted(
     """Returns the log with only the last record of each key in its closed segments, if compaction
     is configured and due.
     """
-    if config.cleanup_policy is not CleanupPolicy.COMPACT:
+    if not config.cleanup_policy.compacts:
         return log
     closed = tuple(takewhile(lambda segment: segment.next_offset <= stable, log.segments[:-1]))
     size = sum(segment.size for segment in closed)

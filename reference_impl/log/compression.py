@@ -23,6 +23,7 @@ COMPRESSIONS: Final[tuple[Compression, ...]] = get_args(Compression)  # by their
 # As many bytes as a request may have without compression: socket.request.max.bytes.
 DECOMPRESSED_BYTES: Final = 100 * 1024 * 1024
 
+_LZ4_LEVEL: Final = 4
 _TRIED_RATIO: Final = 8
 _TRIED_BYTES: Final = 16 * 1024
 _FULL: Final = "failed to write whole buffer"  # cramjam's message if the output buffer is too small
@@ -70,19 +71,25 @@ def _limited(into: Callable[[bytes, bytearray | mmap.mmap], int]) -> Callable[[b
     return unpack
 
 
-def _independent_blocks(data: bytes) -> bytes:
+def _gzip(data: bytes, level: int | None) -> bytes:
+    usual = level is None or level < 0
+    return bytes(cramjam.gzip.compress(data, None if usual else level))
+
+
+def _independent_blocks(data: bytes, level: int | None) -> bytes:
     # Kafka rejects frames whose blocks refer to each other (Lz4BlockInputStream.readHeader).
-    packer = cramjam.lz4.Compressor(level=4, content_checksum=False, block_linked=False)
+    number = _LZ4_LEVEL if level is None else level
+    packer = cramjam.lz4.Compressor(level=number, content_checksum=False, block_linked=False)
     packer.compress(data)
     return bytes(packer.finish())
 
 
-_PACK: Final[dict[Compression, Callable[[bytes], bytes]]] = {
-    "none": lambda data: data,
-    "gzip": lambda data: bytes(cramjam.gzip.compress(data)),
-    "snappy": lambda data: bytes(cramjam.snappy.compress_raw(data)),
+_PACK: Final[dict[Compression, Callable[[bytes, int | None], bytes]]] = {
+    "none": lambda data, _: data,
+    "gzip": _gzip,
+    "snappy": lambda data, _: bytes(cramjam.snappy.compress_raw(data)),
     "lz4": _independent_blocks,
-    "zstd": lambda data: bytes(cramjam.zstd.compress(data)),
+    "zstd": lambda data, level: bytes(cramjam.zstd.compress(data, level)),
 }
 _UNPACK: Final[dict[Compression, Callable[[bytes, int], bytes]]] = {
     "none": lambda data, most: data,
@@ -101,8 +108,9 @@ class TooLarge(BadCompression):
     """The error for data that decompresses to more bytes than the limit permits."""
 
 
-def compress(compression: Compression, data: bytes) -> bytes:
-    return _PACK[compression](data)
+def compress(compression: Compression, data: bytes, level: int | None = None) -> bytes:
+    """Returns the compressed data; `level` is the codec's level, None its usual one."""
+    return _PACK[compression](data, level)
 
 
 def decompress(compression: Compression, data: bytes, most: int = DECOMPRESSED_BYTES) -> bytes:

@@ -115,6 +115,11 @@ class Header(NamedTuple):
         return self.attributes & _COMPRESSION_BITS < len(COMPRESSIONS)
 
     @property
+    def has_plain_attributes(self) -> bool:
+        """True if no attribute is set but the compression codec and the transactional bit."""
+        return not self.attributes & ~(_COMPRESSION_BITS | _TRANSACTIONAL)
+
+    @property
     def is_log_append_time(self) -> bool:
         """True if the batch has LogAppendTime: its timestamp is the time of the append.
 
@@ -259,16 +264,6 @@ def with_create_time(batch: bytes, head: Header, max_timestamp_ms: int) -> bytes
     return sealed(bytes(changed))
 
 
-def renumbered(batch: bytes) -> bytes:
-    """Returns the batch with the offset deltas 0, 1, 2 and so on, in the order of its records.
-
-    Kafka: LogValidator.buildRecordsAndAssignOffsets.
-    """
-    head = header(batch)
-    numbered = enumerate(record for _, record in records_in(batch, head))
-    return filter_records(batch, [(Offset(head.base_offset + n), one) for n, one in numbered], None)
-
-
 # ---------------------------------------------------------------- records
 
 
@@ -281,10 +276,13 @@ def encode(
     producer_epoch: ProducerEpoch = ProducerEpoch(-1),  # noqa: B008 - the same
     base_sequence: SequenceNumber = SequenceNumber(-1),  # noqa: B008 - the same
     compression: Compression = "none",
+    level: int | None = None,
     transactional: bool = False,
     control: bool = False,
 ) -> bytes:
     """Returns the bytes of one batch with the given records, numbered without gaps.
+
+    `level` is the level of the compression codec; None is its usual level.
 
     Raises ValueError if there is no record.
     """
@@ -294,7 +292,7 @@ def encode(
     body = bytearray()
     for delta, record in enumerate(records):
         write_record(body, record, delta, record.timestamp_ms - base_timestamp_ms)
-    packed = compress(compression, bytes(body))
+    packed = compress(compression, bytes(body), level)
     attributes = (
         COMPRESSIONS.index(compression) | _TRANSACTIONAL * transactional | _CONTROL * control
     )
@@ -351,6 +349,14 @@ def filter_records(
         )
         + packed
     )
+
+
+def with_records(head: Header, packed: bytes, compression: Compression) -> bytes:
+    """Returns a batch with the header's fields and the given records, compressed by this codec."""
+    attributes = head.attributes & ~_COMPRESSION_BITS | COMPRESSIONS.index(compression)
+    length = _HEADER.size - _PREFIX.size + len(packed)
+    changed = head._replace(length=length, attributes=attributes)
+    return sealed(_HEADER.pack(*changed) + packed)
 
 
 def sealed(data: bytes) -> bytes:

@@ -7,6 +7,8 @@ of these conditions must also be true:
     its newest record is older than retention.ms
     the log without it still has at least retention.bytes
 
+The last two count only if cleanup.policy has `delete`.
+
 So a record stays at least as long as configured. Retention does not wait for consumers or for open
 transactions. If the last segment is deleted too, a new segment is begun first.
 
@@ -20,7 +22,7 @@ from model.vocabulary import Offset
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.producer_state import ProducerStates
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
-from reference_impl.protocol.topic_config import UNLIMITED, CleanupPolicy, LogConfig
+from reference_impl.protocol.topic_config import UNLIMITED, LogConfig
 
 
 def retained(
@@ -51,12 +53,10 @@ def _deletable(log: PartitionLog, config: LogConfig, now_ms: int, replicated: Of
 
 
 def _is_old(max_timestamp_ms: int, config: LogConfig, now_ms: int) -> bool:
-    is_limited = config.retention_ms != UNLIMITED and config.cleanup_policy is CleanupPolicy.DELETE
+    is_limited = config.retention_ms != UNLIMITED and config.cleanup_policy.deletes
     return is_limited and now_ms - max_timestamp_ms > config.retention_ms
 
 
 def _fits(size_without: int, config: LogConfig) -> bool:
-    is_limited = (
-        config.retention_bytes != UNLIMITED and config.cleanup_policy is CleanupPolicy.DELETE
-    )
+    is_limited = config.retention_bytes != UNLIMITED and config.cleanup_policy.deletes
     return is_limited and size_without >= config.retention_bytes

@@ -147,7 +147,11 @@ def _append_if_valid(
     if error is not ErrorCode.NONE:
         return leader, refusal(requester, error)
     appended = AppendOrigin(requester, request.acks, request.timeout_ms)
-    data = appendable(batch, facts) if isinstance(facts, RecordFacts) else batch.data
+    data: bytes | None = batch.data
+    if isinstance(facts, RecordFacts):
+        data = appendable(batch, facts, leader.state.log_config)
+    if data is None:
+        return leader, refusal(requester, ErrorCode.MESSAGE_TOO_LARGE)
     return write(leader, context, appended, data)
 
 

@@ -24,7 +24,6 @@ from reference_impl.partition.waiting import WaitingDeletion
 from reference_impl.protocol.coordinators import INTERNAL_TOPICS
 from reference_impl.protocol.deletion import TO_HIGH_WATERMARK, DeletedRecords, DeleteRecords
 from reference_impl.protocol.messages import ErrorCode
-from reference_impl.protocol.topic_config import CleanupPolicy
 
 
 def delete_records(
@@ -50,13 +49,11 @@ def delete_records(
 
 
 def _refused(leader: Leader, request: DeleteRecords) -> ErrorCode:
+    policy = leader.state.log_config.cleanup_policy
     is_legal = TO_HIGH_WATERMARK <= request.before <= leader.log.high_watermark
     reasons = (
         (leader.topic_partition.topic in INTERNAL_TOPICS, ErrorCode.INVALID_TOPIC_EXCEPTION),
-        (
-            leader.state.log_config.cleanup_policy is CleanupPolicy.COMPACT,
-            ErrorCode.POLICY_VIOLATION,
-        ),
+        (policy.compacts and not policy.deletes, ErrorCode.POLICY_VIOLATION),
         (not is_legal, ErrorCode.OFFSET_OUT_OF_RANGE),
     )
     return next((error for applies, error in reasons if applies), ErrorCode.NONE)

@@ -5,18 +5,20 @@
 The first check is that the request has exactly one batch, of version 2. It comes before the
 verification of a transaction. The other checks come just before the append.
 
-Source: ProduceRequest.validateRecords, UnifiedLog.analyzeAndValidateRecords, LogValidator.
+Source: ProduceRequest.validateRecords, UnifiedLog.analyzeAndValidateRecords, UnifiedLog.append,
+LogValidator.
 Simplified: message.timestamp.after.max.ms has its default, and the timestamp type is always
 CreateTime. A batch may be larger than segment.bytes. A compressed record must be well-formed as a
 whole, whereas Kafka skips its key and value. Compressed records may have at most 100 MiB; larger
 ones get MESSAGE_TOO_LARGE. Kafka has no such limit.
 
-Deviates: three kinds of batches are rejected that Kafka appends. No client sends them.
+An uncompressed batch keeps its offset deltas, even if they are not 0, 1, 2 and so on. Readers then
+get other offsets than the producer, as of Kafka. A compressed batch with such deltas is rebuilt.
+
+Deviates: two kinds of batches are rejected that Kafka appends. No client sends them.
 
 - A batch with a producer id, but without a producer epoch.
 - A transactional batch without a producer id.
-- An uncompressed batch whose offset deltas are not 0, 1, 2 and so on: readers would get offsets
-  outside of the batch. (A compressed batch with such deltas is renumbered, as by Kafka.)
 """
 
 from __future__ import annotations
@@ -24,11 +26,11 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from model.vocabulary import NO_PRODUCER_ID
+from reference_impl.log.recompression import is_rebuilt, rebuilt
 from reference_impl.log.record_batch import (
     MAGIC,
     CorruptBatch,
     has_valid_checksum,
-    renumbered,
     whole_batches,
     with_create_time,
 )
@@ -36,7 +38,7 @@ from reference_impl.log.segment import Batch
 from reference_impl.log.validation import TooManyBytes, Undecompressable, scan, scan_each
 from reference_impl.protocol.messages import NO_TIMESTAMP, ErrorCode
 from reference_impl.protocol.record_facts import RecordFacts
-from reference_impl.protocol.topic_config import CleanupPolicy, LogConfig
+from reference_impl.protocol.topic_config import LogConfig
 
 TIMESTAMP_AFTER_MAX_MS: Final = 3_600_000  # message.timestamp.after.max.ms
 _MAGIC_AT: Final = 16
@@ -104,21 +106,26 @@ def batch_error(
         return BatchError(refused)
     if isinstance(facts, ErrorCode):
         return BatchError(facts)
-    if not facts.is_in_sequence and batch.header.compression == "none":
-        return BatchError(ErrorCode.INVALID_RECORD)
-    needs_key = config.cleanup_policy is CleanupPolicy.COMPACT
+    needs_key = config.cleanup_policy.compacts
     return _records_error(batch, facts, now_ms, needs_key=needs_key)
 
 
-def appendable(batch: Batch, facts: RecordFacts) -> bytes:
+def appendable(batch: Batch, facts: RecordFacts, config: LogConfig) -> bytes | None:
     """Returns the bytes that the leader appends for a valid batch.
 
-    Kafka: LogValidator.assignOffsetsNonCompressed and validateMessagesAndAssignOffsetsCompressed.
+    Returns None if the batch is rebuilt and is then larger than max.message.bytes.
+
+    Kafka: LogValidator.assignOffsetsNonCompressed and validateMessagesAndAssignOffsetsCompressed;
+    UnifiedLog.append.
     """
-    numbered = batch if facts.is_in_sequence else Batch.of(renumbered(batch.data))
-    # The header gets CreateTime and the largest timestamp, and the offset deltas begin at 0.
+    after = batch
+    if is_rebuilt(batch.header, facts, config):
+        after = Batch.of(rebuilt(batch.data, batch.header, facts, config))
+        if after.header.size > config.max_message_bytes:
+            return None
+    # The header gets CreateTime and the largest timestamp.
     newest_ms = max(_newest_ms(batch, facts), NO_TIMESTAMP)
-    return with_create_time(numbered.data, numbered.header, newest_ms)
+    return with_create_time(after.data, after.header, newest_ms)
 
 
 def _newest_ms(batch: Batch, facts: RecordFacts) -> int:

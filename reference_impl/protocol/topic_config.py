@@ -1,7 +1,6 @@
 """The log settings of a topic: which records are kept, and for how long.
 
-Source: Kafka documentation, "Topic Configs". Each comment below names Kafka's setting.
-Simplified: `cleanup.policy` is either delete or compact, not both.
+Source: Kafka documentation, "Topic Configs"; KIP-71. Each comment below names Kafka's setting.
 """
 
 from __future__ import annotations
@@ -11,13 +10,39 @@ from enum import Enum
 from typing import Final
 
 UNLIMITED: Final = -1
+GZIP_LEVEL, LZ4_LEVEL, ZSTD_LEVEL = -1, 9, 3  # Kafka's default levels; -1 is that of the codec
+
+
+class CompressionType(Enum):
+    """The codec in which a leader appends batches; PRODUCER keeps the producer's codec."""
+
+    UNCOMPRESSED = "uncompressed"
+    ZSTD = "zstd"
+    LZ4 = "lz4"
+    SNAPPY = "snappy"
+    GZIP = "gzip"
+    PRODUCER = "producer"
 
 
 class CleanupPolicy(Enum):
-    """What happens to old records: they are deleted, or compacted."""
+    """What happens to old records: they are deleted, compacted, both, or neither.
+
+    The order of the two words has no meaning, but a description repeats it.
+    """
 
     DELETE = "delete"
     COMPACT = "compact"
+    COMPACT_AND_DELETE = "compact,delete"
+    DELETE_AND_COMPACT = "delete,compact"
+    NEITHER = ""
+
+    @property
+    def compacts(self) -> bool:
+        return "compact" in self.value
+
+    @property
+    def deletes(self) -> bool:
+        return "delete" in self.value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +57,10 @@ class LogConfig:
     delete_retention_ms: int = 86_400_000  # delete.retention.ms: how long a tombstone stays
     max_message_bytes: int = 1_048_588  # max.message.bytes: of a batch with its header
     flush_messages: int = 2**63 - 1  # flush.messages: records in the log between two flushes
+    compression_type: CompressionType = CompressionType.PRODUCER  # compression.type
+    gzip_level: int = GZIP_LEVEL  # compression.gzip.level
+    lz4_level: int = LZ4_LEVEL  # compression.lz4.level
+    zstd_level: int = ZSTD_LEVEL  # compression.zstd.level
 
 
 DEFAULT_LOG_CONFIG: Final = LogConfig()

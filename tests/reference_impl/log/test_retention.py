@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from hypothesis import example, given
+import pytest
 from hypothesis import strategies as st
 
 from model.vocabulary import LeaderEpoch, Offset, TopicPartition
@@ -88,10 +90,15 @@ def test_bug_deletes_uncommitted_passes_the_high_watermark() -> None:
     assert retained(log, NO_PRODUCERS, LogConfig(retention_ms=50), 100, bugs)[0].log_start == 9
 
 
-def test_a_compacted_log_is_not_deleted_by_age_or_size() -> None:
+@pytest.mark.parametrize("policy", CleanupPolicy)
+@pytest.mark.parametrize("limit", [{"retention_ms": 1}, {"retention_bytes": 0}])
+def test_age_and_size_delete_only_if_the_policy_deletes(
+    policy: CleanupPolicy, limit: dict[str, int]
+) -> None:
+    """Kafka: UnifiedLog.deleteOldSegments."""
     log = log_of([0] * 9, 9)
-    config = LogConfig(cleanup_policy=CleanupPolicy.COMPACT, retention_ms=1, retention_bytes=0)
-    assert retained(log, NO_PRODUCERS, config, 10**9)[0] == log
+    left = retained(log, NO_PRODUCERS, LogConfig(cleanup_policy=policy, **limit), 10**9)[0]
+    assert (left == log) is ("delete" not in policy.value)
 
 
 # ---------------------------------------------------------------- a cluster

@@ -1,0 +1,79 @@
+"""The batch that a leader appends in another codec, or with other offset deltas, than it received.
+
+    topic's compression.type   none arrives       zstd arrives, deltas 0, 1, 2   zstd, other deltas
+    producer                   as it is           as it is                       rebuilt with zstd
+    uncompressed               as it is           rebuilt without compression    the same
+    zstd                       rebuilt with zstd  as it is                       rebuilt with zstd
+    gzip                       rebuilt with gzip  rebuilt with gzip              rebuilt with gzip
+
+A rebuilt batch has its records in the same order, with the offset deltas 0, 1, 2 and so on. An
+uncompressed batch that is appended as it is keeps its offset deltas, whatever they are.
+
+Source: KIP-390; LogValidator.assignOffsetsNonCompressed, validateMessagesAndAssignOffsetsCompressed
+and buildRecordsAndAssignOffsets; BrokerCompressionType.targetCompression.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reference_impl.log.compression import COMPRESSIONS, Compression, compress, decompress
+from reference_impl.log.record import read_record
+from reference_impl.log.record_batch import HEADER_SIZE, Header, encode, records_in, with_records
+from reference_impl.protocol.record_facts import RecordFacts
+from reference_impl.protocol.topic_config import CompressionType, LogConfig
+
+
+def is_rebuilt(head: Header, facts: RecordFacts, config: LogConfig) -> bool:
+    """Returns True if the leader appends other bytes than the records that it received."""
+    target = target_compression(head.compression, config)
+    is_plain = head.compression == target == "none"
+    return not is_plain and not (head.compression == target and facts.is_in_sequence)
+
+
+def rebuilt(batch: bytes, head: Header, facts: RecordFacts, config: LogConfig) -> bytes:
+    """Returns a batch of the same records, in the codec of the topic, numbered 0, 1, 2 and so on.
+
+    The records must be valid: `facts` describes them.
+    """
+    target = target_compression(head.compression, config)
+    level = level_of(target, config)
+    if facts.is_in_sequence and head.has_plain_attributes:
+        body = decompress(head.compression, batch[HEADER_SIZE:])
+        _, first, _ = read_record(body, 0, head.base_timestamp_ms)
+        if first.timestamp_ms == head.base_timestamp_ms:
+            # The records stay the same bytes, so they need not be decoded.
+            return with_records(head, compress(target, body, level), target)
+    records = [record for _, record in records_in(batch, head)]
+    if head.is_log_append_time:
+        records = [replace(one, timestamp_ms=head.max_timestamp_ms) for one in records]
+    return encode(
+        records,
+        producer_id=head.producer_id,
+        producer_epoch=head.producer_epoch,
+        base_sequence=head.base_sequence,
+        compression=target,
+        level=level,
+        transactional=head.is_transactional,
+    )
+
+
+def target_compression(producers: Compression, config: LogConfig) -> Compression:
+    """Returns the codec in which a batch is appended; `producers` is the producer's codec."""
+    if config.compression_type is CompressionType.PRODUCER:
+        return producers
+    if config.compression_type is CompressionType.UNCOMPRESSED:
+        return "none"
+    (codec,) = (one for one in COMPRESSIONS if one == config.compression_type.value)
+    return codec
+
+
+def level_of(codec: Compression, config: LogConfig) -> int | None:
+    """Returns the topic's level for its own codec, else None: the codec's usual level.
+
+    Kafka: LogConfig.getCompression.
+    """
+    if config.compression_type.value != codec:
+        return None
+    levels = {"gzip": config.gzip_level, "lz4": config.lz4_level, "zstd": config.zstd_level}
+    return levels.get(codec)
