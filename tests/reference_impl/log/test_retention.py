@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from hypothesis import example, given
-import pytest
 from hypothesis import strategies as st
 
 from model.vocabulary import LeaderEpoch, Offset, TopicPartition

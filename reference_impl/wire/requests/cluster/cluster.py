@@ -18,13 +18,17 @@ from reference_impl.protocol.coordinators import INTERNAL_TOPICS
 from reference_impl.protocol.messages import NO_BROKER, ErrorCode
 from reference_impl.protocol.topic_names import invalid_name
 from reference_impl.wire.messages.adapter import Call
+from reference_impl.wire.requests.broker.authorized_operations import (
+    NO_OPERATIONS,
+    OF_TOPIC,
+    cluster_operations,
+)
 from reference_impl.wire.requests.broker.served_broker import ServedBroker, image
 from reference_impl.wire.requests.broker.topic_ids import TopicIds, ids_of
 from reference_impl.wire.requests.cluster.control_plane import CLUSTER_ID
 
 BROKERS, CONTROLLERS = 1, 2  # endpoint types
 ENDPOINT_TYPES_SINCE: Final = 1  # DescribeCluster
-NO_OPERATIONS: Final = -(2**31)  # which operations a client may do is not known
 MOST_PARTITIONS: Final = 2_000  # max.request.partition.size.limit
 
 
@@ -65,7 +69,7 @@ async def describe_cluster(broker: ServedBroker, call: Call) -> bytes:
             )
             for one in states
         ),
-        cluster_authorized_operations=NO_OPERATIONS,
+        cluster_authorized_operations=cluster_operations(body),
     )
 
 
@@ -143,7 +147,7 @@ def _topic(
         topic_id=ids.by_name.get(name),
         is_internal=name in INTERNAL_TOPICS,
         partitions=tuple(_partition(call, place, state, live) for place, state in partitions or ()),
-        topic_authorized_operations=NO_OPERATIONS,
+        topic_authorized_operations=OF_TOPIC,
     )
 
 

@@ -25,6 +25,11 @@ from reference_impl.protocol.transactions import FindCoordinator, FoundCoordinat
 from reference_impl.wire.messages.adapter import Call, milliseconds
 from reference_impl.wire.messages.apis import Api
 from reference_impl.wire.messages.versions import VERSIONS
+from reference_impl.wire.requests.broker.authorized_operations import (
+    NO_OPERATIONS,
+    cluster_operations,
+    topic_operations,
+)
 from reference_impl.wire.requests.broker.served_broker import (
     UNKNOWN_TOPIC_ID,
     ServedBroker,
@@ -144,6 +149,7 @@ async def metadata(broker: ServedBroker, call: Call) -> bytes:
         cluster_id=CLUSTER_ID,
         controller_id=broker.broker_id,  # in KRaft: any broker, which forwards requests
         topics=tuple(answers),
+        cluster_authorized_operations=cluster_operations(call.body),
     )
 
 
@@ -203,6 +209,7 @@ def _topic(
     return call.make(
         "MetadataResponseTopic", error_code=0, name=name, topic_id=identity,
         is_internal=name in INTERNAL_TOPICS, partitions=partitions,
+        topic_authorized_operations=topic_operations(call.body),
     )  # fmt: skip
 
 
@@ -219,6 +226,7 @@ def _no_topic(call: Call, name: Any) -> Any:
         name=name if known_by_name else None,
         topic_id=None if known_by_name else name,
         partitions=(),
+        topic_authorized_operations=topic_operations(call.body) if known_by_name else NO_OPERATIONS,
     )
 
 

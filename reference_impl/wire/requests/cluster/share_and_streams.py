@@ -15,11 +15,11 @@ from typing import Any, Final
 from reference_impl.protocol.messages import ErrorCode
 from reference_impl.wire.messages.adapter import Call, span
 from reference_impl.wire.messages.apis import Api
+from reference_impl.wire.requests.broker.authorized_operations import NO_OPERATIONS
 from reference_impl.wire.requests.broker.served_broker import ServedBroker
 
 UNSUPPORTED: Final = ErrorCode.UNSUPPORTED_VERSION
 WHY: Final = "The version of API is not supported."
-NO_OPERATIONS: Final = -(2**31)  # which operations a client may do is not known
 NO_TIME: Final = span(0)
 _STATE_RESULTS: Final = {
     Api.INITIALIZE_SHARE_GROUP_STATE: "InitializeStateResult",

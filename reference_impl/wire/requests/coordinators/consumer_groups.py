@@ -20,6 +20,10 @@ from reference_impl.protocol.consumer_groups import (
     DescribedMember,
 )
 from reference_impl.wire.messages.adapter import Call, milliseconds, span
+from reference_impl.wire.requests.broker.authorized_operations import (
+    NO_OPERATIONS,
+    group_operations,
+)
 from reference_impl.wire.requests.broker.served_broker import ServedBroker, request_core
 from reference_impl.wire.requests.broker.topic_ids import TopicIds, named_topics, topic_ids
 
@@ -67,6 +71,7 @@ async def heartbeat(broker: ServedBroker, call: Call) -> bytes:
 async def describe(broker: ServedBroker, call: Call) -> bytes:
     groups: list[Any] = []
     ids = await topic_ids(broker)
+    operations = group_operations(call.body)
     for group in call.body.group_ids:
         answer = await request_core(
             broker, ConsumerGroupDescribe(group=group), ConsumerGroupDescribed
@@ -81,6 +86,7 @@ async def describe(broker: ServedBroker, call: Call) -> bytes:
                 assignment_epoch=answer.assignment_epoch,
                 assignor_name=answer.assignor,
                 members=tuple(_member(call, member, ids) for member in answer.members),
+                authorized_operations=NO_OPERATIONS if answer.error else operations,
             )
         )
     return call.respond(groups=tuple(groups))

@@ -24,6 +24,10 @@ from reference_impl.protocol.group_administration import (
 )
 from reference_impl.protocol.messages import ErrorCode
 from reference_impl.wire.messages.adapter import Call
+from reference_impl.wire.requests.broker.authorized_operations import (
+    NO_OPERATIONS,
+    group_operations,
+)
 from reference_impl.wire.requests.broker.served_broker import (
     ServedBroker,
     existing_partitions,
@@ -32,7 +36,6 @@ from reference_impl.wire.requests.broker.served_broker import (
 
 DEAD: Final = "Dead"
 UNKNOWN_IS_ERROR_SINCE: Final = 6  # DescribeGroups: GROUP_ID_NOT_FOUND (KIP-1043)
-NO_OPERATIONS: Final = -(2**31)  # which operations a client may do is not known
 
 
 async def describe_groups(broker: ServedBroker, call: Call) -> bytes:
@@ -41,6 +44,7 @@ async def describe_groups(broker: ServedBroker, call: Call) -> bytes:
     Before version 6 an unknown group is described as a dead one, without an error.
     """
     groups: list[Any] = []
+    operations = group_operations(call.body)
     for group in call.body.groups:
         answer = await request_core(broker, DescribeGroup(group=group), DescribedGroup)
         is_unknown = answer.error is ErrorCode.GROUP_ID_NOT_FOUND
@@ -65,7 +69,7 @@ async def describe_groups(broker: ServedBroker, call: Call) -> bytes:
                 )
                 for one in answer.members
             ),
-            authorized_operations=NO_OPERATIONS,
+            authorized_operations=NO_OPERATIONS if answer.error and is_shown else operations,
         )
         groups.append(made)
     return call.respond(groups=tuple(groups))

@@ -1,0 +1,61 @@
+"""The operations that a client may do with a resource, which descriptions list if asked (KIP-430).
+
+No operation is ever forbidden, because there is no access control. So the list has every operation
+that Kafka knows for this type of resource. On the wire it is a number: operation n sets bit n.
+
+Source: KIP-430; AuthHelper.authorizedOperations, AclEntry.supportedOperations and AclOperation of
+Apache Kafka.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any, Final
+
+NO_OPERATIONS: Final = -(2**31)  # the request does not include operations
+
+
+class Operation(IntEnum):
+    """An operation of Kafka's access control; the value is its number on the wire."""
+
+    READ = 3
+    WRITE = 4
+    CREATE = 5
+    DELETE = 6
+    ALTER = 7
+    DESCRIBE = 8
+    CLUSTER_ACTION = 9
+    DESCRIBE_CONFIGS = 10
+    ALTER_CONFIGS = 11
+    IDEMPOTENT_WRITE = 12
+
+
+def _bits(*operations: Operation) -> int:
+    return sum(1 << operation for operation in operations)
+
+
+_CONFIGS: Final = (Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS)
+_ALL: Final = (Operation.CREATE, Operation.ALTER, Operation.DESCRIBE, *_CONFIGS)
+OF_TOPIC: Final = _bits(Operation.READ, Operation.WRITE, Operation.DELETE, *_ALL)
+OF_GROUP: Final = _bits(Operation.READ, Operation.DESCRIBE, Operation.DELETE, *_CONFIGS)
+OF_CLUSTER: Final = _bits(Operation.CLUSTER_ACTION, Operation.IDEMPOTENT_WRITE, *_ALL)
+
+
+def group_operations(body: Any) -> int:
+    """Returns the operations for a described group; NO_OPERATIONS if `body` does not ask."""
+    return _if_included(body, "include_authorized_operations", OF_GROUP)
+
+
+def topic_operations(body: Any) -> int:
+    """Returns the operations for a topic of Metadata; NO_OPERATIONS if `body` does not ask."""
+    return _if_included(body, "include_topic_authorized_operations", OF_TOPIC)
+
+
+def cluster_operations(body: Any) -> int:
+    """Returns the operations for the cluster; NO_OPERATIONS if `body` does not ask."""
+    return _if_included(body, "include_cluster_authorized_operations", OF_CLUSTER)
+
+
+def _if_included(body: Any, field: str, operations: int) -> int:
+    # A version without the field does not ask.
+    return operations if getattr(body, field, False) else NO_OPERATIONS
