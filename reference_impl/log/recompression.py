@@ -10,7 +10,7 @@ A rebuilt batch has its records in the same order, with the offset deltas 0, 1, 
 uncompressed batch that is appended as it is keeps its offset deltas, whatever they are.
 
 Source: KIP-390; LogValidator.assignOffsetsNonCompressed, validateMessagesAndAssignOffsetsCompressed
-and buildRecordsAndAssignOffsets; BrokerCompressionType.targetCompression.
+and buildRecordsAndAssignOffsets.
 """
 
 from __future__ import annotations

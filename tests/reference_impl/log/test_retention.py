@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -90,13 +91,13 @@ def test_bug_deletes_uncommitted_passes_the_high_watermark() -> None:
 
 
 @pytest.mark.parametrize("policy", CleanupPolicy)
-@pytest.mark.parametrize("limit", [{"retention_ms": 1}, {"retention_bytes": 0}])
+@pytest.mark.parametrize("limit", [LogConfig(retention_ms=1), LogConfig(retention_bytes=0)])
 def test_age_and_size_delete_only_if_the_policy_deletes(
-    policy: CleanupPolicy, limit: dict[str, int]
+    policy: CleanupPolicy, limit: LogConfig
 ) -> None:
     """Kafka: UnifiedLog.deleteOldSegments."""
     log = log_of([0] * 9, 9)
-    left = retained(log, NO_PRODUCERS, LogConfig(cleanup_policy=policy, **limit), 10**9)[0]
+    left = retained(log, NO_PRODUCERS, replace(limit, cleanup_policy=policy), 10**9)[0]
     assert (left == log) is ("delete" not in policy.value)
 
 

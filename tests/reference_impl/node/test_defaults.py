@@ -10,6 +10,7 @@ from reference_impl.node.timeouts import Timeouts
 from reference_impl.protocol.topic_config import (
     INTERNAL_LOG_CONFIG,
     CleanupPolicy,
+    CompressionType,
     LogConfig,
 )
 
@@ -48,6 +49,10 @@ LOG = {
     "delete_retention_ms": ("delete.retention.ms", DAY),
     "max_message_bytes": ("max.message.bytes", MIB + 12),
     "flush_messages": ("flush.messages", 9_223_372_036_854_775_807),
+    "compression_type": ("compression.type", CompressionType.PRODUCER),
+    "gzip_level": ("compression.gzip.level", -1),
+    "lz4_level": ("compression.lz4.level", 9),
+    "zstd_level": ("compression.zstd.level", 3),
 }
 
 
