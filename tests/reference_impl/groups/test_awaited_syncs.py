@@ -39,7 +39,7 @@ def test_a_group_whose_members_send_no_sync_group_is_empty(group: Group) -> None
 
 def test_the_longest_rebalance_timeout_of_a_member_counts(group: Group) -> None:
     group.join(**PATIENT)
-    slow = PATIENT | {"rebalance_timeout_ms": 60_000}
+    slow: dict[str, Any] = {**PATIENT, "rebalance_timeout_ms": 60_000}
     silent = group.join(**slow)
     group.cluster.pass_time(14_000)
     assert group.heartbeat(group.response(silent)) is ErrorCode.NONE
