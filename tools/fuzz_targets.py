@@ -48,8 +48,8 @@ def batch(data: bytes) -> None:
     facts = scanned(found) if found.header.has_known_compression else ErrorCode.INVALID_RECORD
     if batch_error(found, facts, DEFAULT_LOG_CONFIG, now_ms=0).error is ErrorCode.NONE:
         assert isinstance(facts, RecordFacts)
-        data = appendable(found, facts, DEFAULT_LOG_CONFIG)
-        assert data is None or len(decode_batch(data)) == found.header.record_count
+        kept = appendable(found, facts, DEFAULT_LOG_CONFIG)
+        assert kept is None or len(decode_batch(kept)) == found.header.record_count
 
 
 def frames(rng: random.Random) -> Iterator[bytes]:
