@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from checkers.systems.requests import Address, call
+from checkers.systems.requests import call
+from reference_impl.wire.connections.listening import Address
 from reference_impl.wire.messages.apis import Api
 from reference_impl.wire.messages.plain_messages import ConnectionClosed
 

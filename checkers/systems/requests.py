@@ -12,10 +12,10 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
+from reference_impl.wire.connections.listening import Address
 from reference_impl.wire.messages.apis import Api
 from reference_impl.wire.messages.plain_messages import decode, encode, receive
 
-Address = tuple[str, int]
 ANSWERS_WITHIN_S: Final = 10.0
 CORRELATION_ID: Final = 1  # each request is sent after the answer to the one before
 

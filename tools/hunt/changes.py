@@ -22,7 +22,8 @@ from checkers.systems.administration import (
     Place,
     Refused,
 )
-from checkers.systems.requests import Address, call
+from checkers.systems.requests import call
+from reference_impl.wire.connections.listening import Address
 from reference_impl.wire.messages.apis import Api
 
 EVERY_S: Final = (2.0, 6.0)  # between two changes

@@ -28,11 +28,10 @@ from checkers.systems.proxies.active_rules import ActiveRule, ActiveRules, Happe
 from checkers.systems.proxies.connection import Closed, Connection
 from checkers.systems.proxies.rules import Rule
 from model.faults import InputFault
-from reference_impl.wire.connections.listening import close_listener
+from reference_impl.wire.connections.listening import Address, close_listener
 
 OPENS_WITHIN_S: Final = 10.0
 ACTS_WITHIN_S: Final = 10.0
-Address = tuple[str, int]
 T = TypeVar("T")
 
 

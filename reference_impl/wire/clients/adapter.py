@@ -55,6 +55,7 @@ from reference_impl.protocol.transactions import (
 from reference_impl.wire.clients import groups, records, topics, transactions
 from reference_impl.wire.clients.dialogue import Dialogue, Names
 from reference_impl.wire.clients.frames import Offered, Range, Writer, chosen_version, response_body
+from reference_impl.wire.connections.listening import Address
 from reference_impl.wire.messages.apis import Api
 
 
@@ -99,7 +100,7 @@ def response_in(sent: Sent, frame: bytes, names: Names) -> Response:
     return _dialogue(sent.request).reads(sent.request, body, names)
 
 
-def brokers_in(sent: Sent, frame: bytes) -> dict[BrokerId, tuple[str, int]]:
+def brokers_in(sent: Sent, frame: bytes) -> dict[BrokerId, Address]:
     """Returns the addresses of the live brokers in the response to a Metadata request."""
     body = response_body(sent.api, sent.version, frame)
     return {BrokerId(one.node_id): (one.host, one.port) for one in body.brokers}

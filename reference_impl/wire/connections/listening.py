@@ -17,6 +17,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from typing import TypeAlias
+
+Address: TypeAlias = tuple[str, int]  # host and port
 
 
 def accept(server: asyncio.Server) -> None:
@@ -25,6 +28,12 @@ def accept(server: asyncio.Server) -> None:
     with contextlib.suppress(StopIteration):
         starting.send(None)  # does all the work; the rest only waits for a turn of the loop
     starting.close()
+
+
+def address_of(server: asyncio.Server) -> Address:
+    """Returns where the server listens: the port that it got, if it was opened with port 0."""
+    host, port = server.sockets[0].getsockname()[:2]
+    return str(host), int(port)
 
 
 async def close_listener(server: asyncio.Server) -> None:

@@ -29,6 +29,7 @@ from model.vocabulary import BrokerId
 from reference_impl.protocol.controller import CreatedTopic, CreateTopic, MetadataImage
 from reference_impl.protocol.coordinators import INTERNAL_TOPICS
 from reference_impl.protocol.messages import CONTROLLER, ErrorCode
+from reference_impl.wire.connections.listening import Address
 from reference_impl.wire.faults.around_requests import AroundRequests
 from reference_impl.wire.faults.cluster_faults import (
     SPREADS_WITHIN_S,
@@ -54,7 +55,7 @@ class Controlled(Faulty, Protocol):
         ...
 
     @property
-    def addresses(self) -> Mapping[BrokerId, tuple[str, int]]: ...
+    def addresses(self) -> Mapping[BrokerId, Address]: ...
 
     @property
     def bootstrap_servers(self) -> str: ...

@@ -31,7 +31,7 @@ from dataclasses import dataclass, field
 from typing import Final, cast
 
 from reference_impl.protocol.messages import NodeId
-from reference_impl.wire.connections.listening import close_listener
+from reference_impl.wire.connections.listening import Address, address_of, close_listener
 from reference_impl.wire.messages.frame_limits import LIMITS
 from reference_impl.wire.nodes.encoding import Decoder, Encoder, MalformedMessage, Message
 
@@ -64,21 +64,20 @@ class Links:
     secret: bytes = field(repr=False)
     receive: Callable[[Message], None]
     note: Callable[[str], None]
-    places: dict[NodeId, tuple[str, int]] = field(default_factory=dict)
+    places: dict[NodeId, Address] = field(default_factory=dict)
     _server: asyncio.Server | None = None
     _outgoing: dict[NodeId, _Outgoing] = field(default_factory=dict)
     _incoming: dict[NodeId, _Incoming] = field(default_factory=dict)
     _arrived: set[_Incoming] = field(default_factory=set)
 
-    async def open(self, port: int = 0) -> tuple[str, int]:
+    async def open(self, port: int = 0) -> Address:
         """Listens on loopback and returns the address; the port 0 selects a free one.
 
         Raises OSError if the port is in use.
         """
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(lambda: _Incoming(self), LOOPBACK, port)
-        bound = self._server.sockets[0].getsockname()
-        return bound[0], bound[1]
+        return address_of(self._server)
 
     def send(self, to: NodeId, message: Message) -> None:
         """Sends a message, or loses it if the node cannot be reached."""
@@ -127,6 +126,8 @@ class _Outgoing(asyncio.Protocol):
         self._received = b""
         self._expected = b""  # the other node's proof
         self._dialing: asyncio.Task[None] | None = None
+        # Of the connection that is being opened: True if the other node admits this one.
+        self._admission: asyncio.Future[bool] | None = None
 
     def send(self, message: Message) -> None:
         if self._encoder is None:
@@ -144,21 +145,30 @@ class _Outgoing(asyncio.Protocol):
             self._transport.abort()
 
     async def _dial(self) -> None:
+        """Connects while messages wait; those that wait for a connection that fails are lost."""
+        while self._waiting:
+            if not await self._connect():
+                self._waiting.clear()
+                if self._transport is not None:
+                    self._transport.abort()
+                await asyncio.sleep(AGAIN_AFTER_S)
+        self._dialing = None
+
+    async def _connect(self) -> bool:
+        """Opens a connection; returns True once it is admitted, even if it is lost thereafter."""
+        loop = asyncio.get_running_loop()
+        self._admission = loop.create_future()
         try:
             async with asyncio.timeout(ADMITTED_WITHIN_S):
                 host, port = self._links.places[self._to]
-                loop = asyncio.get_running_loop()
                 await loop.create_connection(lambda: self, host, port)
-                while self._encoder is None and self._transport is not None:
-                    await asyncio.sleep(AGAIN_AFTER_S / 10)
+                return await self._admission
         except OSError:  # TimeoutError too
-            pass
-        if self._encoder is None:
-            self._waiting.clear()  # lost
-            if self._transport is not None:
-                self._transport.abort()
-            await asyncio.sleep(AGAIN_AFTER_S)
-        self._dialing = None
+            return False
+
+    def _decide(self, *, admitted: bool) -> None:
+        if self._admission is not None and not self._admission.done():
+            self._admission.set_result(admitted)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
@@ -186,6 +196,7 @@ class _Outgoing(asyncio.Protocol):
 
     def _admitted(self, transport: asyncio.Transport) -> None:
         self._encoder = Encoder()
+        self._decide(admitted=True)
         waiting, self._waiting = self._waiting, []
         for message in waiting:
             self._write(transport, self._encoder, message)
@@ -201,6 +212,7 @@ class _Outgoing(asyncio.Protocol):
         del exc
         self._transport = None
         self._encoder = None
+        self._decide(admitted=False)
 
 
 class _Incoming(asyncio.Protocol):

@@ -24,6 +24,7 @@ from typing import Any, Final, TypeVar
 from model.vocabulary import BrokerId, TopicPartition
 from reference_impl.protocol.messages import Produce, Produced
 from reference_impl.protocol.requests import Request, Response
+from reference_impl.wire.connections.listening import Address
 from reference_impl.wire.requests.broker.fetch_sessions import FetchSessions
 from reference_impl.wire.requests.broker.served_broker import ServedBroker
 from reference_impl.wire.security.credentials import Credentials
@@ -93,7 +94,7 @@ class BrokerFromLane:
         return self.broker.broker_id
 
     @property
-    def addresses(self) -> Mapping[BrokerId, tuple[str, int]]:
+    def addresses(self) -> Mapping[BrokerId, Address]:
         return self.broker.addresses
 
     @property

@@ -26,7 +26,7 @@ from reference_impl.wire.authentication.gate import Gate, Handler, open_gate
 from reference_impl.wire.authentication.tls import NotEncrypted
 from reference_impl.wire.connections.connection import Connection, LastResponse
 from reference_impl.wire.connections.in_flight import InFlight
-from reference_impl.wire.connections.listening import accept, close_listener
+from reference_impl.wire.connections.listening import Address, accept, address_of, close_listener
 from reference_impl.wire.faults.around_requests import AroundRequests
 from reference_impl.wire.messages.adapter import (
     Call,
@@ -154,7 +154,7 @@ class Listener:
 
     broker_id: BrokerId
     host: Host
-    addresses: Mapping[BrokerId, tuple[str, int]]  # as clients learn them
+    addresses: Mapping[BrokerId, Address]  # as clients learn them
     around: AroundRequests
     applied: AppliedLog | None
     in_flight: InFlight[Connection] = field(default_factory=InFlight[Connection])
@@ -165,7 +165,7 @@ class Listener:
     _server: asyncio.Server | None = None
     _open: set[Connection] = field(default_factory=set)
 
-    async def open(self, address: str, port: int) -> tuple[str, int]:
+    async def open(self, address: str, port: int) -> Address:
         """Takes the port and returns the address; the port 0 selects a free one.
 
         Connections are refused until `accept` is called. Raises OSError if the port is in use.
@@ -174,8 +174,7 @@ class Listener:
         self._server = await loop.create_server(
             self._connection, address, port, start_serving=False
         )
-        bound = self._server.sockets[0].getsockname()
-        return bound[0], bound[1]
+        return address_of(self._server)
 
     def accept(self) -> None:
         """Accepts connections from now on; does nothing if the listener is closed.

@@ -34,6 +34,7 @@ from reference_impl.wire.connections.in_flight import (
     InFlightLimits,
     allow_open_files,
 )
+from reference_impl.wire.connections.listening import Address
 from reference_impl.wire.faults.around_requests import AroundRequests
 from reference_impl.wire.faults.cluster_faults import carry_out, check_brokers, has_happened
 from reference_impl.wire.faults.request_log import RequestLog
@@ -76,7 +77,7 @@ class ServeOptions:
     # The port of the first broker; 0 selects free ports.
     port: int = 0
     # The hosts and ports to which clients connect, which may be those of proxies.
-    advertised: tuple[tuple[str, int], ...] = ()  # of each broker, in order; () where it listens
+    advertised: tuple[Address, ...] = ()  # of each broker, in order; () where it listens
     bugs: Bugs = NO_BUGS
     faults: tuple[Rule, ...] = ()
     seed: int = 0
@@ -174,7 +175,7 @@ class Cluster:
     options: ServeOptions
     note: Callable[[str], None]
     host: Host = field(init=False)
-    _addresses: dict[BrokerId, tuple[str, int]] = field(default_factory=dict)  # advertised
+    _addresses: dict[BrokerId, Address] = field(default_factory=dict)  # advertised
     _ports: dict[BrokerId, int] = field(default_factory=dict)  # listened on
     _listeners: dict[BrokerId, Listener] = field(default_factory=dict)
     _applied: AppliedLog | None = None
@@ -211,7 +212,7 @@ class Cluster:
         return {}
 
     @property
-    def addresses(self) -> Mapping[BrokerId, tuple[str, int]]:
+    def addresses(self) -> Mapping[BrokerId, Address]:
         return self._addresses
 
     async def start(self) -> None:

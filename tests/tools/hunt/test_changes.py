@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from checkers.systems.administration import Place
-from checkers.systems.requests import Address, call
+from checkers.systems.requests import call
+from reference_impl.wire.connections.listening import Address
 from reference_impl.wire.messages.apis import Api
 from reference_impl.wire.serving.serve import ServeOptions
 from reference_impl.wire.serving.serving import serving

@@ -14,6 +14,7 @@ from model.vocabulary import BrokerId, TopicPartition
 from reference_impl.protocol.controller import DescribedMetadata, Metadata, MetadataImage
 from reference_impl.protocol.messages import ErrorCode, Produce, Produced
 from reference_impl.protocol.requests import Request, Response
+from reference_impl.wire.connections.listening import Address
 from reference_impl.wire.requests.broker.fetch_sessions import FetchSessions
 from reference_impl.wire.security.credentials import Credentials
 
@@ -30,7 +31,7 @@ class ServedBroker(Protocol):
     def broker_id(self) -> BrokerId: ...
 
     @property
-    def addresses(self) -> Mapping[BrokerId, tuple[str, int]]: ...
+    def addresses(self) -> Mapping[BrokerId, Address]: ...
 
     @property
     def auto_creates_topics(self) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 
 from model.vocabulary import BrokerId, TopicPartition
 from reference_impl.protocol.controller import PartitionState
+from reference_impl.wire.connections.listening import Address
 from reference_impl.wire.messages.adapter import Call
 from reference_impl.wire.requests.broker.served_broker import ServedBroker, image
 
@@ -26,7 +27,7 @@ class LeaderHints:
 
     call: Call
     states: Mapping[TopicPartition, PartitionState]
-    addresses: Mapping[BrokerId, tuple[str, int]]
+    addresses: Mapping[BrokerId, Address]
 
     @classmethod
     async def of(

@@ -38,6 +38,7 @@ from reference_impl.protocol.messages import NodeId
 from reference_impl.protocol.topic_id import topic_id
 from reference_impl.wire.authentication.gate import Gate
 from reference_impl.wire.connections.in_flight import InFlight, allow_open_files
+from reference_impl.wire.connections.listening import Address
 from reference_impl.wire.faults.around_requests import AroundRequests
 from reference_impl.wire.faults.rules_in_force import RulesInForce
 from reference_impl.wire.memory.freed_memory import keep_freed_memory
@@ -74,8 +75,8 @@ class BrokerSettings:
 class Places:
     """Where the brokers listen for clients, and all nodes for other nodes."""
 
-    clients: Mapping[BrokerId, tuple[str, int]]
-    links: Mapping[NodeId, tuple[str, int]]
+    clients: Mapping[BrokerId, Address]
+    links: Mapping[NodeId, Address]
 
 
 def main() -> None:
@@ -163,7 +164,7 @@ class _Running:
         )
         self.host.elsewhere = self._links
         self.host.on_unfenced = self._accept
-        self._addresses: dict[BrokerId, tuple[str, int]] = {}
+        self._addresses: dict[BrokerId, Address] = {}
         self._lane = HeavyLane()
         self._gate = Gate.of(options.security)
         self._gate.credentials.can_change = False  # a change would not reach the other brokers

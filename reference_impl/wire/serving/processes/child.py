@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from model.vocabulary import BrokerId
+from reference_impl.wire.connections.listening import Address
 from reference_impl.wire.serving.processes.broker_process import BrokerSettings, Places, sent
 
 STOPS_WITHIN_S: Final = 5.0
@@ -23,7 +24,6 @@ PROGRAM: Final = (
     "import sys; sys.path.insert(0, sys.argv.pop(1)); "
     "from reference_impl.wire.serving.processes.broker_process import main; main()"
 )
-Address = tuple[str, int]
 
 
 class NotStarted(OSError):

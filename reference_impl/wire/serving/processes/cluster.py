@@ -30,6 +30,7 @@ from reference_impl.node.step import RequestReceived
 from reference_impl.protocol.controller import BrokerHeartbeat
 from reference_impl.protocol.messages import CONTROLLER, NodeId
 from reference_impl.protocol.topic_id import topic_id
+from reference_impl.wire.connections.listening import Address
 from reference_impl.wire.faults.rule import BadFault
 from reference_impl.wire.nodes.encoding import Message
 from reference_impl.wire.nodes.host import Host
@@ -41,7 +42,7 @@ from reference_impl.wire.serving.processes.broker_process import (
     BrokerSettings,
     Places,
 )
-from reference_impl.wire.serving.processes.child import Address, BrokerProcess, NotStarted
+from reference_impl.wire.serving.processes.child import BrokerProcess, NotStarted
 from reference_impl.wire.serving.serve import CALM_WITHIN_S, CannotServe, ServeOptions
 
 if TYPE_CHECKING:

@@ -208,6 +208,25 @@ def test_a_bad_frame_closes_the_connection(frame: bytes) -> None:
     asyncio.run(run())
 
 
+def test_a_message_after_a_lost_connection_arrives_over_the_next_one() -> None:
+    """Also if the connection is lost at the moment when the other node has admitted it."""
+
+    async def run() -> None:
+        one, two = await pair()
+        async with asyncio.timeout(20):
+            for number in range(1, 6):
+                two.links.send(ONE, fetch(number))
+                while len(one.received) < number:
+                    await asyncio.sleep(0)
+                one.links._incoming[TWO].close()
+                while two.links._outgoing[ONE]._transport is not None:
+                    await asyncio.sleep(0)
+        assert one.numbers() == [1, 2, 3, 4, 5]
+        await close(one, two)
+
+    asyncio.run(run())
+
+
 def test_a_second_connection_of_a_node_closes_the_first() -> None:
     async def run() -> None:
         one, two = await pair()
