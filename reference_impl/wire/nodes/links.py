@@ -57,7 +57,8 @@ def _proof(secret: bytes, by: bytes, node: NodeId, of_dialed: bytes, of_dialing:
 class Links:
     """The links of one node to all other nodes of the cluster.
 
-    `receive` gets each message that arrives. `places` has the address of every node.
+    `receive` gets each message that arrives. `places` has the address of every node; a node that
+    has none yet cannot be reached.
     """
 
     node: NodeId
@@ -155,13 +156,18 @@ class _Outgoing(asyncio.Protocol):
         self._dialing = None
 
     async def _connect(self) -> bool:
-        """Opens a connection; returns True once it is admitted, even if it is lost thereafter."""
+        """Opens a connection; returns True once it is admitted, even if it is lost thereafter.
+
+        Returns False at once if the other node has no address yet.
+        """
+        place = self._links.places.get(self._to)
+        if place is None:
+            return False
         loop = asyncio.get_running_loop()
         self._admission = loop.create_future()
         try:
             async with asyncio.timeout(ADMITTED_WITHIN_S):
-                host, port = self._links.places[self._to]
-                await loop.create_connection(lambda: self, host, port)
+                await loop.create_connection(lambda: self, *place)
                 return await self._admission
         except OSError:  # TimeoutError too
             return False

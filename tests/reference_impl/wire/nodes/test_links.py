@@ -121,6 +121,22 @@ def test_messages_to_a_node_that_is_down_are_lost_and_later_ones_arrive() -> Non
     asyncio.run(run())
 
 
+def test_a_node_without_an_address_is_reached_once_it_has_one() -> None:
+    async def run() -> None:
+        one, two = await pair()
+        place = two.links.places.pop(ONE)
+        two.links.send(ONE, fetch(1))  # lost
+        await asyncio.sleep(0.01)
+        two.links.places[ONE] = place
+        two.links.send(ONE, fetch(2))
+        await until(lambda: 2 in one.numbers() or two.links._outgoing[ONE]._dialing is None)
+        two.links.send(ONE, fetch(3))
+        await until(lambda: 3 in one.numbers())
+        await close(one, two)
+
+    asyncio.run(run())
+
+
 def test_a_node_with_another_secret_sends_nothing() -> None:
     async def run() -> None:
         one, two = await pair(secret=b"x" * 32)
