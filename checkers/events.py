@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final
 from checkers.verdicts import Verdict
 from model.faults import InputFault
 from model.histories import Outcome
+from model.releases import InForce
 
 VERSION: Final = 2
 HISTORY: Final = "history"
@@ -201,6 +202,27 @@ class DeliveryDecided(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseDecided(Event):
+    """The verdict on a claim for a release of Kafka, and for the version that fixes it.
+
+    `variant` has the rule of the release: a version, or a bug that the release has. `steps` is the
+    length of a counterexample. `fixed_by` and `fixed_verdict` are null if the claim holds. If no
+    version has the rules of the release, `verdict` is null and `reason` says why.
+    """
+
+    name: ClassVar[str] = "release_decided"
+    release: str
+    spec: str
+    claim: str | None = None
+    variant: str | None = None
+    verdict: Verdict | None = None
+    steps: int | None = None
+    fixed_by: str | None = None
+    fixed_verdict: Verdict | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence(Event):
     """The evidence for a verdict as text, and the file in the run folder that contains it.
 
@@ -231,16 +253,20 @@ class Measured(Event):
 class Listed(Event):
     """One row of `urteil list`; as JSON, each entry of `facts` is a field.
 
-    Only the terminal shows `releases`: the Kafka releases of the item in short form. It is empty if
-    the item has none.
+    Only the terminal shows `releases`: the range `in_force` of Kafka releases in short form. It is
+    empty if the item has no range.
     """
 
     name: ClassVar[str] = "listed"
     kind: str
     item: str
     statement: str
-    releases: str = ""
+    in_force: InForce | None = None
     facts: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def releases(self) -> str:
+        return "" if self.in_force is None else self.in_force.short
 
     def as_json(self) -> str:
         cells = {"kind": self.kind, "name": self.item, "statement": self.statement}
@@ -273,6 +299,7 @@ _EVENTS: Final[Mapping[str, type[Event]]] = {
         PropertyDecided,
         AnomalyDecided,
         DeliveryDecided,
+        ReleaseDecided,
         RowShown,
         Evidence,
         Measured,

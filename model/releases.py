@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import Final
 
+from model.faults import UnknownName
+
 LATEST: Final = "4.3"  # the newest Kafka release whose source the specs were compared with
 
 # line of releases -> its newest patch release that was looked at
@@ -55,15 +57,18 @@ class InForce:
     """The range of Kafka releases that have a rule, a bug or a promise: from `since` to `until`.
 
     `since` or `until` is None if it is unknown. A release without a patch number, such as `2.6`,
-    means its first patch release in `since` and its last one in `until`. Raises ValueError for an
-    unknown release of Kafka, and if `until` comes before `since`.
+    means its first patch release in `since` and its last one in `until`. `fixed_in` lists older
+    releases that have the fix too: the patch release, or the line if the patch is not known. Raises
+    ValueError for an unknown release of Kafka, and if `until` comes before `since`.
     """
 
     since: str | None = None
     until: str | None = None
     of: str = "Kafka"  # or the client that has the bug
     released: bool = True  # False: no release has it
-    note: str = ""  # the setting that switches the behaviour on, or what a default adds to Kafka
+    needs: str = ""  # the setting without which the releases do not behave like this
+    fixed_in: tuple[str, ...] = ()
+    note: str = ""  # anything else, such as what a default adds to Kafka
 
     def __post_init__(self) -> None:
         ends = [end for end in (self.since, self.until) if end is not None]
@@ -71,14 +76,39 @@ class InForce:
             raise ValueError(f"{self}: a range of no release has no ends, not {', '.join(ends)}")
         if self.of != "Kafka":
             return  # the releases of clients are not listed here
-        unreal = [end for end in ends if not _is_release(end)]
+        unreal = [end for end in (*ends, *self.fixed_in) if not _is_release(end)]
         if unreal:
             raise ValueError(f"{self}: {unreal[0]} is no release in NEWEST_PATCH")
         if not _is_ordered(self.since, self.until):
             raise ValueError(f"{self}: ends before it begins")
 
+    def has(self, release: str) -> bool | None:
+        """Returns True if the release has the rule, False if it has not, None if it is not known.
+
+        A release without a patch number, such as `4.3`, means its newest patch release. A setting
+        in `needs` is not considered. Raises UnknownName for an unknown release.
+        """
+        at = _numbers(newest_patch(release))
+        if not self.released or self.of != "Kafka":
+            return False
+        if self.since is not None and at < _numbers(self.since):
+            return False
+        if self.until is not None and (*_numbers(self.until), inf) < at:
+            return False
+        for fixed in map(_numbers, self.fixed_in):
+            if at[: len(fixed)] == fixed and len(fixed) < len(at):
+                return None
+            if at[:-1] == fixed[:-1] and fixed <= at:
+                return False
+        if self.until is None:
+            return None
+        last = _numbers(self.until)
+        return True if self.since is not None or at[: len(last)] == last else None
+
     def __str__(self) -> str:
-        note = f" ({self.note})" if self.note else ""
+        needs = f"with {self.needs}" if self.needs else ""
+        note = "; ".join(filter(None, (needs, self.note, _fixed_too(self.fixed_in))))
+        note = f" ({note})" if note else ""
         if not self.released:
             return f"in no release of {self.of}{note}"
         if self.since is None and self.until is None:
@@ -106,8 +136,15 @@ class InForce:
         return " ".join((*of, *since, *until))
 
 
-def kafka(since: str | None, until: str | None, note: str = "") -> InForce:
-    return InForce(since=since, until=until, note=note)
+def kafka(
+    since: str | None,
+    until: str | None,
+    note: str = "",
+    *,
+    needs: str = "",
+    fixed_in: tuple[str, ...] = (),
+) -> InForce:
+    return InForce(since=since, until=until, note=note, needs=needs, fixed_in=fixed_in)
 
 
 def unreleased(note: str) -> InForce:
@@ -116,6 +153,28 @@ def unreleased(note: str) -> InForce:
     `note` says why.
     """
     return InForce(released=False, note=note)
+
+
+def newest_patch(release: str) -> str:
+    """Returns the newest patch release of a line: `4.3.1` for `4.3`; a patch release is returned.
+
+    Raises UnknownName, with the nearest releases, for anything else.
+    """
+    lines = [line for line in NEWEST_PATCH if line == release or line.startswith(f"{release}.")]
+    if len(lines) == 1:
+        return f"{lines[0]}.{NEWEST_PATCH[lines[0]]}"
+    line, _, patch = release.rpartition(".")
+    if line in NEWEST_PATCH and patch.isdecimal() and int(patch) <= NEWEST_PATCH[line]:
+        return release
+    raise UnknownName("release of Kafka", release, NEWEST_PATCH)
+
+
+def _fixed_too(releases: tuple[str, ...]) -> str:
+    if not releases:
+        return ""
+    lines = any(release in NEWEST_PATCH for release in releases)
+    of = "patch releases of " if lines else ""
+    return f"fixed in {of}{' and '.join(releases)} too"
 
 
 def _is_release(version: str) -> bool:

@@ -32,8 +32,34 @@ def _spec(name: str) -> Listed:
 
     default = find(name)
     facts = {"default": default.name}
-    releases = "" if default.in_force is None else default.in_force.short
-    return Listed(kind="spec", item=name, statement=default.summary, releases=releases, facts=facts)
+    return Listed(
+        kind="spec", item=name, statement=default.summary, in_force=default.in_force, facts=facts
+    )
+
+
+def specs_of(release: str) -> Iterator[Listed]:
+    """Yields a row for each spec, with its version for a release of Kafka.
+
+    If the spec has no version with the rules of the release, the statement says why.
+    """
+    from model.shipped import NotShipped, shipped, why_without_version
+    from model.specs import SPECS
+
+    for name in SPECS:
+        try:
+            version = shipped(name, release).version
+        except NotShipped:
+            why = f"no version: {why_without_version(name, release)}"
+            yield Listed(kind="spec", item=name, statement=why, facts={"of": ""})
+        else:
+            facts = {"of": version.name}
+            yield Listed(
+                kind="spec",
+                item=name,
+                statement=version.summary,
+                in_force=version.in_force,
+                facts=facts,
+            )
 
 
 def versions() -> Iterator[Listed]:
@@ -57,7 +83,7 @@ def bugs() -> Iterator[Listed]:
             kind="bug",
             item=row.name,
             statement=row.changes,
-            releases=row.in_force.short,
+            in_force=row.in_force,
             facts=facts,
         )
 
@@ -86,9 +112,8 @@ def _variants(kind: str) -> Iterator[Listed]:
                 "shown_by": None if row.breaks is None else _command(row),
                 "scopes": [str(r) for r in LADDER if (row.spec, row.name) == r.row],
             }
-            releases = "" if row.in_force is None else row.in_force.short
             yield Listed(
-                kind=kind, item=row.name, statement=row.summary, releases=releases, facts=facts
+                kind=kind, item=row.name, statement=row.summary, in_force=row.in_force, facts=facts
             )
 
 
@@ -184,7 +209,7 @@ def claims() -> Iterator[Listed]:
             kind="claim",
             item=claim.id,
             statement=claim.statement,
-            releases=claim.in_force.short,
+            in_force=claim.in_force,
             facts=facts,
         )
 
@@ -224,6 +249,7 @@ KINDS: Final[dict[str, Callable[[], Iterator[Listed]]]] = {
     "specs": specs,
     "anomalies": anomalies,
 }
+WITH_RELEASES: Final = ("versions", "bugs", "claims", "specs")
 CONTENTS: Final = {
     "versions": "versions of the protocol that a spec models: --variant of check and prove",
     "bugs": "bugs of the specs (--variant) and of the reference broker (--bug)",
@@ -235,6 +261,35 @@ CONTENTS: Final = {
     "specs": "state machines of the protocol: the argument of check, prove, export",
     "anomalies": "what analyze finds in histories and log directories: --anomaly",
 }
+
+
+def of_release(row: Listed, release: str) -> dict[str, str]:
+    """Returns what a release of Kafka has of an item: the rules of a spec, or whether it has it."""
+    from model.releases import newest_patch
+
+    newest_patch(release)
+    title = f"Kafka {release}"
+    if row.kind == "spec":
+        return {title: "\n".join(_rules(row.item, release)) + "\n"}
+    if row.in_force is None:
+        return {}
+    words = {True: "has it", False: "does not have it", None: "not known whether it has it"}
+    return {title: words[row.in_force.has(release)]}
+
+
+def _rules(spec: str, release: str) -> Iterator[str]:
+    from model.shipped import NotShipped, fix_of, shipped
+
+    try:
+        found = shipped(spec, release)
+    except NotShipped as fault:
+        yield str(fault)
+        return
+    for row in (found.version, *found.bugs):
+        fixed = "" if row.breaks is None else f"; breaks {row.breaks}, fixed by {fix_of(row).name}"
+        yield f"{row.kind} {row.name}, {row.in_force}{fixed}"
+    for row in found.uncertain:
+        yield f"not known: {row.kind} {row.name}, {row.in_force}"
 
 
 def kinds() -> Iterator[Listed]:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from checkers.cli import completion, selection
 from checkers.cli.run import Interrupted, Run, command, replay_command
@@ -79,6 +80,7 @@ def check_command(
     run: Run,
     spec: str,
     variant: str | None,
+    kafka: str | None,
     assignments: Sequence[str],
     patterns: Sequence[str],
     budget: str | None,
@@ -97,14 +99,16 @@ def check_command(
     urteil check replication --variant kip-101 --set replicas=3 --set as_published=true
     urteil check replication --property 'strong_*' --budget 60s
     urteil check my_protocol.py
+    urteil check reassignment --kafka 4.3
     urteil check replication --set replicas=5 --simulate --weight '*shrink*=3' --budget 60s
 
-    With --simulate, take random walks instead.
+    With --simulate, take random walks instead. With --kafka, also check the bugs that the release
+    has, and the rule that fixes each violation; without SPEC, check all specs.
     """
     from checkers.explicit.vacuity import vacuous
 
-    chosen, made = selection.selected(spec, variant, assignments)
-    names = selection.properties(made, patterns, f"{chosen.spec} {chosen.name}")
+    if weights and not simulate:
+        raise InputFault("--weight applies to random walks only: add --simulate")
     search = SearchOptions(
         engine=engine,
         fingerprints=fingerprints,
@@ -113,8 +117,11 @@ def check_command(
         coverage=coverage,
         symmetry=symmetry,
     )
-    if weights and not simulate:
-        raise InputFault("--weight applies to random walks only: add --simulate")
+    if kafka is not None and not simulate:
+        of_release(run, spec, variant, kafka, assignments, patterns, budget, search)
+        return
+    chosen, made = selection.selected(spec, variant, assignments, kafka)
+    names = selection.properties(made, patterns, f"{chosen.spec} {chosen.name}")
     walks = selection.weights(weights, made, chosen.spec) if simulate else None
     found = check(run, chosen, made, names, budget=budget, search=search, walks=walks)
     selection.note_releases(run, chosen)
@@ -136,6 +143,35 @@ def check_command(
         run.emit(Measured(metric=f"witness {name}", value=sighting.states, unit="states"))
     for empty in vacuous(made, found):
         run.note(f"{empty}; a guard may be too strong, or the scope too small")
+
+
+def of_release(
+    run: Run,
+    spec: str,
+    variant: str | None,
+    kafka: str,
+    assignments: Sequence[str],
+    patterns: Sequence[str],
+    budget: str | None,
+    search: SearchOptions,
+) -> None:
+    """Checks SPEC, or all specs if the user gave none, with the rules of a release of Kafka."""
+    from checkers.cli.check_release import EVERY, ReleaseOptions, check_release
+    from model.releases import newest_patch
+
+    selection.no_variant(variant, kafka)
+    newest_patch(kafka)
+    source = click.get_current_context().get_parameter_source("spec")
+    run.brief = source is ParameterSource.DEFAULT
+    if run.brief and assignments:
+        raise InputFault(f"--set {assignments[0]}: constants differ by spec: name a SPEC")
+    options = ReleaseOptions(
+        patterns=patterns,
+        settings=selection.settings(assignments),
+        budget=budget,
+        search=search,
+    )
+    check_release(run, EVERY if run.brief else spec, kafka, options)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -295,6 +331,7 @@ def show_counterexamples(
     from checkers.report.space_time import space_time
 
     title = f"{variant.spec} {variant.name}"
+    in_brief = run.brief and variant.breaks is not None
     for name in found.violated:
         file = f"{variant.spec}-{variant.name}-{name}"
         discovery = found.discoveries[name]
@@ -312,7 +349,7 @@ def show_counterexamples(
             name,
             heading + text,
             f"{file}.txt",
-            verdict_expected=right.get(name) == "violated",
+            verdict_expected=right.get(name) == "violated" or in_brief,
             drawing=drawing,
             trace=trace,
         )

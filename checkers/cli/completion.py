@@ -43,6 +43,13 @@ def _variants(context: click.Context) -> Iterable[str]:
     return [row.name for row in all_variants() if spec in (None, row.spec)]
 
 
+def _releases(context: click.Context) -> Iterable[str]:
+    from model.releases import NEWEST_PATCH
+
+    del context
+    return NEWEST_PATCH
+
+
 def _properties(context: click.Context) -> Iterable[str]:
     from model.specs import SPECS, find
 
@@ -154,6 +161,7 @@ def _explained(context: click.Context) -> Iterable[str]:
 
 specs = _completer(_specs)
 variants = _completer(_variants)
+releases = _completer(_releases)
 properties = _completer(_properties)
 constants = _completer(_constants)
 engines = _completer(_engines)

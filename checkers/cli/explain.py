@@ -17,8 +17,14 @@ WIDTH = 100
 
 @click.command("explain")
 @click.argument("name", shell_complete=completion.explained)
+@click.option(
+    "--kafka",
+    metavar="RELEASE",
+    shell_complete=completion.releases,
+    help="Also explain what this Kafka release, such as 4.3, has of it.",
+)
 @command(decides=False, folder=False)
-def explain_command(run: Run, name: str) -> None:
+def explain_command(run: Run, name: str, kafka: str | None) -> None:
     """Explain a spec, version, bug, property, claim, suite or anomaly by its name.
 
     NAME may be the path of a .py file with a spec of your own.
@@ -28,12 +34,14 @@ def explain_command(run: Run, name: str) -> None:
     urteil explain lost-write
     urteil explain transactions
     urteil explain my_protocol.py
+    urteil explain idempotence --kafka 4.3
     """
     from checkers.report.spec_page import spec_page
 
     for row in catalogue.named(name):
         page = spec_page(row.item) if row.kind == "spec" else {}
-        text = explained(replace(row, facts={**row.facts, **page}))
+        of_release = {} if kafka is None else catalogue.of_release(row, kafka)
+        text = explained(replace(row, facts={**of_release, **row.facts, **page}))
         run.emit(Evidence(about=row.item, text=text))
 
 

@@ -30,6 +30,7 @@ def export_command(
     run: Run,
     spec: str,
     variant: str | None,
+    kafka: str | None,
     assignments: Sequence[str],
     patterns: Sequence[str],
     form: str,
@@ -45,7 +46,7 @@ def export_command(
     TLC gets a configuration with the same constants. A state graph is measured too: its states,
     transitions and deadlocks, and the components that no behaviour leaves.
     """
-    chosen, made = selection.selected(spec, variant, assignments)
+    chosen, made = selection.selected(spec, variant, assignments, kafka)
     if form == "graphml":
         if patterns:
             raise InputFault("--property: a state graph has no properties\n  leave --property out")

@@ -1,4 +1,7 @@
-"""`urteil list KIND`: lists the items of one kind in the catalogue; without KIND, the kinds."""
+"""`urteil list KIND`: lists the items of one kind in the catalogue; without KIND, the kinds.
+
+With --kafka, it lists those that a release of Kafka has.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import click
 
 from checkers.cli import catalogue, completion
 from checkers.cli.run import Run, command
+from model.faults import InputFault
 
 
 @click.command("list")
@@ -15,8 +19,14 @@ from checkers.cli.run import Run, command
     required=False,
     shell_complete=completion.kinds,
 )
+@click.option(
+    "--kafka",
+    metavar="RELEASE",
+    shell_complete=completion.releases,
+    help="List only what this Kafka release has, such as 4.3: versions, bugs, claims or specs.",
+)
 @command(decides=False, folder=False)
-def list_command(run: Run, kind: str | None) -> None:
+def list_command(run: Run, kind: str | None, kafka: str | None) -> None:
     """List everything of one kind by name; without KIND, list the kinds.
 
     Specs, versions, bugs and claims have a column of the Kafka releases that have them.
@@ -24,6 +34,32 @@ def list_command(run: Run, kind: str | None) -> None:
     \b
     urteil list
     urteil list bugs
+    urteil list bugs --kafka 4.3
+
+    --kafka leaves out the rows for which the first release, or the release with the fix, is not
+    known; a note counts them.
     """
+    if kafka is not None:
+        of_release(run, kind, kafka)
+        return
     for row in catalogue.kinds() if kind is None else catalogue.rows(kind):
         run.emit(row)
+
+
+def of_release(run: Run, kind: str | None, release: str) -> None:
+    """Lists the rows of a kind that a release of Kafka has."""
+    if kind not in catalogue.WITH_RELEASES:
+        of_release = ", ".join(catalogue.WITH_RELEASES)
+        raise InputFault(f"--kafka {release}: name a kind that has releases: {of_release}")
+    if kind == "specs":
+        for row in catalogue.specs_of(release):
+            run.emit(row)
+        return
+    uncertain = 0
+    for row in catalogue.rows(kind):
+        has = None if row.in_force is None else row.in_force.has(release)
+        uncertain += has is None
+        if has:
+            run.emit(row)
+    if uncertain:
+        run.note(f"not known of {uncertain} more: urteil list {kind}")

@@ -45,26 +45,39 @@ def prove_command(
     run: Run,
     spec: str,
     variant: str | None,
+    kafka: str | None,
     assignments: Sequence[str],
     patterns: Sequence[str],
     limit_ms: int,
 ) -> None:
     """Prove SPEC for any number of replicas, offsets, epochs and transactions.
 
-    --set limits only the search for a run that breaks a property, not the proof.
+    --set limits only the search for a run that breaks a property, not the proof. With --kafka, if
+    the version of the release is not proved, the version that fixes it is proved too.
 
     \b
     urteil prove transactions-abstract
     urteil prove transactions-abstract --variant v1
+    urteil prove idempotence-abstract --kafka 4.3
     """
+    from model.shipped import fix_of
+
     if limit_ms < 1:
         raise InputFault(f"--limit-ms {limit_ms}: must be at least 1")
-    chosen, made = selection.selected(spec, variant, assignments)
+    chosen, made = selection.selected(spec, variant, assignments, kafka)
     names = selection.properties(made, patterns, f"{chosen.spec} {chosen.name}")
     read = {claim.name for claim in made.claims}
     names = names if patterns else tuple(name for name in names if name in read)
     selection.note_releases(run, chosen)
-    prove(run, chosen, made, names, limit_ms=limit_ms)
+    proof = prove(run, chosen, made, names, limit_ms=limit_ms)
+    if kafka is None or proof.holds:
+        return
+    fix = fix_of(chosen)
+    if fix is not chosen:
+        selection.note_releases(run, fix)
+        again = f"urteil check {fix.spec} --variant {fix.name}"
+        made = fix.make(selection.settings(assignments))
+        prove(run, fix, made, names, limit_ms=limit_ms, command=again)
 
 
 def prove(

@@ -80,6 +80,7 @@ class Run:
     quiet: bool = False
     reporters: list[Reporter] = field(default_factory=list)
     judged_by_expectation: bool = False
+    brief: bool = False  # a violation by a variant that breaks a claim is one line
     require_exercised: bool = False  # a verdict `not exercised` counts as undecided
     folder: RunFolder | None = None
     decided: list[verdicts.Verdict] = field(default_factory=list)
@@ -109,7 +110,7 @@ class Run:
         For an expected violation, the reporters do not get the trace.
         """
         kept = self.written(file, text + "\n")
-        expected = verdict_expected and self.judged_by_expectation
+        expected = verdict_expected and (self.judged_by_expectation or self.brief)
         self.emit(
             Evidence(
                 about=about,

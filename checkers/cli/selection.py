@@ -22,7 +22,7 @@ SCALES = {"": 1, "k": 1_000, "M": 1_000_000}
 
 
 def spec_options(default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Returns a decorator that adds the argument SPEC and --variant, --set and --property.
+    """Returns a decorator that adds the argument SPEC and --variant, --kafka, --set and --property.
 
     If the user gives no SPEC, the command gets `default`.
     """
@@ -43,6 +43,12 @@ def spec_options(default: str) -> Callable[[Callable[..., Any]], Callable[..., A
                 metavar="NAME=VALUE",
                 shell_complete=completion.constants,
                 help="Set a constant of the spec, such as replicas=3; repeatable.",
+            ),
+            click.option(
+                "--kafka",
+                metavar="RELEASE",
+                shell_complete=completion.releases,
+                help="Take the version with the rules of this Kafka release, such as 4.3.",
             ),
             click.option(
                 "--variant",
@@ -71,13 +77,30 @@ def settings(assignments: Sequence[str]) -> Settings:
     return made
 
 
-def selected(spec: str, variant: str | None, assignments: Sequence[str]) -> tuple[Variant, Spec]:
-    from model import specs, user_specs
+def selected(
+    spec: str, variant: str | None, assignments: Sequence[str], kafka: str | None = None
+) -> tuple[Variant, Spec]:
+    """Returns the variant and its spec; with `kafka`, the version that has that release's rules.
 
-    chosen = specs.find(spec, variant)
+    Raises InputFault if both `variant` and `kafka` are given.
+    """
+    from model import shipped, specs, user_specs
+
+    if kafka is None:
+        chosen = specs.find(spec, variant)
+    else:
+        no_variant(variant, kafka)
+        chosen = shipped.shipped(spec, kafka).version
     made = chosen.make(settings(assignments))
     user_specs.read_whole(chosen, made)
     return chosen, made
+
+
+def no_variant(variant: str | None, kafka: str) -> None:
+    if variant is not None:
+        raise InputFault(
+            f"--variant {variant} --kafka {kafka}: both choose the rules\n  leave one of them out"
+        )
 
 
 def properties(spec: Spec, patterns: Sequence[str], name: str = "this spec") -> tuple[str, ...]:
@@ -120,9 +143,22 @@ def in_force(variant: Variant) -> str | None:
 
 
 def note_releases(run: Run, variant: Variant) -> None:
-    """Prints in which releases of Kafka the variant is in force; nothing for the spec of a user."""
+    """Prints in which releases of Kafka the variant is in force; nothing for the spec of a user.
+
+    For a default version that is not in force in the newest release, names the version that is.
+    """
+    from model.releases import LATEST
+    from model.shipped import NotShipped, shipped
+
     if releases := in_force(variant):
         run.note(f"{variant.spec} {variant.name}: {releases}")
+    if not variant.default or variant.in_force is None or variant.in_force.has(LATEST):
+        return
+    try:
+        version = shipped(variant.spec, LATEST).version.name
+    except NotShipped:
+        return
+    run.note(f"Kafka {LATEST} has the version {version}: --kafka {LATEST}")
 
 
 def constants(spec: Spec) -> Settings:

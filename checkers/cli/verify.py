@@ -15,11 +15,14 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from checkers import demo
-from checkers.cli import analyze, check, prove, record, selection, test
+from checkers.cli import analyze, check, completion, prove, record, selection, test
+from checkers.cli.check_release import EVERY, ReleaseOptions, check_release
 from checkers.cli.run import Run, command
 from checkers.events import Measured, PropertyDecided
 from checkers.verdicts import Verdict
-from model.faults import UnknownName
+from model.faults import InputFault, UnknownName
+from model.releases import LATEST, newest_patch
+from model.shipped import NotShipped, shipped
 
 if TYPE_CHECKING:
     from model.language.spec import Spec
@@ -175,20 +178,33 @@ PARTS: Final[Mapping[str, Callable[[Run], None]]] = {
     multiple=True,
     help=f"Run only this part; repeatable: {', '.join(PARTS)}.",
 )
+@click.option(
+    "--kafka",
+    metavar="RELEASE",
+    shell_complete=completion.releases,
+    help="Run only model and proof, with the rules of this Kafka release and their fixes.",
+)
 @command(judged_by_expectation=True)
-def verify_command(run: Run, only: tuple[str, ...]) -> None:
+def verify_command(run: Run, only: tuple[str, ...], kafka: str | None) -> None:
     """Run everything: model, proofs, reference broker, recording and analysis, in one report.
 
     \b
     urteil verify
     urteil verify --only model --only proof
+    urteil verify --kafka 4.3
 
     It also runs variants with bugs, which must be violated. Exits 1 if a verdict is unexpected.
     """
+    parts = PARTS if kafka is None else parts_of(kafka)
     for name in only:
         if name not in PARTS:
             raise UnknownName("part of verify", name, PARTS)
-    chosen = {name: part for name, part in PARTS.items() if not only or name in only}
+        if name not in parts:
+            raise InputFault(
+                f"--only {name}: it tests the reference broker, which has the rules of Kafka "
+                f"{LATEST} only\n  leave --kafka or --only {name} out"
+            )
+    chosen = {name: part for name, part in parts.items() if not only or name in only}
     for name, part in chosen.items():
         started = time.monotonic()
         run.note(f"{name}: {(part.__doc__ or '').splitlines()[0]}")
@@ -204,6 +220,31 @@ def verify_command(run: Run, only: tuple[str, ...]) -> None:
             value=f"{right} of {len(run.decided) - unexercised} are the expected ones",
         )
     )
+
+
+def parts_of(release: str) -> Mapping[str, Callable[[Run], None]]:
+    """Returns the parts of `verify` for the rules of a release: the model and the proofs."""
+    newest_patch(release)
+
+    def model_of_release(run: Run) -> None:
+        """Explore what the release has in force, and the rules that fix its violations."""
+        check_release(run, EVERY, release, ReleaseOptions(recorded_only=True))
+
+    def proof_of_release(run: Run) -> None:
+        """Prove the abstract specs with the rules of the release."""
+        for spec in dict.fromkeys(row.spec for row in PROVED):
+            try:
+                version = shipped(spec, release).version
+            except NotShipped as fault:
+                run.note(str(fault).splitlines()[0])
+                continue
+            made = version.make()
+            only = {claim.name for claim in made.claims if not claim.lemma}
+            names = [version.breaks] if version.breaks in only else sorted(only)
+            again = f"urteil check {spec} --variant {version.name}"
+            prove.prove(run, version, made, names, command=again)
+
+    return {"model": model_of_release, "proof": proof_of_release}
 
 
 def anomalies() -> list[str]:

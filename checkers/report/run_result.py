@@ -17,11 +17,13 @@ from checkers.events import (
     Evidence,
     Measured,
     PropertyDecided,
+    ReleaseDecided,
     RowShown,
     RunFinished,
     RunStarted,
 )
 from checkers.report.decisions import Decision, judged, verdict
+from checkers.report.release_table import verdict_of_release
 from checkers.verdicts import Verdict
 
 if TYPE_CHECKING:
@@ -111,15 +113,20 @@ def run_result(events: Iterable[Event]) -> RunResult:
         findings=findings,
         evidence=tuple(one for group in open_evidence.values() for one in group),
         figures=tuple(
-            _figure(one) for one in stream if isinstance(one, Measured | DeliveryDecided)
+            _figure(one)
+            for one in stream
+            if isinstance(one, Measured | DeliveryDecided | ReleaseDecided)
         ),
         exit_code=next((one.exit_code for one in stream if isinstance(one, RunFinished)), None),
     )
 
 
-def _figure(event: Measured | DeliveryDecided) -> Measured:
+def _figure(event: Measured | DeliveryDecided | ReleaseDecided) -> Measured:
     if isinstance(event, Measured):
         return event
+    if isinstance(event, ReleaseDecided):
+        metric = " ".join(filter(None, (f"Kafka {event.release}:", event.spec, event.claim)))
+        return Measured(metric=metric, value=verdict_of_release(event))
     value = "; ".join((event.semantics, *event.breaks))
     return Measured(metric=f"{event.history}: delivery semantics", value=value)
 

@@ -17,11 +17,13 @@ from checkers.events import (
     Measured,
     PropertyDecided,
     Ready,
+    ReleaseDecided,
     RowShown,
     RunFinished,
     RunStarted,
 )
 from checkers.report.decisions import MARKS, Decision, claim, grounds, heading, verdict
+from checkers.report.release_table import release_table
 from checkers.report.run_files import REPORT
 from checkers.verdicts import EXIT_CODES, UNUSABLE_INPUT
 
@@ -41,6 +43,7 @@ class Terminal:
     meaning: Callable[[int], str] = EXIT_CODES.__getitem__  # of an exit code
     verbose: bool = False
     decisions: list[Decision] = field(default_factory=list)
+    of_release: list[ReleaseDecided] = field(default_factory=list)
     folder: str | None = None
 
     def __call__(self, event: Event) -> None:
@@ -49,6 +52,8 @@ class Terminal:
                 self.folder = event.folder
             case PropertyDecided() | AnomalyDecided():
                 self.decisions.append(event)
+            case ReleaseDecided():
+                self.of_release.append(event)
             case RowShown() | DeliveryDecided():
                 pass  # the evidence has the same as text
             case Evidence(expected=True):
@@ -77,8 +82,10 @@ class Terminal:
         print(text, file=self.stream, flush=True)
 
     def _finish(self, event: RunFinished) -> None:
-        if self.decisions:
+        if self.decisions and (self.verbose or not self.of_release):
             self._print(table(self.decisions, verbose=self.verbose))
+        if self.of_release:
+            self._print(release_table(self.of_release, verbose=self.verbose))
         if self.folder is not None and (self.decisions or event.exit_code != UNUSABLE_INPUT):
             meaning = self.meaning(event.exit_code)
             kept = (

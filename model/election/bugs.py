@@ -112,7 +112,7 @@ class CommitsBelowMinIsr(Election):
     steps=4,
     at={"min_isr": 1},
     issue="KAFKA-19522",
-    in_force=kafka("4.0.0", "4.0.0"),
+    in_force=kafka("4.0.0", "4.0.0", needs="eligible.leader.replicas.version=1"),
 )
 class ElectsTheDead(Election):
     """The controller elects the last known leader although that broker is fenced (KAFKA-19522).
@@ -172,7 +172,7 @@ class FencesInBatch(Election):
     steps=2,
     at={"max_unclean": 0},
     issue="KAFKA-20554",
-    in_force=kafka(None, LATEST, "with acks=1, as documented"),
+    in_force=kafka(None, LATEST, needs="acks=1, as documented"),
 )
 class TrustsOneAck(Election):
     """A record counts as durable as soon as its leader alone has it, because acks=1 acknowledges
@@ -191,7 +191,7 @@ class TrustsOneAck(Election):
     breaks="leader_completeness",
     steps=6,
     at={"max_unclean": 0, "min_isr": 1},
-    in_force=kafka(None, LATEST, "with unclean.leader.election.enable=true"),
+    in_force=kafka(None, LATEST, needs="unclean.leader.election.enable=true"),
 )
 class ElectsAnybody(Election):
     """When no eligible replica is alive, any live replica may lead.

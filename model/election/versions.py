@@ -52,7 +52,7 @@ class Election(ElectionClaims):
     breaks="leader_completeness",
     steps=9,
     issue="KIP-966",
-    in_force=kafka("3.7", "3.9", "and later with eligible.leader.replicas.version=0"),
+    in_force=kafka("3.7", "4.0", "and later with eligible.leader.replicas.version=0"),
 )
 class BeforeElr(Election):
     """Kafka 3.7: the last member of the ISR stays in the ISR, and leads again after any stop.
@@ -84,7 +84,7 @@ class BeforeElr(Election):
     breaks="leader_completeness",
     steps=8,
     issue="KAFKA-15583",
-    in_force=kafka(None, "3.4"),
+    in_force=kafka("2.8", "3.4", "as a preview before 3.3"),
 )
 class BeforeKip903(BeforeElr):
     """Kafka 3.4: a leader may commit alone, and does not check the broker epoch of a fetch.

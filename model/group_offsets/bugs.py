@@ -77,7 +77,7 @@ class ForgetsRefused(GroupOffsets):
     breaks="committed_offsets_last",
     steps=3,
     issue="KAFKA-13636",
-    in_force=kafka("2.4", "3.1.0", "fixed in 2.8.2 and 3.0.1 too"),
+    in_force=kafka("2.4", "3.1.0", fixed_in=("2.8.2", "3.0.1")),
 )
 class ExpiresInRebalance(GroupOffsets):
     """Committed offsets expire during a rebalance, if they were committed long ago (KAFKA-13636).

@@ -42,7 +42,7 @@ class WindowOfOne(IdempotentProducer):
     steps=4,
     at=QUIET,
     issue="producer.id.expiration.ms",
-    in_force=kafka(None, LATEST, "with a producer.id.expiration.ms shorter than the retries"),
+    in_force=kafka(None, LATEST, needs="a producer.id.expiration.ms shorter than the retries"),
 )
 class Expires(IdempotentProducer):
     """A leader forgets a producer that still retries (producer.id.expiration.ms).

@@ -38,7 +38,7 @@ class AnyEpoch(IdempotentProducer):
     "unclean-election",
     breaks="acknowledged_is_durable",
     steps=5,
-    in_force=kafka(None, LATEST, "with unclean.leader.election.enable=true"),
+    in_force=kafka(None, LATEST, needs="unclean.leader.election.enable=true"),
 )
 class UncleanElection(IdempotentProducer):
     """A replica outside the ISR becomes leader; the records that it lacks are lost, even

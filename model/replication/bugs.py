@@ -103,7 +103,7 @@ class JoinsBeforeEpoch(Kip320):
     steps=8,
     at={"max_leader_epoch": 1, "replicas": 2},
     issue="KAFKA-13141",
-    in_force=kafka("2.7", "2.8.0", "fixed in 2.7.2 too"),
+    in_force=kafka("2.7", "2.8.0", fixed_in=("2.7.2",)),
 )
 class CountsDivergingFetches(FetchDivergence):
     """The leader counts a fetch for the high watermark, although it answers with a diverging epoch.

@@ -54,7 +54,7 @@ class JoinsAtHighWatermark(ReplicationProof):
     breaks="isr_has_what_is_committed",
     steps=5,
     at={"leader_epochs": 2},
-    in_force=kafka(None, "3.9", "and later with eligible.leader.replicas.version=0"),
+    in_force=kafka(None, "4.0", "and later with eligible.leader.replicas.version=0"),
 )
 class LosesItsTail(ReplicationProof):
     """A crash removes the last records of a replica's log, and the replica stays in the ISR.

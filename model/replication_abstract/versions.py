@@ -21,7 +21,7 @@ class ReplicationProof(ReplicationLemmas):
 
 @version(
     "with-losses",
-    in_force=kafka("2.7", LATEST, "with unclean elections, power losses and lost disks"),
+    in_force=kafka("2.7", LATEST, needs="unclean elections, power losses and lost disks"),
 )
 class WithLosses(ReplicationWithLosses):
     """Today's protocol with unclean elections, last known leaders, power losses and lost disks.

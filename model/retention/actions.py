@@ -87,8 +87,8 @@ class RetentionActions(RetentionState):
         """True if the follower's log starts at or after the leader's log start.
 
         Otherwise the follower may have records below the leader's log start that were never
-        committed. No release of Kafka checks this. Without this rule, the variant
-        `joins-with-old-records` breaks the claim `latest_values_are_kept` in 8 steps.
+        committed. No release of Kafka checks this. Without this rule, the variant `kafka-4.3`
+        breaks the claim `latest_values_are_kept` in 8 steps.
         """
         return s.log[s.leader].log_start <= s.log[r].log_start
 

@@ -6,7 +6,7 @@ The decorator of the class names the claim.
 from __future__ import annotations
 
 from model.language import Bool, true
-from model.releases import LATEST, UNRELEASED, kafka
+from model.releases import UNRELEASED, kafka
 from model.retention.state import Offset, Replica
 from model.retention.versions import Retention
 from model.variants import bug
@@ -89,24 +89,3 @@ class TakesLeadersStart(Retention):
 
     def start_after_fetch(s, r: Replica) -> Offset:
         return s.log[s.leader].log_start
-
-
-@bug(
-    "joins-with-old-records",
-    breaks="latest_values_are_kept",
-    steps=8,
-    in_force=kafka(None, LATEST, "reproduced on real brokers of 4.3"),
-)
-class JoinsWithOldRecords(Retention):
-    """A follower joins the ISR when it has reached the high watermark, whatever its log start is.
-
-    Kafka from 3.7 to 4.3 has this bug. A new follower asks the leader where an old epoch ends, and
-    truncates its log there. If the leader has deleted that epoch, it answers with its log start. So
-    the follower keeps records below that offset, even uncommitted ones, until it learns the
-    leader's log start. If it becomes leader before that, consumers read these records. This was
-    reproduced on brokers of Kafka 4.3; no other report is known. This bug breaks the claim
-    `latest_values_are_kept`.
-    """
-
-    def has_heard_log_start(s, r: Replica) -> Bool:
-        return true

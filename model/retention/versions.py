@@ -1,9 +1,14 @@
-"""The only version of the retention spec: KIP-107 with a stricter rule for joining the ISR."""
+"""The versions of the retention spec: a stricter rule for joining the ISR, and Kafka 4.3.
+
+Source: KIP-107; Kafka 4.3 (Partition).
+"""
 
 from __future__ import annotations
 
-from model.releases import unreleased
+from model.language import Bool, true
+from model.releases import LATEST, kafka, unreleased
 from model.retention.claims import RetentionClaims
+from model.retention.state import Replica
 from model.variants import version
 
 
@@ -15,8 +20,28 @@ from model.variants import version
     default=True,
 )
 class Retention(RetentionClaims):
-    """Kafka 3.7, but a follower joins the ISR only after its log start has reached the leader's.
+    """Kafka 4.3, but a follower joins the ISR only after its log start has reached the leader's.
 
-    No release of Kafka has this additional rule. The bug `joins-with-old-records` is Kafka without
-    the rule.
+    No release of Kafka has this additional rule. The version `kafka-4.3` is Kafka without the rule.
     """
+
+
+@version(
+    "kafka-4.3",
+    breaks="latest_values_are_kept",
+    steps=8,
+    in_force=kafka("3.5", LATEST, "reproduced on real brokers of 3.5.2 and 4.3"),
+)
+class Kafka43(Retention):
+    """Kafka 4.3: a follower joins the ISR at the high watermark, whatever its log start is.
+
+    A new follower asks the leader where an old epoch ends, and truncates its log there. If the
+    leader has deleted that epoch, it answers with its log start. So the follower keeps records
+    below that offset, even uncommitted ones, until it learns the leader's log start. If it becomes
+    leader before that, consumers read these records. No other report is known. This version breaks
+    the claim `latest_values_are_kept`.
+    """
+
+    def has_heard_log_start(s, r: Replica) -> Bool:
+        """Always true: the leader does not compare log starts (Partition.isFollowerInSync)."""
+        return true

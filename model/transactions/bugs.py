@@ -109,7 +109,7 @@ class RefusesRepeatedMarkers(Transactions):
     steps=7,
     at=QUIET,
     issue="KAFKA-19690",
-    in_force=kafka("3.6", "4.1", "fixed in patch releases of 3.9 and 4.1 too"),
+    in_force=kafka("3.6", "4.1", fixed_in=("3.9", "4.1")),
 )
 class GuardBeforeEpoch(Transactions):
     """A leader checks the verification of a record before the epoch.
@@ -129,7 +129,7 @@ class GuardBeforeEpoch(Transactions):
     steps=10,
     at={**QUIET, "leader_changes": 1, "transactions": 1},
     issue="KAFKA-20716",
-    in_force=kafka(None, LATEST, "with unclean.leader.election.enable=true"),
+    in_force=kafka(None, LATEST, needs="unclean.leader.election.enable=true"),
 )
 class UncleanElection(Transactions):
     """A replica that lacks a committed record becomes the partition's leader.

@@ -309,7 +309,7 @@ SEEDED_BUGS: Final = (
             "history analysis",
         ),
         source="KAFKA-17754",
-        in_force=kafka("0.11", LATEST, "with transaction.version below 2"),
+        in_force=kafka("0.11", LATEST, needs="transaction.version below 2"),
     ),
     SeededBug(
         bug=Bug.LATE_PRODUCE_ACCEPTED,
@@ -444,7 +444,7 @@ SEEDED_BUGS: Final = (
             "model group-offsets, variant expires-in-rebalance",
         ),
         source="KAFKA-13636, KAFKA-8069",
-        in_force=kafka("2.4", "3.1.0", "fixed in 2.8.2 and 3.0.1 too"),
+        in_force=kafka("2.4", "3.1.0", fixed_in=("2.8.2", "3.0.1")),
     ),
     SeededBug(
         bug=Bug.OFFSETS_DROPPED_WITH_GROUP,

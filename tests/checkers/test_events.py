@@ -22,6 +22,7 @@ from checkers.events import (
     OperationShown,
     PropertyDecided,
     Ready,
+    ReleaseDecided,
     RowShown,
     RunFinished,
     RunStarted,
@@ -70,6 +71,15 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
         repeated=st.integers(0),
         skipped=st.integers(0),
         breaks=st.lists(TEXT, max_size=2).map(tuple),
+    ),
+    st.builds(
+        ReleaseDecided,
+        release=TEXT,
+        spec=TEXT,
+        claim=st.none() | TEXT,
+        verdict=st.none() | st.sampled_from([*MEANINGS]),
+        steps=st.none() | st.integers(0),
+        fixed_by=st.none() | TEXT,
     ),
     st.builds(RunStarted, command=TEXT, folder=TEXT, seed=st.integers(0)),
     st.builds(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from model.releases import LATEST, InForce, kafka, unreleased
+from model.faults import UnknownName
+from model.releases import LATEST, InForce, kafka, newest_patch, unreleased
 from model.specs import all_variants
 
 
@@ -51,3 +52,49 @@ def test_a_range_says_what_is_not_known() -> None:
     assert str(InForce(of="librdkafka", until="1.8")) == (
         "from an unknown release to librdkafka 1.8"
     )
+
+
+@pytest.mark.parametrize(
+    ("rule", "has", "has_not", "unknown"),
+    [
+        (kafka("2.7", "3.9"), "2.7 2.7.0 3.9.1", "2.6 2.6.3 4.0", ""),
+        (kafka("2.6.1", "2.8.0"), "2.6 2.6.1 2.8.0", "2.6.0 2.8 2.8.1", ""),
+        (kafka("2.7", "2.8.0", fixed_in=("2.7.2",)), "2.7.1 2.8.0", "2.7 2.7.2 2.8", ""),
+        (kafka("3.6", "4.1", fixed_in=("3.9",)), "3.6 4.1", "4.2", "3.9 3.9.0"),
+        (kafka(None, "3.4"), "3.4 3.4.0", "3.5", "3.3 0.8.0"),
+        (kafka("3.4", None), "", "3.3", "3.4 4.3"),
+        (kafka("0.11", "0.11"), "0.11 0.11.0.2", "0.10.2 1.0", ""),
+        (unreleased("a proposal"), "", "0.8.0 4.3", ""),
+        (InForce(of="librdkafka"), "", "4.3", ""),
+    ],
+    ids=str,
+)
+def test_a_rule_is_in_force_in_the_releases_of_its_range(
+    rule: InForce, has: str, has_not: str, unknown: str
+) -> None:
+    assert {rule.has(release) for release in has.split()} <= {True}
+    assert {rule.has(release) for release in has_not.split()} <= {False}
+    assert {rule.has(release) for release in unknown.split()} <= {None}
+
+
+def test_a_line_of_releases_means_its_newest_patch() -> None:
+    assert (newest_patch("4.3"), newest_patch("0.11"), newest_patch("3.9.0")) == (
+        "4.3.1",
+        "0.11.0.2",
+        "3.9.0",
+    )
+    for release in ("4", "0.8", "9.9", "4.3.7", "4.3.x", ""):
+        with pytest.raises(UnknownName, match="no release of Kafka"):
+            newest_patch(release)
+
+
+def test_a_range_names_the_setting_and_the_older_releases_with_the_fix() -> None:
+    assert str(kafka("0.11", LATEST, needs="acks=1")) == "from Kafka 0.11 to 4.3 (with acks=1)"
+    assert str(kafka("2.7", "2.8.0", fixed_in=("2.7.2",))) == (
+        "from Kafka 2.7 to 2.8.0 (fixed in 2.7.2 too)"
+    )
+    assert str(kafka("3.6", "4.1", fixed_in=("3.9", "4.1"))) == (
+        "from Kafka 3.6 to 4.1 (fixed in patch releases of 3.9 and 4.1 too)"
+    )
+    with pytest.raises(ValueError, match=r"2\.7\.9 is no release"):
+        kafka("2.7", "2.8.0", fixed_in=("2.7.9",))

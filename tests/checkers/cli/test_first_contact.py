@@ -103,6 +103,7 @@ def test_a_part_of_a_name_finds_the_names_that_contain_it() -> None:
         ("urteil ch", {"check"}),
         ("urteil check replication-", {"replication-abstract"}),
         ("urteil check replication --variant truncate-to-h", {"truncate-to-hw"}),
+        ("urteil check quorum --kafka 4.", {"4.0", "4.1", "4.2", "4.3"}),
         ("urteil check replication --property weak", {"weak_isr"}),
         ("urteil list cl", {"claims"}),
         ("urteil test repl", {"replication"}),

@@ -10,11 +10,10 @@ from model.retention.bugs import (
     AnswersAlone,
     CleansPastHighWatermark,
     ExpiresUncommitted,
-    JoinsWithOldRecords,
     LeavesHighWatermarkBehind,
     TakesLeadersStart,
 )
-from model.retention.versions import Retention
+from model.retention.versions import Kafka43, Retention
 from tests.model.conftest import Play
 
 Begin = Callable[[Spec], Play]
@@ -108,7 +107,7 @@ def test_a_diverged_follower_drops_old_records_before_it_joins_the_isr(play: Beg
     assert log["log.end_offset 0"] == 1  # the old record is still there
     assert "log_start" in log.refused("expand_isr 0")
     assert log.do("fetch 0", "expand_isr 0").broken() == set()
-    wrong = play(JoinsWithOldRecords()).do(*PARTED_BELOW, "expand_isr 0")
+    wrong = play(Kafka43()).do(*PARTED_BELOW, "expand_isr 0")
     assert wrong.broken() == {"latest_values_are_kept"}
 
 

@@ -1,0 +1,182 @@
+"""`urteil check --kafka RELEASE`: what is false of a release of Kafka, and which rule fixes it.
+
+For each spec, four groups of explorations: the version that has the rules of the release; the same
+version at the constants of its recorded counterexample; each bug that the release has besides; and,
+for each claim that was violated, the version with the fix at the same constants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from checkers.cli import check, selection
+from checkers.cli.run import Run
+from checkers.events import ReleaseDecided
+from checkers.verdicts import Verdict
+from model.shipped import NotShipped, Shipped, fix_of, shipped, why_without_version
+from model.specs import SPECS, find
+from model.variants import Variant
+
+if TYPE_CHECKING:
+    from checkers.explicit.exploration import Discovery
+    from model.language.spec import Spec
+
+EVERY = ""  # instead of a spec: all specs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseOptions:
+    """The options that apply to each exploration of `check --kafka`.
+
+    With `recorded_only`, a version that breaks a claim is explored for that claim alone.
+    """
+
+    patterns: Sequence[str] = ()
+    settings: Mapping[str, int | bool] | None = None
+    budget: str | None = None
+    search: check.SearchOptions | None = None
+    recorded_only: bool = False
+
+
+def check_release(run: Run, spec: str, release: str, options: ReleaseOptions) -> None:
+    """Checks what a release has in force in the spec, and the fixes; emits a row for each claim.
+
+    `spec` is `EVERY` for all specs; a spec without a version for the release then gets a row with
+    the reason. For a single spec, raises NotShipped if it has no version for the release, and
+    UnknownName for a pattern that matches no property.
+    """
+    if spec != EVERY:
+        chosen = shipped(spec, release)
+        made = chosen.version.make(options.settings)
+        selection.properties(made, options.patterns, f"{spec} {chosen.version.name}")
+        _check(run, chosen, options)
+        return
+    for name in SPECS:
+        try:
+            found = shipped(name, release)
+        except NotShipped:
+            why = why_without_version(name, release)
+            run.emit(ReleaseDecided(release=release, spec=name, reason=why))
+        else:
+            _check(run, found, options)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Explored:
+    """The verdicts of one exploration, by claim."""
+
+    variant: Variant
+    constants: Mapping[str, int | bool]
+    found: Mapping[str, Discovery]
+
+    @property
+    def violated(self) -> list[str]:
+        return [name for name, one in self.found.items() if one.verdict == "violated"]
+
+
+def _check(run: Run, found: Shipped, options: ReleaseOptions) -> None:
+    selection.note_releases(run, found.version)
+    for bug in found.uncertain:
+        run.note(f"not known whether Kafka {found.release} has {bug.name}: {bug.in_force}")
+    rows: dict[str, list[ReleaseDecided]] = {}
+    for explored in _explorations(run, found, options):
+        fixed = _fixes(run, explored, options)
+        for claim, one in explored.found.items():
+            fix, verdict = fixed.get(claim, (None, None))
+            row = ReleaseDecided(
+                release=found.release,
+                spec=found.spec,
+                claim=claim,
+                variant=explored.variant.name,
+                verdict=one.verdict,
+                steps=one.steps if one.verdict == "violated" else None,
+                fixed_by=fix,
+                fixed_verdict=verdict,
+            )
+            rows.setdefault(claim, []).append(row)
+    for row in (row for of_claim in rows.values() for row in _decisive(of_claim)):
+        run.emit(row)
+
+
+def _decisive(rows: Sequence[ReleaseDecided]) -> list[ReleaseDecided]:
+    """Returns the first violation by each variant; without a violation, the first row."""
+    violated = {row.variant: row for row in reversed(rows) if row.verdict == "violated"}
+    return list(reversed(violated.values())) or [rows[0]]
+
+
+def _explorations(run: Run, found: Shipped, options: ReleaseOptions) -> Iterator[_Explored]:
+    version, settings = found.version, dict(options.settings or {})
+    if version.breaks is None or not options.recorded_only:
+        first = _explore(run, version, settings, options)
+        yield from first
+        known = {name for one in first for name in one.violated}
+    else:
+        known = set[str]()
+    rows = [] if version.breaks is None or version.breaks in known else [version]
+    for row in (*rows, *found.bugs):
+        yield from _explore(run, row, {**row.at, **settings}, options, only=row.breaks)
+
+
+def _explore(
+    run: Run,
+    variant: Variant,
+    constants: Mapping[str, int | bool],
+    options: ReleaseOptions,
+    only: str | None = None,
+) -> list[_Explored]:
+    names = _selected(variant.make(constants), options.patterns, only)
+    if not names:
+        return []
+    found = _decided(run, variant, constants, names, options)
+    return [_Explored(variant=variant, constants=constants, found=found)]
+
+
+def _fixes(
+    run: Run, explored: _Explored, options: ReleaseOptions
+) -> dict[str, tuple[str, Verdict]]:
+    """Returns, for each violated claim, the name of the version with the fix, and its verdict."""
+    of_fix: dict[str, list[str]] = {}
+    for claim in explored.violated:
+        is_recorded = claim == explored.variant.breaks
+        fix = fix_of(explored.variant) if is_recorded else find(explored.variant.spec)
+        if fix is not explored.variant:
+            of_fix.setdefault(fix.name, []).append(claim)
+    verdicts: dict[str, tuple[str, Verdict]] = {}
+    for name, claims in of_fix.items():
+        fix = find(explored.variant.spec, name)
+        found = _decided(run, fix, explored.constants, claims, options)
+        verdicts |= {claim: (name, found[claim].verdict) for claim in claims}
+    return verdicts
+
+
+def _decided(
+    run: Run,
+    variant: Variant,
+    constants: Mapping[str, int | bool],
+    claims: Sequence[str],
+    options: ReleaseOptions,
+) -> Mapping[str, Discovery]:
+    found = check.check(
+        run,
+        variant,
+        variant.make(constants),
+        claims,
+        budget=options.budget,
+        search=options.search,
+        command=_command(variant, constants),
+    )
+    return found.discoveries
+
+
+def _selected(spec: Spec, patterns: Sequence[str], only: str | None) -> tuple[str, ...]:
+    names = (only,) if only is not None else selection.properties(spec, ())
+    return tuple(n for n in names if not patterns or any(fnmatchcase(n, p) for p in patterns))
+
+
+def _command(variant: Variant, constants: Mapping[str, int | bool]) -> str:
+    words = [f"urteil check {variant.spec} --variant {variant.name}"]
+    words += [f"--set {name}={str(value).lower()}" for name, value in constants.items()]
+    return " ".join(words)
