@@ -32,9 +32,9 @@ from reference_impl.controller.cluster_state import (
 )
 from reference_impl.protocol.controller import AlterConfigs, AlteredConfigs, PartitionState
 from reference_impl.protocol.coordinators import INTERNAL_TOPICS
-from reference_impl.protocol.messages import NO_BROKER
+from reference_impl.protocol.messages import NO_BROKER, ErrorCode
 from reference_impl.protocol.topic_defaults import AlterDefaults, AlteredDefaults
-from reference_impl.protocol.topic_settings import BUILT_IN, parted
+from reference_impl.protocol.topic_settings import BUILT_IN, parted, value_of
 
 _OF_INTERNAL: Final = frozenset({"cleanup_policy", "segment_bytes", "min_insync_replicas"})
 
@@ -49,6 +49,12 @@ def alter_configs(cluster: ClusterState, request: AlterConfigs) -> tuple[States,
     if refused is not None:
         return {}, AlteredConfigs(error=refused[0], message=refused[1])
     settings = dict(request.set_values())
+    for change in request.lists:
+        try:
+            settings[change.setting] = change.applied_to(_present(known, change.setting))
+        except ValueError:
+            why = f"Invalid value {','.join(change.words)}: String must be one of: compact, delete"
+            return {}, AlteredConfigs(error=ErrorCode.INVALID_CONFIG, message=why)
     settings |= {
         name: value for name, value in cluster.defaults.set_values() if name in request.deleted
     }
@@ -63,6 +69,12 @@ def alter_configs(cluster: ClusterState, request: AlterConfigs) -> tuple[States,
         for place, state in known.items()
         if settings and not request.validate_only
     }, AlteredConfigs()
+
+
+def _present(states: States, name: str) -> Any:
+    # A topic without the setting begins with Kafka's default, whatever the default of its brokers.
+    state = next(iter(states.values()))
+    return value_of(state, name) if name in state.configured else BUILT_IN[name]
 
 
 def alter_defaults(

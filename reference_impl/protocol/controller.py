@@ -41,7 +41,7 @@ from reference_impl.protocol.topic_defaults import (
     AlteredDefaults,
     TopicDefaults,
 )
-from reference_impl.protocol.topic_settings import TopicSettings
+from reference_impl.protocol.topic_settings import ListChange, TopicSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,10 +178,12 @@ class CreatedPartitions:
 class AlterConfigs(TopicSettings):
     """Request: change a topic's configuration.
 
-    A setting that is None keeps its value; one in `deleted` gets its default value.
+    A setting that is None keeps its value; one in `deleted` gets its default value. Of a setting
+    that is a list, `lists` changes single words.
     """
 
     topic: str
+    lists: tuple[ListChange, ...] = ()
     deleted: frozenset[str] = frozenset()
     validate_only: bool = False
 

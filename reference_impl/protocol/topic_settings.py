@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
-from reference_impl.protocol.topic_config import CleanupPolicy, LogConfig
+from reference_impl.protocol.topic_config import CleanupPolicy, CompressionType, LogConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +32,10 @@ class TopicSettings:
     delete_retention_ms: int | None = None
     max_message_bytes: int | None = None
     flush_messages: int | None = None
+    compression_type: CompressionType | None = None
+    gzip_level: int | None = None
+    lz4_level: int | None = None
+    zstd_level: int | None = None
 
     def set_values(self) -> Iterator[tuple[str, Any]]:
         """Yields the field and the value of each setting that is present."""
@@ -39,6 +43,28 @@ class TopicSettings:
             value = getattr(self, name)
             if value is not None:
                 yield name, value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListChange:
+    """Words that a request adds to a setting that is a list, or removes from it."""
+
+    setting: str  # the field of TopicSettings
+    adds: bool
+    words: tuple[str, ...]
+
+    def applied_to(self, before: CleanupPolicy) -> CleanupPolicy:
+        """Returns the list after the change; raises ValueError if it has unknown words.
+
+        Words in the list already are not added again. Kafka:
+        ConfigurationControlManager.incrementalAlterConfigResource.
+        """
+        words = [word for word in before.value.split(",") if word]
+        if self.adds:
+            words += [word for word in dict.fromkeys(self.words) if word not in words]
+        else:
+            words = [word for word in words if word not in self.words]
+        return CleanupPolicy(",".join(words))
 
 
 SETTINGS: Final = tuple(field.name for field in fields(TopicSettings))

@@ -185,7 +185,7 @@ def settings_of(state: PartitionState) -> dict[str, Any]:
 
 
 OF_LOG = {field.name for field in fields(LogConfig)}
-NO_SETTINGS = {"topic", "deleted", "validate_only"}
+NO_SETTINGS = {"topic", "deleted", "lists", "validate_only"}
 CHANGEABLE = [field.name for field in fields(AlterConfigs) if field.name not in NO_SETTINGS]
 
 

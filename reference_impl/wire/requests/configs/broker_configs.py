@@ -26,15 +26,17 @@ from reference_impl.protocol.topic_defaults import AlterDefaults, TopicDefaults
 from reference_impl.protocol.topic_settings import BUILT_IN, TopicSettings
 from reference_impl.wire.messages.frame_limits import LIMITS
 from reference_impl.wire.requests.configs.topic_configs import (
+    APPEND,
     CONFIGS,
     DEFAULT,
-    DELETE,
     FOR_ALL_BROKERS,
     SET,
     STATIC,
+    SUBTRACT,
     Config,
     ConfigType,
     Described,
+    list_change,
     text,
 )
 
@@ -168,36 +170,54 @@ def _dynamic(name: str, config: Config, defaults: TopicDefaults) -> Described:
 # ---------------------------------------------------------------- changes
 
 
-def changed_defaults(name: str, broker_id: int, configs: Iterable[Any]) -> AlterDefaults:
+def changed_defaults(
+    name: str, broker_id: int, configs: Iterable[Any], defaults: TopicDefaults
+) -> AlterDefaults:
     """Returns the request that changes some default settings of all topics.
 
-    `name` is the broker's id, or empty for all brokers. Raises Refused for a change that is not
-    supported, such as a change for one broker.
+    `name` is the broker's id, or empty for all brokers; `defaults` are those before the change.
+    Raises Refused for a change that is not supported, such as a change for one broker.
     """
-    return _alter(name, broker_id, tuple(_operations(configs)))
+    return _alter(name, broker_id, tuple(_operations(configs, defaults)))
 
 
-def replaced_defaults(name: str, broker_id: int, configs: Iterable[Any]) -> AlterDefaults:
+def replaced_defaults(
+    name: str, broker_id: int, configs: Iterable[Any], defaults: TopicDefaults
+) -> AlterDefaults:
     """Returns the request that gives defaults these values, and removes all other defaults.
 
     Raises Refused for a change that is not supported.
     """
+    del defaults
     values = tuple((one.name, one.value) for one in configs)
     named = {name for name, _ in values}
     removed = ((name, None) for name in DYNAMIC if name not in named)
     return _alter(name, broker_id, (*values, *removed))
 
 
-def _operations(configs: Iterable[Any]) -> Iterator[tuple[str, str | None]]:
+def _operations(
+    configs: Iterable[Any], defaults: TopicDefaults
+) -> Iterator[tuple[str, str | None]]:
     for change in configs:
-        if change.config_operation not in {SET, DELETE}:
-            word = "append" if change.config_operation == 2 else "subtract"
-            why = f"Config value {word} is not allowed for config key: {change.name}"
-            raise Refused(ErrorCode.INVALID_CONFIG, why)
-        if change.config_operation == SET and change.value is None:
-            why = f"Null value not supported for : {change.name}"
-            raise Refused(ErrorCode.INVALID_REQUEST, why)
-        yield change.name, change.value if change.config_operation == SET else None
+        if change.config_operation in {APPEND, SUBTRACT}:
+            yield change.name, _changed_list(change, defaults)
+        else:
+            yield change.name, change.value if change.config_operation == SET else None
+
+
+def _changed_list(change: Any, defaults: TopicDefaults) -> str:
+    try:
+        words = list_change(DYNAMIC, change)
+    except ValueError as fault:
+        word = "append" if change.config_operation == APPEND else "subtract"
+        why = f"Config value {word} is not allowed for config key: {change.name}"
+        raise Refused(ErrorCode.INVALID_CONFIG, why) from fault
+    before = getattr(defaults, words.setting)
+    try:
+        return text(words.applied_to(BUILT_IN[words.setting] if before is None else before))
+    except ValueError as fault:
+        why = f"Invalid value {change.value} for configuration {change.name}"
+        raise Refused(ErrorCode.INVALID_REQUEST, why) from fault
 
 
 def _alter(

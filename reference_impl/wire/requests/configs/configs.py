@@ -4,8 +4,7 @@ IncrementalAlterConfigs changes single settings. AlterConfigs replaces all of th
 the request does not name gets its default value again.
 
 Source: KIP-133, KIP-226, KIP-339, KIP-1142; ConfigAdminManager, ControllerApis of Apache Kafka.
-Simplified: only topics and brokers have settings (`topic_configs`, `broker_configs`), and a setting
-is never a list.
+Simplified: only topics and brokers have settings (`topic_configs`, `broker_configs`).
 """
 
 from __future__ import annotations
@@ -34,6 +33,8 @@ from reference_impl.wire.requests.configs.broker_configs import (
     replaced_defaults,
 )
 from reference_impl.wire.requests.configs.topic_configs import (
+    DELETE,
+    SET,
     Described,
     alter_configs_fields,
     describe,
@@ -44,7 +45,7 @@ TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32  # ConfigR
 LISTED: Final = (TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP)
 ALL_TYPES_SINCE: Final = 1  # ListConfigResources; version 0 lists client metrics
 Change = Callable[[Iterable[Any]], dict[str, Any]]
-ChangeDefaults = Callable[[str, int, Iterable[Any]], AlterDefaults]
+ChangeDefaults = Callable[[str, int, Iterable[Any], TopicDefaults], AlterDefaults]
 
 
 async def incremental_alter_configs(broker: ServedBroker, call: Call) -> bytes:
@@ -61,7 +62,7 @@ async def _altered(
     places = Counter((one.resource_type, one.resource_name) for one in call.body.resources)
 
     async def altered(resource: Any) -> Any:
-        rejected = _rejection(resource)
+        rejected = _misformed(resource) or _rejection(resource)
         answer: AlteredConfigs | AlteredDefaults
         if places[resource.resource_type, resource.resource_name] > 1:
             why = "Each resource must appear at most once."
@@ -100,11 +101,28 @@ async def _change_defaults(
     broker: ServedBroker, call: Call, resource: Any, change: ChangeDefaults
 ) -> AlteredDefaults:
     try:
-        request = change(resource.resource_name, broker.broker_id, resource.configs)
+        defaults = (await image(broker)).defaults
+        request = change(resource.resource_name, broker.broker_id, resource.configs, defaults)
     except Refused as fault:
         return AlteredDefaults(error=fault.error, message=str(fault))
     request = replace(request, validate_only=call.body.validate_only)
     return await request_core(broker, request, AlteredDefaults)
+
+
+def _misformed(resource: Any) -> AlteredConfigs | None:
+    # Kafka: ConfigAdminManager.preprocess. AlterConfigs has no operations: it sets every value.
+    names = [one.name for one in resource.configs]
+    without = [
+        one.name
+        for one in resource.configs
+        if one.value is None and getattr(one, "config_operation", SET) != DELETE
+    ]
+    why = ""
+    if len({*names}) < len(names):
+        why = "Error due to duplicate config keys"
+    elif without:
+        why = f"Null value not supported for : {', '.join(without)}"
+    return AlteredConfigs(error=ErrorCode.INVALID_REQUEST, message=why) if why else None
 
 
 def _rejection(resource: Any) -> AlteredConfigs | None:

@@ -10,19 +10,20 @@ Simplified: a setting that is not in the table is rejected, even if it has its d
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from enum import IntEnum
+from enum import Enum, IntEnum
 from typing import Any, Final, NamedTuple
 
 from reference_impl.protocol.controller import CreateTopic, PartitionState
-from reference_impl.protocol.topic_config import CleanupPolicy, LogConfig
+from reference_impl.protocol.topic_config import CleanupPolicy, CompressionType, LogConfig
 from reference_impl.protocol.topic_defaults import NO_DEFAULTS, TopicDefaults
-from reference_impl.protocol.topic_settings import BUILT_IN, parted, value_of
+from reference_impl.protocol.topic_settings import BUILT_IN, ListChange, parted, value_of
 
 
 class ConfigType(IntEnum):
     """The type of a setting's value. Kafka: DescribeConfigsResponse.ConfigType."""
 
     BOOLEAN = 1
+    STRING = 2
     INT = 3
     LONG = 5
     LIST = 7
@@ -53,6 +54,26 @@ def at_least(least: int) -> Callable[[str], int]:
     return read
 
 
+def _between(least: int, most: int, *, others: tuple[int, ...] = ()) -> Callable[[str], int]:
+    allowed = " or ".join([f"between {least} and {most}", *map(str, others)])
+
+    def read(value: str) -> int:
+        is_number = value.removeprefix("-").isdecimal()
+        if not is_number or not (least <= int(value) <= most or int(value) in others):
+            raise ValueError(f"must be a number {allowed}")
+        return int(value)
+
+    return read
+
+
+def _cleanup_policy(value: str) -> CleanupPolicy:
+    words = [word.strip() for word in value.split(",")] if value.strip() else []
+    try:
+        return CleanupPolicy(",".join(words))
+    except ValueError:
+        raise ValueError("must be delete or compact, or both, each once") from None
+
+
 def _one_of(**meanings: Any) -> Callable[[str], Any]:
     def read(value: str) -> Any:
         if value not in meanings:
@@ -74,7 +95,7 @@ CONFIGS: Final[Mapping[str, Config]] = {
     "cleanup.policy": Config(
         "cleanup_policy",
         ConfigType.LIST,
-        _one_of(delete=CleanupPolicy.DELETE, compact=CleanupPolicy.COMPACT),
+        _cleanup_policy,
         "log.cleanup.policy",
     ),
     "retention.ms": Config("retention_ms", _LONG, at_least(-1), "log.retention.ms"),
@@ -87,10 +108,23 @@ CONFIGS: Final[Mapping[str, Config]] = {
     ),
     "flush.messages": Config("flush_messages", _LONG, at_least(1), "log.flush.interval.messages"),
     "max.message.bytes": Config("max_message_bytes", _INT, at_least(0), "message.max.bytes"),
+    "compression.type": Config(
+        "compression_type",
+        ConfigType.STRING,
+        _one_of(**{one.value: one for one in CompressionType}),
+        "compression.type",
+    ),
+    "compression.gzip.level": Config(
+        "gzip_level", _INT, _between(1, 9, others=(-1,)), "compression.gzip.level"
+    ),
+    "compression.lz4.level": Config("lz4_level", _INT, _between(1, 17), "compression.lz4.level"),
+    "compression.zstd.level": Config(
+        "zstd_level", _INT, _between(-131_072, 22), "compression.zstd.level"
+    ),
 }
 SET_HERE: Final = 1  # config source: the topic's own configuration
 FOR_ALL_BROKERS, STATIC, DEFAULT = 3, 4, 5  # other config sources
-SET, DELETE = 0, 1  # the supported operations; APPEND and SUBTRACT are for lists
+SET, DELETE, APPEND, SUBTRACT = range(4)  # the operations of IncrementalAlterConfigs
 
 
 class Described(NamedTuple):
@@ -123,20 +157,32 @@ def alter_configs_fields(configs: Iterable[Any]) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     deleted: set[str] = set()
+    lists: list[ListChange] = []
     for change in configs:
-        if change.config_operation not in {SET, DELETE}:
-            raise ValueError(f"{change.name} is no list; use SET or DELETE")
+        if change.config_operation in {APPEND, SUBTRACT}:
+            lists.append(list_change(CONFIGS, change))
+            continue
         is_set = change.config_operation == SET
         # The deletion of an unsupported setting changes nothing.
         if not is_set and change.name not in CONFIGS:
             continue
         field, value = _read(change.name, change.value, is_set=is_set)
-        if field in found:
-            raise ValueError(f"{change.name} occurs twice in the request")
         found[field] = value
         if not is_set:
             deleted.add(field)
-    return {**found, "deleted": frozenset(deleted)}
+    return {**found, "deleted": frozenset(deleted), "lists": tuple(lists)}
+
+
+def list_change(configs: Mapping[str, Config], change: Any) -> ListChange:
+    """Returns the words that APPEND adds or SUBTRACT removes; raises ValueError if the setting is
+    no list.
+    """
+    config, adds = configs.get(change.name), change.config_operation == APPEND
+    if config is None or config.type is not ConfigType.LIST:
+        operation = "APPEND" if adds else "SUBTRACT"
+        raise ValueError(f"Can't {operation} to key {change.name} because its type is not LIST.")
+    words = tuple((change.value or "").split(","))
+    return ListChange(setting=config.field, adds=adds, words=words)
 
 
 def replace_configs_fields(configs: Iterable[Any]) -> dict[str, Any]:
@@ -148,8 +194,6 @@ def replace_configs_fields(configs: Iterable[Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for setting in configs:
         field, value = _read(setting.name, setting.value)
-        if field in found:
-            raise ValueError(f"{setting.name} occurs twice in the request")
         found[field] = value
     rest = {config.field for config in CONFIGS.values()} - found.keys()
     return {**{field: BUILT_IN[field] for field in rest}, **found, "deleted": frozenset(rest)}
@@ -187,7 +231,7 @@ def written_configs(request: CreateTopic) -> Iterable[tuple[str, str]]:
 
 def text(value: Any) -> str:
     """Returns the value as a setting of Kafka is written, such as `true` or `compact`."""
-    return value.value if isinstance(value, CleanupPolicy) else str(value).lower()
+    return str(value.value) if isinstance(value, Enum) else str(value).lower()
 
 
 def _read(name: str, value: str | None, *, is_set: bool = True) -> tuple[str, Any]:
