@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -23,6 +22,7 @@ from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
 
 if TYPE_CHECKING:
     from checkers.histories.analysis import Analysis
+    from checkers.histories.io.locations import Location
 
 
 @click.command("analyze")
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 @auditing
 def analyze_command(
     run: Run,
-    history: Path,
+    history: Location,
     anomalies: Sequence[str],
     engine: str,
     master: str | None,
@@ -62,12 +62,16 @@ def analyze_command(
 ) -> None:
     """Find anomalies in HISTORY: a recorded folder, Parquet, NDJSON, or Jepsen's EDN.
 
+    HISTORY is a path or an address of s3://, gs://, abfss:// or hdfs://, also of a folder with many
+    files, or a glob in quotes. Credentials come from the environment, never from the address.
+
     With --log-dirs, audit the folders in which brokers keep their logs.
 
     \b
     urteil analyze --demo --engine local
     urteil analyze runs/2026-11-21T0142-c3f1/history
     urteil analyze history.edn --anomaly lost-write --engine local
+    urteil analyze 's3://bucket/histories/date=2026-11-*'
     urteil analyze --log-dirs broker-1 broker-2 broker-3
     urteil analyze runs/2026-11-21T0142-c3f1/history --follow
     """
@@ -101,7 +105,7 @@ def _typed(option: str) -> bool:
 
 def decide(
     run: Run,
-    history: Path,
+    history: Location,
     *,
     anomalies: tuple[str, ...] = (),
     declared: Declarations = NOTHING_DECLARED,
@@ -187,14 +191,14 @@ def _emit_delivery(run: Run, history: str, found: Analysis) -> None:
     )
 
 
-def _replay(history: Path, anomaly: str, *, alone: bool, chosen: Sequence[str]) -> str:
+def _replay(history: Location, anomaly: str, *, alone: bool, chosen: Sequence[str]) -> str:
     replay = replay_command() if alone else shlex.join(["urteil", "analyze", str(history)])
     return replay if alone and chosen else f"{replay} --anomaly {anomaly}"
 
 
 def analysis(
     run: Run,
-    history: Path,
+    history: Location,
     anomalies: tuple[str, ...],
     declared: Declarations,
     engine: str,

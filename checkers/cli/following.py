@@ -14,13 +14,18 @@ from model.faults import InputFault
 
 if TYPE_CHECKING:
     from checkers.histories.analysis import Analysis
+    from checkers.histories.io.locations import Location
 
 _RETRIES: Final = 3  # of an analysis: the recorder may rename the file it is reading
 
 
 @contextmanager
 def followed(
-    run: Run, history: Path, engine: str, master: str | None, analyze_now: Callable[[], Analysis]
+    run: Run,
+    history: Location,
+    engine: str,
+    master: str | None,
+    analyze_now: Callable[[], Analysis],
 ) -> Generator[None]:
     """Analyzes a growing recording again and again, and prints the verdicts when they change.
 
@@ -39,6 +44,8 @@ def followed(
             f"--follow --master {master}: --follow does not work over Spark Connect; "
             "use a local or spark:// master"
         )
+    if not isinstance(history, Path):
+        raise InputFault(f"--follow {history}: follows local recordings only; leave out --follow")
     if not history.is_dir():
         raise InputFault(
             f"--follow {history}: not a folder; name the one that `urteil record` writes"

@@ -16,8 +16,21 @@ from checkers.events import Measured
 from model.faults import InputFault
 
 if TYPE_CHECKING:
+    from checkers.histories.io.locations import Place
     from checkers.log_dirs.audit import Audit
 
+
+class _PlaceType(click.Path):
+    """A path, or an address of a store; an address with credentials is refused unprinted."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from checkers.histories.io.locations import file_or_folder
+
+        del param, ctx
+        return file_or_folder(str(value))
+
+
+PLACE: Final = _PlaceType()
 LOG_DIRECTORIES: Final = "log directories"
 KEPT: Final = "log_dirs"  # name of the rows and the text in the run folder
 SHARED: Final = ("anomalies", "engine", "master")  # options that an audit also takes
@@ -27,7 +40,7 @@ DEMO: Final = Path(demo.__file__).with_name("three-anomalies.edn")
 def auditing(function: Callable[..., None]) -> Callable[..., None]:
     """Adds the options --log-dirs and --demo to the function of `urteil analyze`."""
 
-    @click.argument("paths", metavar="[HISTORY]", nargs=-1, type=click.Path(path_type=Path))
+    @click.argument("paths", metavar="[HISTORY]", nargs=-1, type=PLACE)
     @click.option(
         "--log-dirs",
         is_flag=True,
@@ -44,12 +57,14 @@ def auditing(function: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(function)
     def either(
         run: Run,
-        paths: tuple[Path, ...],
+        paths: tuple[Place, ...],
         log_dirs: bool,
         demo: bool,
         require_exercised: bool,
         **options: Any,
     ) -> None:
+        from checkers.histories.io.locations import expanded
+
         run.require_exercised = require_exercised
         if demo:
             if paths or log_dirs:
@@ -62,15 +77,18 @@ def auditing(function: Callable[..., None]) -> Callable[..., None]:
             )
         if log_dirs:
             _refuse_others(options.keys() - SHARED)
+            folders = tuple(path for path in paths if isinstance(path, Path))
+            if len(folders) < len(paths):
+                raise InputFault("--log-dirs reads local folders: copy the log directories first")
             shared = {name: options[name] for name in ("engine", "master")}
-            decide(run, paths, checks=tuple(options["anomalies"]), **shared)
+            decide(run, folders, checks=tuple(options["anomalies"]), **shared)
             return
         history, *others = paths
         if others:
             raise InputFault(
                 "more than one HISTORY: analyze them one by one; log directories need --log-dirs"
             )
-        function(run, history=history, **options)
+        function(run, history=expanded(history), **options)
 
     return either
 

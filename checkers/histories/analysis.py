@@ -19,6 +19,7 @@ from checkers.histories import deciding
 from checkers.histories.anomalies.findings import Finding
 from checkers.histories.columnar.memory import keep_freed
 from checkers.histories.columnar.rows import as_rows, in_order, sizes
+from checkers.histories.io.locations import Location
 from checkers.histories.io.partitions import (
     MAX_READS_PER_ROW,
     HistoryPartition,
@@ -26,7 +27,7 @@ from checkers.histories.io.partitions import (
     partition_size,
     partitions_of,
     reads_per_row,
-    row_groups,
+    row_groups_of,
     sorted_by_operation,
 )
 from checkers.histories.io.reading import parquet_parts, refuse
@@ -135,7 +136,7 @@ class Analysis:
 
 
 def analyze(
-    history: Path | pa.Table,
+    history: Location | pa.Table,
     *,
     anomalies: tuple[str, ...] = (),
     declared: Declarations = NOTHING_DECLARED,
@@ -148,7 +149,7 @@ def analyze(
     chosen = named(anomalies, declared)
     keep_freed()
     with tempfile.TemporaryDirectory(prefix="urteil-history-") as folder:
-        if isinstance(history, Path):
+        if not isinstance(history, pa.Table):
             watch(Progress(stage="reading the history"))
             dataset = LocalDataset(partitioned(history, Path(folder)), watch)
             return analysis_of(dataset, chosen, name=str(history), declared=declared)
@@ -157,7 +158,7 @@ def analyze(
 
 
 def partitioned(
-    history: Path, folder: Path, rows_per_partition: int | None = None
+    history: Location, folder: Path, rows_per_partition: int | None = None
 ) -> tuple[HistoryPartition, ...]:
     """Divides a history on disk into parts that can be analyzed in parallel.
 
@@ -165,13 +166,13 @@ def partitioned(
     """
     # A history that is not Parquet is first written as Parquet into `folder`.
     parts = parquet_parts(history, folder / "read")
-    row_ranges = [group for part in parts for group in row_groups(part)]
+    row_ranges = row_groups_of(parts)
     size = rows_per_partition or partition_size(sum(one.rows for one in row_ranges))
     partitions = partitions_of(row_ranges, size)
     if reads_per_row(partitions, row_ranges) <= MAX_READS_PER_ROW:
         return partitions
     ordered = sorted_by_operation(row_ranges, folder / "in-order")
-    return partitions_of([group for part in ordered for group in row_groups(part)], size)
+    return partitions_of(row_groups_of(ordered), size)
 
 
 def analysis_of(

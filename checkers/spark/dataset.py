@@ -2,7 +2,7 @@
 
 A partition is a part of the history's rows, not a Kafka partition. A kernel is a function from a
 partition to an Arrow table. Each task reads only the columns that its kernels need, directly from
-the files. The files must have the same path on every machine.
+the files, by path or by address. Files that only the driver has are sent (`sent_files`).
 
 A task returns each Arrow table as one byte string, in a cell of a DataFrame. Spark moves these
 cells to the driver, and in a shuffle to other tasks. So no rows or texts are converted. With a
@@ -20,11 +20,11 @@ import tempfile
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, partial, wraps
 from itertools import groupby, pairwise
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
 import pyarrow as pa
 
@@ -39,11 +39,14 @@ from checkers.histories.plan.spill import read_in_turn, spill
 from checkers.progress import Watcher, unwatched
 from checkers.spark.connect import is_local, parallelism
 from checkers.spark.watching import watched
+from model.faults import InputFault
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 NameT = TypeVar("NameT")
+TaskP = ParamSpec("TaskP")
+FAULT: Final = -1  # in the column `kernel`: the cell is the message of an InputFault
 _InArrow = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 _Numbered = tuple[int, Partition]  # a partition and its number
 _Part = tuple[int, Partition]  # the number of a kernel, and rows that it returned
@@ -205,12 +208,26 @@ class ShuffledDataset:
 
     def collect(self, kernels: Sequence[Kernel]) -> list[pa.Table]:
         task = partial(_process_cells, tuple(kernels), self.hash_seed)
-        own = self.cells.where(self.cells["kernel"] == self.kernel)
+        own = self.cells.where(self.cells["kernel"].isin(self.kernel, FAULT))
         with watched(self.spark, _title(kernels), self.rows, self.watch):
             return _collected(own.mapInArrow(task, _COLUMNS), kernels)
 
 
 # ---------------------------------------------------------------- in a task
+
+
+def _faults_as_rows(
+    task: Callable[TaskP, Iterator[pa.RecordBatch]],
+) -> Callable[TaskP, Iterator[pa.RecordBatch]]:
+    # Spark would run a task that raises again, and report a traceback of the worker.
+    @wraps(task)
+    def guarded(*given: TaskP.args, **named: TaskP.kwargs) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from task(*given, **named)
+        except InputFault as fault:
+            yield _row(FAULT, 0, 0, str(fault).encode())
+
+    return guarded
 
 
 @cache
@@ -221,6 +238,7 @@ def _prepare_worker(modules: int) -> None:
     gc.freeze()
 
 
+@_faults_as_rows
 def _process(
     partitions: Sequence[_Numbered],
     kernels: Sequence[Kernel],
@@ -240,16 +258,18 @@ def _numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
     return (number for batch in batches for number in batch.column(0).to_pylist())
 
 
+@_faults_as_rows
 def _merge(
     kernels: Sequence[Kernel], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     _prepare_worker(len(sys.modules))
-    rows = (row for batch in batches for row in batch.to_pylist())
+    rows = (_no_fault(row) for batch in batches for row in batch.to_pylist())
     for (kernel, target), cells in groupby(rows, key=itemgetter("kernel", "target")):
         table = merged(map(_table_of, cells), kernels[kernel])
         yield _cell(kernel, target, target, table)
 
 
+@_faults_as_rows
 def _write_parts(
     partitions: Sequence[_Numbered],
     kernels: Sequence[Kernel],
@@ -287,12 +307,13 @@ def _merge_files(
                 yield _row(number, target, target, pickle.dumps(file))
 
 
+@_faults_as_rows
 def _process_cells(
     kernels: Sequence[Kernel], hash_seed: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     _prepare_worker(len(sys.modules))
     for cells in batches:
-        for row in cells.to_pylist():
+        for row in map(_no_fault, cells.to_pylist()):
             batch = Batch(_table_of(row), row["origin"], hash_seed)
             for number, kernel in enumerate(kernels):
                 yield _cell(number, 0, batch.number, kernel(batch))
@@ -310,6 +331,12 @@ def _row(kernel: int, target: int, origin: int, cell: bytes) -> pa.RecordBatch:
     columns = [[kernel], [target], [origin], [cell]]
     arrays = [pa.array(column, field.type) for column, field in zip(columns, _CELL, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=_CELL)
+
+
+def _no_fault(row: dict[str, Any]) -> dict[str, Any]:
+    if row["kernel"] == FAULT:
+        raise InputFault(row["cell"].decode())
+    return row
 
 
 def _table_of(row: Mapping[str, Any]) -> pa.Table:
@@ -330,7 +357,7 @@ def _in_order(cells: DataFrame) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = (
         cells.toArrow().sort_by([("kernel", "ascending"), ("origin", "ascending")]).to_pylist()
     )
-    return rows
+    return [_no_fault(row) for row in rows]
 
 
 def _title(kernels: Sequence[Kernel]) -> str:

@@ -18,11 +18,13 @@ import pyarrow as pa
 from pyspark import cloudpickle
 
 from checkers.histories.analysis import Analysis, Decision, analysis_of, partitioned
-from checkers.histories.io.partitions import ROWS_PER_PARTITION, HistoryPartition, RowGroup
+from checkers.histories.io.locations import Location
+from checkers.histories.io.partitions import ROWS_PER_PARTITION, HistoryPartition
 from checkers.histories.plan.in_process import LocalDataset
 from checkers.progress import Progress, Watcher, unwatched
 from checkers.spark.connect import is_local
 from checkers.spark.dataset import SparkDataset
+from checkers.spark.sent_files import sent
 from checkers.spark.session import session
 from model.faults import InputFault
 from properties.anomalies.catalogue import named
@@ -38,7 +40,7 @@ dumps: Final[Any] = (
 
 
 def analyze_on_spark(
-    history: Path,
+    history: Location,
     *,
     master: str | None = None,
     anomalies: tuple[str, ...] = (),
@@ -56,14 +58,15 @@ def analyze_on_spark(
     chosen = named(anomalies, declared)
     with tempfile.TemporaryDirectory(prefix="urteil-history-") as temporary:
         watch(Progress(stage="reading the history"))
-        path = history.absolute() if master else history  # workers run in other folders
+        path = (
+            history.absolute() if master and isinstance(history, Path) else history
+        )  # workers run in other folders
         # a second worker costs more than it saves for fewer rows
         size = rows_per_partition or ROWS_PER_PARTITION
         partitions = partitioned(path, folder or Path(temporary), size)
         watch(Progress(stage="starting Spark"))
         with session(master) as spark:
-            row_ranges = (one for partition in partitions for one in partition.row_ranges)
-            require_visible(spark, {one.path for one in row_ranges if isinstance(one, RowGroup)})
+            partitions = sent(spark, partitions, Path(tempfile.mkdtemp(dir=temporary)))
             analyse = partial(
                 analysis_of,
                 chosen=chosen,

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import checkers
 from checkers import java
+from checkers.histories.io.locations import ENDPOINTS, REGIONS
 from checkers.spark import connect
 from model.faults import InputFault
 
@@ -162,6 +163,9 @@ def _settings(folder: Path, *, local: bool) -> Iterator[tuple[str, str]]:
     yield "spark.ui.enabled", "false"
     yield "spark.ui.showConsoleProgress", "false"
     yield "spark.executorEnv.PYTHONSAFEPATH", "1"
+    for name in (*ENDPOINTS, *REGIONS):  # where stores are; credentials are never sent
+        if value := os.environ.get(name):
+            yield f"spark.executorEnv.{name}", value
     logging_as = f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}"
     yield "spark.driver.extraJavaOptions", f"{_JAVA} {logging_as}"
     yield "spark.sql.warehouse.dir", str(folder / "warehouse")

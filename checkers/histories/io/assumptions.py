@@ -7,17 +7,17 @@ their partitions, and whether every log was read to its end.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, cast, get_args
 
 from checkers.histories.io import recorded
+from checkers.histories.io.locations import FileSet, Location, beside
 from model.faults import InputFault
 from model.histories import Isolation
 from properties.anomalies.declarations import NOTHING_DECLARED, Declarations, SubVia
 
 
 def assumptions_of(
-    history: Path,
+    history: Location,
     *,
     sub_via: Sequence[str] = (),
     ww_deps: bool = False,
@@ -51,7 +51,7 @@ def assumptions_of(
 
 
 def _setting(
-    history: Path, settings: Mapping[str, Any], name: str, allowed: Sequence[str]
+    history: Location, settings: Mapping[str, Any], name: str, allowed: Sequence[str]
 ) -> Sequence[str]:
     value = settings.get(name) or []
     values = value if isinstance(value, list) else [value]
@@ -63,6 +63,7 @@ def _setting(
     return values
 
 
-def _metadata(history: Path) -> dict[str, Any]:
-    recording = history.is_dir() and (history / recorded.METADATA).exists()
-    return recorded.metadata(history) if recording else {}
+def _metadata(history: Location) -> dict[str, Any]:
+    if isinstance(history, FileSet) or beside(history, recorded.METADATA) is None:
+        return {}
+    return recorded.metadata(history)

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from checkers.histories.io.locations import Location, Place, beside
 from checkers.histories.io.recorded import UnreadableHistory
 
 FILE: Final = "faults.ndjson"
@@ -50,13 +51,13 @@ def write_faults(folder: Path, steps: Iterable[Step]) -> None:
     (folder / FILE).write_text(lines, encoding="utf-8")
 
 
-def faults(history: Path) -> tuple[Fault, ...]:
+def faults(history: Location) -> tuple[Fault, ...]:
     """Returns the faults of a recorded folder, ordered by start; raises UnreadableHistory.
 
     Empty if the folder has no `faults.ndjson`.
     """
-    path = history / FILE
-    return paired(_steps(path)) if path.is_file() else ()
+    path = beside(history, FILE)
+    return paired(_steps(path)) if path is not None else ()
 
 
 def paired(steps: Iterable[Step]) -> tuple[Fault, ...]:
@@ -81,7 +82,7 @@ def paired(steps: Iterable[Step]) -> tuple[Fault, ...]:
     return tuple(found)
 
 
-def _steps(path: Path) -> Iterable[Step]:
+def _steps(path: Place) -> Iterable[Step]:
     for number, line in enumerate(path.read_bytes().splitlines(), 1):
         try:
             step = json.loads(line)

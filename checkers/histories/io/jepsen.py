@@ -39,9 +39,9 @@ from model.histories import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
     from checkers.histories.io.edn import Form
+    from checkers.histories.io.locations import Place
 
 _OUTCOMES: Final[dict[str, Outcome]] = {":ok": "ok", ":fail": "fail", ":info": "info"}
 _ASSIGNING: Final = frozenset({"assign", "subscribe"})
@@ -129,7 +129,7 @@ class _Pairing:
         return _integer(time, ":time")
 
 
-def operations(path: Path) -> Iterator[Operation]:
+def operations(path: Place) -> Iterator[Operation]:
     """Yields the operations in completion order, then the operations that never completed.
 
     Raises UnreadableHistory with the line number if an event cannot be read.
@@ -156,7 +156,7 @@ def operations(path: Path) -> Iterator[Operation]:
         yield invoked.never_ended()
 
 
-def _first_line_not_utf8(path: Path) -> int:
+def _first_line_not_utf8(path: Place) -> int:
     with path.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             try:

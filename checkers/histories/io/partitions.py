@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Protocol
@@ -21,13 +22,23 @@ import pyarrow.parquet as pq
 
 from checkers.histories.columnar.arrow import as_ints, compute
 from checkers.histories.columnar.fingerprints import Ints
+from checkers.histories.io.locations import (
+    Place,
+    Remote,
+    Version,
+    file_or_folder,
+    readable,
+    refuse_changed,
+    version,
+)
 from checkers.histories.io.parquet_layout import FEW_TEXTS, part_writer
-from checkers.histories.io.recorded import SCHEMA, with_new_columns
+from checkers.histories.io.recorded import SCHEMA, UnreadableHistory, with_new_columns
 from model.histories import NEW_IN_2
 
 ROWS_PER_PARTITION: Final = 1_000_000
 _FEWEST_ROWS: Final = 1 << 18  # of a partition, unless it is the only one
 _FEWEST_PARTITIONS: Final = 4  # of a small history: the memory of one serves the next
+_FOOTERS_AT_ONCE: Final = 16
 MAX_READS_PER_ROW: Final = 3  # a history whose rows are read more often is sorted first
 _ORDER: Final = ("op", "position")
 
@@ -68,20 +79,38 @@ class TableRows:
 class RowGroup:
     """A range of stored rows that is one row group of a Parquet file."""
 
-    path: str
+    path: str  # or the address of an object
     number: int
     rows: int
     first_op: int
     last_op: int
+    version: Version | None = None  # of the file; None: changes are not noticed
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        with pq.ParquetFile(self.path, read_dictionary=list(FEW_TEXTS)) as file:
-            stored = file.schema_arrow.names
-            there = [name for name in columns if name in stored]
-            table = file.read_row_group(self.number, there, use_threads=False)
+        """Returns the columns of these rows.
+
+        Raises UnreadableLocation if the file has changed, UnreadableHistory if it is damaged.
+        """
+        place = file_or_folder(self.path)
+        self._refuse_changed(place)
+        try:
+            with pq.ParquetFile(readable(place), read_dictionary=list(FEW_TEXTS)) as file:
+                stored = file.schema_arrow.names
+                there = [name for name in columns if name in stored]
+                table = file.read_row_group(self.number, there, use_threads=False)
+        except (pa.ArrowException, OSError) as error:
+            self._refuse_changed(place)
+            raise UnreadableHistory(
+                f"{place}: row group {self.number} cannot be read ({error}); "
+                "copy or record the file again"
+            ) from error
         if set(columns) & set(NEW_IN_2) - set(stored):
             table = with_new_columns(table)
         return table.select(list(columns))
+
+    def _refuse_changed(self, place: Place) -> None:
+        if self.version is not None:
+            refuse_changed(place, self.version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,9 +220,23 @@ def reads_per_row(partitions: Sequence[HistoryPartition], row_ranges: Sequence[R
 # ---------------------------------------------------------------- Parquet files
 
 
-def row_groups(path: Path) -> Iterator[RowGroup]:
+def row_groups_of(files: Sequence[Place]) -> list[RowGroup]:
+    """Returns the row groups of all files, in the order of the files.
+
+    The footers of files in a store are read by several threads, because each waits for the network.
+    """
+    if not any(isinstance(file, Remote) for file in files):
+        return [group for file in files for group in row_groups(file)]
+    with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as pool:
+        return [
+            group for groups in pool.map(lambda it: [*row_groups(it)], files) for group in groups
+        ]
+
+
+def row_groups(path: Place) -> Iterator[RowGroup]:
     """Yields the row groups of a Parquet file that has the columns of a history."""
-    with pq.ParquetFile(path) as file:
+    changed = version(path)
+    with pq.ParquetFile(readable(path)) as file:
         at = file.schema_arrow.names.index("op")
         for number in range(file.metadata.num_row_groups):
             group = file.metadata.row_group(number)
@@ -205,7 +248,7 @@ def row_groups(path: Path) -> Iterator[RowGroup]:
             else:
                 ops = as_ints(file.read_row_group(number, ["op"])["op"])
                 low, high = int(ops.min()), int(ops.max())
-            yield RowGroup(str(path), number, group.num_rows, low, high)
+            yield RowGroup(str(path), number, group.num_rows, low, high, changed)
 
 
 def sorted_by_operation(

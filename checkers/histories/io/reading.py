@@ -1,7 +1,7 @@
 """Reads any history as Arrow tables with exactly `COLUMNS`, or raises one clear error.
 
     a folder of `urteil record`    its files are described in `recorded`
-    a folder of Parquet files      each file has the columns of `COLUMNS`
+    a folder of files              Parquet or NDJSON, also in folders of it, such as `date=…`
     a .parquet file                it has the columns of `COLUMNS`
     a .ndjson or .jsonl file       each line is an object; its fields are the columns
     a .edn file                    a history of Jepsen
@@ -14,8 +14,12 @@ value. The analysis does not check these tables again.
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from difflib import get_close_matches
 from itertools import chain, islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 import numpy as np
@@ -26,6 +30,15 @@ import pyarrow.parquet as pq
 from checkers.histories.columnar.arrow import compute
 from checkers.histories.columnar.sorting import Mask
 from checkers.histories.io import jepsen, recorded
+from checkers.histories.io.locations import (
+    FileSet,
+    Location,
+    Place,
+    Remote,
+    readable,
+    refuse_changed,
+    version,
+)
 from checkers.histories.io.parquet_layout import write_part
 from checkers.histories.io.recorded import (
     KINDS,
@@ -38,11 +51,15 @@ from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
 from model.histories import COLUMNS, NEW_IN_2, Isolation, Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+    from collections.abc import Iterable
 
 ROWS_AT_ONCE: Final = 200_000
+MANY_FILES: Final = 1_000
+SMALL_FILE_BYTES: Final = 1 << 20
+SAMPLED_FILES: Final = 20  # their mean size decides whether a history has small files
+FILES_AT_ONCE: Final = 16  # of a store, whose files are opened in parallel
 OPERATIONS_AT_ONCE: Final = 5_000  # more would reach the garbage collector's old generation first
+Reader = Callable[[Place], Iterator[pa.Table]]
 JSON_BLOCK_BYTES: Final = 16 << 20
 NEEDED: Final = {
     "send": ("key", "value"),
@@ -59,43 +76,80 @@ _ENUMERATIONS: Final = {
     "kind": (*KINDS, "none"),
     "isolation": get_args(Isolation),
 }
+TABLE_FOLDERS: Final = ("_delta_log",)
+TABLE_METADATA: Final = (".metadata.json",)
 ODD: Final = pa.schema([("op", pa.int64()), ("what", pa.string())])
 _PYTHON: Final = {"int64": int, "int32": int, "string": str}
 
 
-def tables(path: Path) -> Iterator[pa.Table]:
-    """Yields the history in tables with exactly `COLUMNS`; raises UnreadableHistory."""
-    for table in _reader(path)(path):
-        yield conforming(table, path)
+def tables(history: Location) -> Iterator[pa.Table]:
+    """Yields the history in tables with exactly `COLUMNS`.
+
+    Raises UnreadableHistory, or UnreadableLocation, for example if a file changes meanwhile.
+    """
+    for read, place in sources(history):
+        before = None if read is recorded.tables else version(place)
+        for table in read(place):
+            yield conforming(table, place)
+        if before is not None:
+            refuse_changed(place, before)
 
 
-def whole(path: Path) -> pa.Table:
+def whole(path: Location) -> pa.Table:
     return pa.concat_tables([SCHEMA.empty_table(), *tables(path)])
 
 
-def parquet_parts(path: Path, folder: Path) -> list[Path]:
+def parquet_parts(history: Location, folder: Path) -> list[Place]:
     """Returns Parquet files that hold the history, if needed converted into `folder`.
 
-    Raises UnreadableHistory.
+    Many small files are converted too: each pass over the history would open each of them. Raises
+    UnreadableHistory, or UnreadableLocation.
     """
-    read = _reader(path)
-    stored = [path] if read is _parquet else sorted(path.glob("*.parquet")) if path.is_dir() else []
-    if read is recorded.tables:
-        stored = recorded.parts(path)
-    if stored and all(_is_ours(file) for file in stored):
+    found = sources(history)
+    read, first = found[0]
+    stored = recorded.parts(first) if read is recorded.tables else []
+    if read is _parquet:
+        stored = [place for _, place in found]
+    if stored and not _many_and_small(stored) and _all_ours(stored):
         return stored  # unchecked
     folder.mkdir(parents=True, exist_ok=True)
-    parts: list[Path] = []
-    for number, table in enumerate(chain([SCHEMA.empty_table()], tables(path))):
+    parts: list[Place] = []
+    for number, table in enumerate(chain([SCHEMA.empty_table()], gathered(tables(history)))):
         part = folder / f"part-{number:05d}.parquet"
         write_part(table, part)
         parts.append(part)
     return parts
 
 
-def _is_ours(file: Path) -> bool:
+def gathered(some: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """Yields the rows in tables of at least `ROWS_AT_ONCE` rows; only the last one is shorter."""
+    held: list[pa.Table] = []
+    for table in some:
+        held.append(table)
+        if sum(one.num_rows for one in held) >= ROWS_AT_ONCE:
+            yield pa.concat_tables(held)
+            held = []
+    if held:
+        yield pa.concat_tables(held)
+
+
+def _many_and_small(files: list[Place]) -> bool:
+    if len(files) <= MANY_FILES:
+        return False
+    sizes = [found.size for found in map(version, files[:SAMPLED_FILES]) if found is not None]
+    return sum(sizes) < len(sizes) * SMALL_FILE_BYTES
+
+
+def _all_ours(files: list[Place]) -> bool:
+    if not any(isinstance(file, Remote) for file in files):
+        return all(map(_is_ours, files))
+    with ThreadPoolExecutor(FILES_AT_ONCE) as pool:
+        return all(pool.map(_is_ours, files))
+
+
+def _is_ours(file: Place) -> bool:
     try:
-        schema = pq.read_schema(file)
+        schema = pq.read_schema(readable(file))
     except (pa.ArrowException, OSError) as error:
         raise _torn(file, error) from error
     _check_columns(schema.names, file)
@@ -108,18 +162,83 @@ def _is_ours(file: Path) -> bool:
 # ---------------------------------------------------------------- which format
 
 
-def _reader(path: Path) -> Callable[[Path], Iterator[pa.Table]]:
-    if path.is_dir():
-        if (path / recorded.METADATA).exists():
-            return recorded.tables
-        if any(path.glob("*.parquet")):
-            return _folder
+def sources(history: Location) -> list[tuple[Reader, Place]]:
+    """Returns the files of a history, each with the function that reads it.
+
+    A recording is one folder. Raises UnreadableHistory.
+    """
+    if isinstance(history, FileSet):
+        return _alike(history, [place for one in history.files for place in _files_at(one)])
+    if history.is_dir():
+        if (history / recorded.METADATA).exists():
+            return [(recorded.tables, history)]
+        return _alike(history, _files_at(history))
+    return [(_reader(history), history)]
+
+
+def _files_at(place: Place) -> list[Place]:
+    if not place.is_dir():
+        return [place]
+    found: list[Place] = [*(_below(place) if isinstance(place, Path) else _remote_below(place))]
+    for one in found:
+        if one.name == recorded.METADATA:
+            raise UnreadableHistory(
+                f"{place}: {one} belongs to a recording; pass the folder of that file alone"
+            )
+        if one.name.endswith(TABLE_METADATA):
+            raise UnreadableHistory(
+                f"{place}: this is an Iceberg or Delta table, some of whose files are outdated; "
+                "write its current rows as Parquet files and pass their folder"
+            )
+    return sorted((it for it in found if it.suffix in _SUFFIXES_IN_FOLDERS), key=str)
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    for parent, folders, names in os.walk(folder):
+        if any(name in TABLE_FOLDERS for name in folders):
+            yield Path(parent) / TABLE_METADATA[0]
+        folders[:] = [name for name in folders if not name.startswith(("_", "."))]
+        for name in names:
+            if not name.startswith(("_", ".")):
+                yield Path(parent) / name
+
+
+def _remote_below(folder: Remote) -> Iterator[Remote]:
+    start = len(folder.path)
+    for entry, is_folder in folder.entries(deep=True):
+        names = entry.path[start:].split("/")
+        if is_folder and names[-1] in TABLE_FOLDERS:
+            yield entry / TABLE_METADATA[0]
+        elif not is_folder and not any(name.startswith(("_", ".")) for name in names):
+            yield entry
+
+
+def _alike(history: Location, files: list[Place]) -> list[tuple[Reader, Place]]:
+    if not files:
         raise UnreadableHistory(
-            f"{path}: the folder contains neither {recorded.METADATA} nor *.parquet; "
-            "pass the folder that `urteil record` wrote, or a file"
+            f"{history}: the folder contains neither {recorded.METADATA} nor *.parquet nor "
+            "*.ndjson; pass the folder that `urteil record` wrote, or a file"
         )
+    readers = {_BY_SUFFIX.get(file.suffix) or _reader(file) for file in files}
+    if len(readers) > 1:
+        kinds = ", ".join(sorted({file.suffix for file in files}))
+        raise UnreadableHistory(
+            f"{history}: files of several formats ({kinds}); pass those of one format by a glob"
+        )
+    (reader,) = readers
+    if reader is _edn and len(files) > 1:
+        raise UnreadableHistory(
+            f"{history}: {len(files)} EDN files, and each is a history of its own; "
+            "analyze them one by one"
+        )
+    return [(reader, file) for file in files]
+
+
+def _reader(path: Place) -> Reader:
     if not path.exists():
-        raise UnreadableHistory(f"{path}: no such file or folder; check the path")
+        what = "bucket, object" if isinstance(path, Remote) else "file"
+        where = "address" if isinstance(path, Remote) else "path"
+        raise UnreadableHistory(f"{path}: no such {what} or folder; check the {where}")
     if path.is_fifo():  # a history is read more than once
         raise UnreadableHistory(
             f"{path}: this is a pipe, and a history is read more than once; "
@@ -147,14 +266,9 @@ def _reader(path: Path) -> Callable[[Path], Iterator[pa.Table]]:
     )
 
 
-def _folder(path: Path) -> Iterator[pa.Table]:
-    for part in sorted(path.glob("*.parquet")):
-        yield from _parquet(part)
-
-
-def _parquet(path: Path) -> Iterator[pa.Table]:
+def _parquet(path: Place) -> Iterator[pa.Table]:
     try:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(readable(path)) as file:
             schema = file.schema_arrow
             _check_columns(schema.names, path)
             if file.metadata.num_rows == 0:
@@ -165,13 +279,13 @@ def _parquet(path: Path) -> Iterator[pa.Table]:
         raise _torn(path, error) from error
 
 
-def _torn(path: Path, error: Exception) -> UnreadableHistory:
+def _torn(path: Place, error: Exception) -> UnreadableHistory:
     return UnreadableHistory(
         f"{path}: this is no complete Parquet file ({_first_line(error)}); copy or record it again"
     )
 
 
-def _edn(path: Path) -> Iterator[pa.Table]:
+def _edn(path: Place) -> Iterator[pa.Table]:
     operations = jepsen.operations(path)
     first_op = 0
     while some := list(islice(operations, OPERATIONS_AT_ONCE)):
@@ -179,12 +293,14 @@ def _edn(path: Path) -> Iterator[pa.Table]:
         first_op += len(some)
 
 
-def _json_lines(path: Path) -> Iterator[pa.Table]:
+def _json_lines(path: Place) -> Iterator[pa.Table]:
     lenient = pa.schema([field.with_nullable(nullable=True) for field in SCHEMA])
     parse = paj.ParseOptions(explicit_schema=lenient, unexpected_field_behavior="error")
     try:
         blocks = paj.open_json(
-            path, read_options=paj.ReadOptions(block_size=JSON_BLOCK_BYTES), parse_options=parse
+            readable(path),
+            read_options=paj.ReadOptions(block_size=JSON_BLOCK_BYTES),
+            parse_options=parse,
         )
         for batch in blocks:
             yield pa.Table.from_batches([batch])
@@ -192,18 +308,19 @@ def _json_lines(path: Path) -> Iterator[pa.Table]:
         raise UnreadableHistory(f"{path}{_first_fault(path, _first_line(error))}") from error
 
 
-_BY_SUFFIX: Final[dict[str, Callable[[Path], Iterator[pa.Table]]]] = {
+_BY_SUFFIX: Final[dict[str, Reader]] = {
     ".edn": _edn,
     ".parquet": _parquet,
     ".ndjson": _json_lines,
     ".jsonl": _json_lines,
 }
+_SUFFIXES_IN_FOLDERS: Final = (".parquet", ".ndjson", ".jsonl")
 
 
 # ---------------------------------------------------------------- the columns
 
 
-def conforming(table: pa.Table, path: Path) -> pa.Table:
+def conforming(table: pa.Table, path: Place) -> pa.Table:
     """Returns the table with exactly the columns in `COLUMNS`.
 
     Raises UnreadableHistory, with the column or operation, if a column or a value is wrong.
@@ -224,7 +341,7 @@ def conforming(table: pa.Table, path: Path) -> pa.Table:
     return conformed
 
 
-def refuse(odd: pa.Table, path: Path | str) -> None:
+def refuse(odd: pa.Table, path: Place | str) -> None:
     """Raises UnreadableHistory for the first invalid row, if the history has one.
 
     `odd` has a row for each broken rule, with the first operation that breaks it (see `odd_rows`).
@@ -288,7 +405,7 @@ def _is_utf8(cell: bytes | None) -> bool:
     return True
 
 
-def _check_columns(names: list[str], path: Path) -> None:
+def _check_columns(names: list[str], path: Place) -> None:
     unknown = [name for name in names if name not in COLUMNS]
     if unknown:
         raise UnreadableHistory(f"{path}: {_unknown_column(unknown[0])}")
@@ -306,7 +423,7 @@ def _unknown_column(name: str) -> str:
     return f"a history has no column {name}; {meant}"
 
 
-def _first_fault(path: Path, otherwise: str) -> str:
+def _first_fault(path: Place, otherwise: str) -> str:
     with path.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             if not line.strip():

@@ -26,11 +26,12 @@ import json
 from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from checkers.histories.io.locations import readable
 from model.faults import InputFault
 from model.histories import (
     COLUMNS,
@@ -51,7 +52,8 @@ from model.histories import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
+
+    from checkers.histories.io.locations import Place
 
 SCHEMA: Final = pa.schema(
     [
@@ -80,18 +82,21 @@ class UnreadableHistory(InputFault):
     """A history is missing, cut short or malformed; the message says where, and how to fix it."""
 
 
-def part_path(folder: Path, number: int) -> Path:
-    return folder / f"part-{number:05d}.parquet"
+PlaceT = TypeVar("PlaceT", bound="Place")
 
 
-def tail_path(folder: Path, number: int) -> Path:
-    return folder / f"tail-{number:05d}.ndjson"
+def part_path(folder: PlaceT, number: int) -> PlaceT:
+    return cast("PlaceT", folder / f"part-{number:05d}.parquet")
+
+
+def tail_path(folder: PlaceT, number: int) -> PlaceT:
+    return cast("PlaceT", folder / f"tail-{number:05d}.ndjson")
 
 
 # ---------------------------------------------------------------- the whole folder
 
 
-def metadata(folder: Path) -> dict[str, Any]:
+def metadata(folder: Place) -> dict[str, Any]:
     """Returns the content of `history.json`.
 
     Raises UnreadableHistory if the file is missing, malformed, or of another schema version.
@@ -119,7 +124,7 @@ def metadata(folder: Path) -> dict[str, Any]:
     return described
 
 
-def tables(folder: Path) -> Iterator[pa.Table]:
+def tables(folder: Place) -> Iterator[pa.Table]:
     """Yields the tables of a recording, each with exactly `COLUMNS`, in completion order.
 
     Raises UnreadableHistory if the folder is malformed.
@@ -138,7 +143,7 @@ def tables(folder: Path) -> Iterator[pa.Table]:
             first_op = table["op"][-1].as_py() + 1
 
 
-def _numbers(folder: Path) -> list[int]:
+def _numbers(folder: Place) -> list[int]:
     kept = [*folder.glob("part-?????.parquet"), *folder.glob("tail-?????.ndjson")]
     numbers = sorted({int(path.stem[5:]) for path in kept})
     if numbers != list(range(len(numbers))):
@@ -147,7 +152,7 @@ def _numbers(folder: Path) -> list[int]:
     return numbers
 
 
-def parts(folder: Path) -> list[Path]:
+def parts(folder: Place) -> list[Place]:
     """Returns the paths of the Parquet files of a complete recording.
 
     If the recorder was killed, the last operations are in an NDJSON file, and the result is empty:
@@ -160,7 +165,7 @@ def parts(folder: Path) -> list[Path]:
     return sorted(folder.glob("part-?????.parquet"))
 
 
-def operations(folder: Path) -> History:
+def operations(folder: Place) -> History:
     """Returns the operations of a recorded history in completion order.
 
     Raises UnreadableHistory if the folder is malformed.
@@ -225,9 +230,9 @@ def _micro(row: dict[str, Any]) -> MicroOperation:
 # ---------------------------------------------------------------- parts and tails
 
 
-def _part(path: Path) -> pa.Table:
+def _part(path: Place) -> pa.Table:
     try:
-        table = pq.read_table(path)
+        table = pq.read_table(readable(path))
     except (pa.ArrowException, OSError) as error:
         raise UnreadableHistory(
             f"{path}: this is no complete Parquet file ({error}); copy or record it again"
@@ -286,7 +291,7 @@ def _line(event: dict[str, Any]) -> bytes:
     return json.dumps(event, separators=(",", ":")).encode() + b"\n"
 
 
-def _tail(path: Path, *, last: bool) -> list[Operation]:
+def _tail(path: Place, *, last: bool) -> list[Operation]:
     """Returns the operations in an NDJSON file that a killed recorder left."""
     # Completed operations come first. A later tail repeats the open ones.
     opened: dict[int, Operation] = {}
@@ -344,5 +349,5 @@ def _did(event: dict[str, Any]) -> tuple[MicroOperation, ...]:
     return tuple(_micro(dict(zip(names, micro, strict=True))) for micro in event["did"])
 
 
-def _unreadable(path: Path, line: int, fault: str) -> NoReturn:
+def _unreadable(path: Place, line: int, fault: str) -> NoReturn:
     raise UnreadableHistory(f"{path}, line {line}: {fault}; fix that line, or copy the file again")

