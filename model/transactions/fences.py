@@ -73,6 +73,9 @@ class StrictFence(Transactions):
         """A new instance asks for a producer id; the coordinator first aborts the open transaction.
 
         Kafka: TransactionCoordinator.handleInitProducerId, answer CONCURRENT_TRANSACTIONS.
+        Simplified: the request and the start of the abort are one step. Without the guard
+        `may_fence`, the coordinator aborts a transaction that is not open: the claim
+        `states_follow_the_table` breaks.
         """
         when(s.may_init(i), s.may_fence())
         k = s.metadata.transaction
@@ -81,7 +84,12 @@ class StrictFence(Transactions):
 
     @action
     def fail_over(s, epoch: CoordinatorEpoch) -> None:
-        """Another coordinator takes over; a fence that is not committed is lost."""
+        """Another coordinator takes over; a fence that is not committed is lost.
+
+        Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition. Simplified: as in
+        transaction version 2. This version adds no guard. If a lost fence stayed, the coordinator
+        would refuse to end a transaction that is still open.
+        """
         super().fail_over(epoch)
         for k in Transaction:
             s.fenced[k] = s.fenced[k] & (s.decided[k] != nothing)

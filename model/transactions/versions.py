@@ -140,7 +140,13 @@ class Version1(Transactions):
 
     @action
     def fail_append(s) -> None:
-        """An append to the coordinator's log fails because too few replicas are in sync."""
+        """An append to the coordinator's log fails because too few replicas are in sync.
+
+        Kafka: TransactionStateManager.appendTransactionToLog, its callback with
+        NOT_ENOUGH_REPLICAS; for a fence, TransactionMetadata.hasFailedEpochFence. Simplified: the
+        failed record never reaches the log. Every claim also holds without the guard
+        `is_appending`, because then the action changes no log.
+        """
         appended, committed = s.transaction_state.appended, s.transaction_state.committed
         fenced = (appended.state == PREPARE) & (committed.producer_epoch < appended.producer_epoch)
         when(s.is_appending(), s.failures < s.append_failures)
@@ -151,7 +157,12 @@ class Version1(Transactions):
 
     @action(fair="weak")
     def commit_append(s) -> None:
-        """The record that the coordinator appended to its log is committed."""
+        """The record that the coordinator appended to its log is committed.
+
+        Kafka: TransactionMetadata.completeTransitionTo. Once the log has the fence's epoch, an
+        earlier failure is forgotten (prepareComplete). Simplified: every commit forgets it. This
+        version adds no guard.
+        """
         super().commit_append()
         s.fence_failed = false
 
@@ -159,6 +170,10 @@ class Version1(Transactions):
     def fail_over(s, epoch: CoordinatorEpoch) -> None:
         """Another coordinator takes over and reads the log; appends that are not committed are
         lost.
+
+        Kafka: TransactionStateManager.loadTransactionsForTxnTopicPartition; the metadata read from
+        the log has no failed fence. Simplified: as in transaction version 2. This version adds no
+        guard. If the new coordinator kept a failed fence, it would fence without a reason.
         """
         super().fail_over(epoch)
         s.fence_failed = false
