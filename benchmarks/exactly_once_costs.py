@@ -31,7 +31,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from benchmarks.pairs import Pairing, paired, write_results
-from reference_impl.wire.serving.serve import ServeOptions
+from reference_impl.wire.serving.options import ServeOptions
 from reference_impl.wire.serving.serving import serving
 
 RECORDS = 200

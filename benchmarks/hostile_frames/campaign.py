@@ -47,7 +47,8 @@ _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _SERVER: Final = """
 import asyncio
 from reference_impl.wire.memory.frozen_imports import freeze_imports
-from reference_impl.wire.serving.serve import ServeOptions, serve
+from reference_impl.wire.serving.options import ServeOptions
+from reference_impl.wire.serving.serve import serve
 def ready(cluster):
     freeze_imports()
     print(cluster.bootstrap_servers, flush=True)

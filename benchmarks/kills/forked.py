@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Final
 
 from reference_impl.disk import files, log_folder
-from reference_impl.wire.serving.serve import ServeOptions, serve
+from reference_impl.wire.serving.options import ServeOptions
+from reference_impl.wire.serving.serve import serve
 
 BROKERS: Final = 3
 UNWRITTEN: Final = "unwritten"

@@ -105,7 +105,8 @@ def broker_command(
     from reference_impl.wire.faults.reading import parsed
     from reference_impl.wire.memory.freed_memory import keep_freed_memory
     from reference_impl.wire.memory.frozen_imports import freeze_imports
-    from reference_impl.wire.serving.serve import ServeOptions, serve
+    from reference_impl.wire.serving.options import ServeOptions
+    from reference_impl.wire.serving.serve import serve
     from reference_impl.wire.serving.start_configs import started_with
 
     if applied_log is not None and (applied_log.exists() or not applied_log.parent.is_dir()):

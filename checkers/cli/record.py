@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from checkers.systems.opening import SystemName
     from checkers.systems.system import Layout, System
     from model.histories import Isolation
-    from reference_impl.wire.serving.serve import ServeOptions
+    from reference_impl.wire.serving.options import ServeOptions
 
 DROPPING = "drop-response:every=11"
 HISTORY = "history"
@@ -192,7 +192,7 @@ def subject_of(
     from checkers.systems.system import Layout
     from reference_impl.node.bugs import bugs_named
     from reference_impl.wire.faults.reading import KNOWN, parsed
-    from reference_impl.wire.serving.serve import ServeOptions
+    from reference_impl.wire.serving.options import ServeOptions
 
     is_served = isinstance(system, ServedSystem)
     if bugs and not is_served:

@@ -20,7 +20,7 @@ from checkers.conform.reason import Reason, Verdict
 from checkers.conform.recording import Recorded, Recording
 from checkers.conform.steps import Begin, Collect, Pause, Steps
 from checkers.conform.target import Target
-from reference_impl.wire.serving.serve import ServeOptions
+from reference_impl.wire.serving.options import ServeOptions
 from reference_impl.wire.serving.serving import serving
 
 REFERENCE: Final = "the reference broker"

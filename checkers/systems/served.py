@@ -17,7 +17,7 @@ from checkers.systems.system import Ability, Layout, Unable
 from model.faults import InputFault
 from model.vocabulary import BrokerId
 from reference_impl.node.timeouts import Timeouts
-from reference_impl.wire.serving.serve import ServeOptions
+from reference_impl.wire.serving.options import ServeOptions
 from reference_impl.wire.serving.serving import Served, serving
 
 DEFAULT: Final = ServeOptions()

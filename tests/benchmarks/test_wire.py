@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarks.wire.client import Client, created
 from reference_impl.wire.messages import plain_messages
 from reference_impl.wire.messages.apis import Api
-from reference_impl.wire.serving.serve import ServeOptions
+from reference_impl.wire.serving.options import ServeOptions
 from reference_impl.wire.serving.serving import serving
 
 

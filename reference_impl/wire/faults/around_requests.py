@@ -41,8 +41,7 @@ from reference_impl.wire.faults.session_partitions import with_session_partition
 from reference_impl.wire.messages.adapter import Call
 from reference_impl.wire.messages.apis import Api
 from reference_impl.wire.messages.named_partitions import TopicName, named
-from reference_impl.wire.requests.broker.served_broker import ServedBroker
-from reference_impl.wire.requests.broker.topic_ids import topic_ids
+from reference_impl.wire.requests.broker.served_broker import ServedBroker, topic_ids
 from reference_impl.wire.requests.handled import Handled
 
 Handle: TypeAlias = Callable[[Call], Awaitable[Handled]]

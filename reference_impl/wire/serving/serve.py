@@ -16,27 +16,21 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from model.faults import InputFault
 from model.vocabulary import BrokerId
 from reference_impl.disk.data_dir import DataDir
-from reference_impl.node.bugs import NO_BUGS, Bugs
-from reference_impl.node.timeouts import Timeouts
 from reference_impl.protocol.messages import NodeId
 from reference_impl.protocol.topic_id import topic_id
 from reference_impl.wire.authentication.gate import Gate
 from reference_impl.wire.connections.connection import Connection
 from reference_impl.wire.connections.in_flight import (
-    IN_FLIGHT,
     InFlight,
-    InFlightLimits,
     allow_open_files,
 )
 from reference_impl.wire.connections.listening import Address
 from reference_impl.wire.faults.around_requests import AroundRequests
-from reference_impl.wire.faults.cluster_faults import carry_out, check_brokers, has_happened
+from reference_impl.wire.faults.cluster_faults import carry_out, has_happened
 from reference_impl.wire.faults.request_log import RequestLog
 from reference_impl.wire.faults.rule import (
     BadFault,
@@ -44,93 +38,19 @@ from reference_impl.wire.faults.rule import (
     OfCluster,
     OfRequest,
     Pause,
-    Rule,
     Start,
 )
 from reference_impl.wire.faults.rules_in_force import RulesInForce
-from reference_impl.wire.nodes.host import SERVED, Host
+from reference_impl.wire.nodes.host import Host
 from reference_impl.wire.requests.cluster.control_plane import CLUSTER_ID
-from reference_impl.wire.security.settings import NO_SECURITY, Security
 from reference_impl.wire.server.applied_log import AppliedLog
 from reference_impl.wire.server.heavy_lane import HeavyLane
 from reference_impl.wire.server.server import Listener
+from reference_impl.wire.serving.options import CALM_WITHIN_S, CannotServe, ServeOptions
 from reference_impl.wire.serving.served_cluster import ServedCluster
 
 if TYPE_CHECKING:
     from reference_impl.wire.control.port import ControlPort
-
-MOST_BROKERS: Final = 16
-LAST_PORT: Final = 65_535
-CALM_WITHIN_S: Final = 20.0
-
-
-class CannotServe(InputFault):
-    """The error if the cluster cannot start; the message names the option and the next step."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServeOptions:
-    """The settings of the cluster to serve; brokers are numbered from 1."""
-
-    brokers: int = 3
-    address: str = "127.0.0.1"
-    # The port of the first broker; 0 selects free ports.
-    port: int = 0
-    # The hosts and ports to which clients connect, which may be those of proxies.
-    advertised: tuple[Address, ...] = ()  # of each broker, in order; () where it listens
-    bugs: Bugs = NO_BUGS
-    faults: tuple[Rule, ...] = ()
-    seed: int = 0
-    control: int | None = None  # port on loopback of the control port; 0 selects a free one
-    applied_log: Path | None = None
-    fault_log: Path | None = None  # a line with the time of each kill and restart
-    timeouts: Timeouts = SERVED
-    auto_creates_topics: bool = False  # auto.create.topics.enable
-    link_ms: int = 0  # delay of each message between brokers
-    in_flight: InFlightLimits = IN_FLIGHT
-    data_dir: Path | None = None  # None: the data is in memory only
-    processes: bool = False  # each broker has a process of its own
-    security: Security = NO_SECURITY
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.brokers <= MOST_BROKERS:
-            raise CannotServe(f"{self.brokers} brokers: the number must be 1 to {MOST_BROKERS}")
-        if not 0 <= self.port <= LAST_PORT - self.brokers + 1:
-            raise CannotServe(
-                f"port {self.port} is the first of {self.brokers}: the last port is {LAST_PORT}; "
-                "port 0 selects free ports"
-            )
-        if self.advertised and len(self.advertised) != self.brokers:
-            raise CannotServe(
-                f"{len(self.advertised)} advertised addresses of {self.brokers} brokers: name one "
-                "for each broker, or none"
-            )
-        brokers = tuple(BrokerId(number) for number in range(1, self.brokers + 1))
-        for rule in self.faults:
-            check_brokers(rule, brokers)
-            crashes = isinstance(rule.fault, Crash) and rule.then is not None
-            if self.brokers == 1 and (crashes or isinstance(rule.fault, Start)):
-                raise BadFault(
-                    "broker",
-                    "a restart needs at least two brokers: the others count requests until it",
-                )
-        if self.processes:
-            self._check_processes()
-        if self.control is not None and not 0 <= self.control <= LAST_PORT:
-            raise CannotServe(f"control port {self.control}: the last port is {LAST_PORT}")
-
-    def _check_processes(self) -> None:
-        unsupported: dict[str, object] = {
-            "--fault": self.faults,
-            "--applied-log": self.applied_log,
-            "fault_log": self.fault_log,
-            "link_ms": self.link_ms,
-        }
-        for name in (name for name, value in unsupported.items() if value):
-            raise CannotServe(
-                f"{name} needs all brokers in one process; leave out --processes, or use signals "
-                "to the brokers' processes (kill -9, -STOP, -CONT) and a proxy before a port"
-            )
 
 
 async def serve(

@@ -15,7 +15,8 @@ from typing import Final
 
 from model.vocabulary import BrokerId
 from reference_impl.wire.nodes.state_lines import state_lines
-from reference_impl.wire.serving.serve import Cluster, ServeOptions, serve
+from reference_impl.wire.serving.options import ServeOptions
+from reference_impl.wire.serving.serve import Cluster, serve
 from reference_impl.wire.serving.served_cluster import ServedCluster
 
 STATE_WITHIN_S: Final = 10.0

@@ -28,7 +28,7 @@ from properties.anomalies.catalogue import CATALOGUE
 from reference_impl.node.bugs import bugs_named
 from reference_impl.wire.faults.reading import parsed
 from reference_impl.wire.server.applied_log import applied
-from reference_impl.wire.serving.serve import ServeOptions
+from reference_impl.wire.serving.options import ServeOptions
 from reference_impl.wire.serving.serving import serving
 
 EVERY_SIXTH = (parsed("drop-response:every=6"),)

@@ -41,7 +41,7 @@ from model.histories import (
 from properties.anomalies.assumptions import ASSUMPTIONS
 from properties.anomalies.groups.input_processed_twice import inputs_processed_twice
 from properties.anomalies.log.aborted_read import aborted_reads
-from reference_impl.wire.serving.serve import ServeOptions
+from reference_impl.wire.serving.options import ServeOptions
 from reference_impl.wire.serving.serving import serving
 
 SOURCE, TARGET = Topic("t-in", 4), Topic("t-out", 4)  # four are what that cluster gives a topic

@@ -16,7 +16,7 @@ from checkers.record.processes import Shared, Topic
 from checkers.record.store import Described, HistoryWriter
 from checkers.reproduce.stage import TOPIC, Stage
 from checkers.systems.apache_kafka.power_loss import Lost
-from reference_impl.wire.serving.serve import ServeOptions
+from reference_impl.wire.serving.options import ServeOptions
 from reference_impl.wire.serving.serving import serving
 
 OTHER_LOSS = Lost(partition="t-1", first=0, last=9)

@@ -18,7 +18,7 @@ from checkers.reproduce.reproduction import Case, Reproduction, Step
 from checkers.systems.apache_kafka import jars
 from checkers.systems.apache_kafka.jars import Jars
 from checkers.systems.system import Ability, Layout
-from reference_impl.wire.serving.serve import ServeOptions
+from reference_impl.wire.serving.options import ServeOptions
 from reference_impl.wire.serving.serving import serving
 from tests.checkers.cli.conftest import Call, call  # noqa: F401 - a fixture
 from tests.checkers.reproduce.conftest import ServedBrokers

@@ -29,7 +29,7 @@ from properties.suites.registry import suite_named
 from properties.suites.search.programs import Call
 from properties.suites.suite import Side, Suite
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
-from reference_impl.wire.serving.serve import ServeOptions
+from reference_impl.wire.serving.options import ServeOptions
 
 PACE = 3
 LOG, REPLICATION, DELIVERY = map(suite_named, ("log", "replication", "delivery"))

@@ -27,7 +27,7 @@ from reference_impl.protocol.topic_id import topic_id
 from reference_impl.wire.messages.apis import Api
 from reference_impl.wire.nodes.host import SERVED
 from reference_impl.wire.requests.cluster.control_plane import CLUSTER_ID
-from reference_impl.wire.serving.serve import ServeOptions
+from reference_impl.wire.serving.options import ServeOptions
 from reference_impl.wire.serving.serving import serving
 from tests.reference_impl.disk.power import LOSSES, Disk, Loss, Operation, Recorder, write
 from tests.reference_impl.wire.conftest import Connection

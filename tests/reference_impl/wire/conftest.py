@@ -21,7 +21,7 @@ from kio.static.constants import EntityType
 
 from reference_impl.wire.messages.apis import Api
 from reference_impl.wire.messages.plain_messages import receive
-from reference_impl.wire.serving.serve import ServeOptions
+from reference_impl.wire.serving.options import ServeOptions
 from reference_impl.wire.serving.serving import Served, serving
 
 

@@ -17,7 +17,7 @@ from checkers.systems.administration import Place
 from checkers.systems.requests import call
 from reference_impl.wire.connections.listening import Address
 from reference_impl.wire.messages.apis import Api
-from reference_impl.wire.serving.serve import ServeOptions
+from reference_impl.wire.serving.options import ServeOptions
 from reference_impl.wire.serving.serving import serving
 from tools.hunt import changes
 from tools.hunt.changes import CHANGES, NO_ANSWER, Changer, Drawn

@@ -8,14 +8,12 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from model.vocabulary import LeaderEpoch, Offset, TopicPartition
 from reference_impl.protocol.messages import Fetch, Fetched
-
-if TYPE_CHECKING:
-    from reference_impl.wire.requests.broker.topic_ids import TopicIds
+from reference_impl.wire.requests.broker.topic_ids import TopicIds
 
 NO_OFFSET: Final = -1
 

@@ -28,7 +28,7 @@ import secrets
 import threading
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from reference_impl.protocol.messages import ErrorCode, Fetched
 from reference_impl.wire.requests.broker.fetch_partition import (
@@ -39,9 +39,7 @@ from reference_impl.wire.requests.broker.fetch_partition import (
     keys_of,
     named,
 )
-
-if TYPE_CHECKING:
-    from reference_impl.wire.requests.broker.topic_ids import TopicIds
+from reference_impl.wire.requests.broker.topic_ids import TopicIds
 
 NO_SESSION: Final = 0
 INITIAL_EPOCH, FINAL_EPOCH = 0, -1

@@ -16,6 +16,7 @@ from reference_impl.protocol.messages import ErrorCode, Produce, Produced
 from reference_impl.protocol.requests import Request, Response
 from reference_impl.wire.connections.listening import Address
 from reference_impl.wire.requests.broker.fetch_sessions import FetchSessions
+from reference_impl.wire.requests.broker.topic_ids import TopicIds, ids_of
 from reference_impl.wire.security.credentials import Credentials
 
 R = TypeVar("R")
@@ -99,6 +100,22 @@ async def image(broker: ServedBroker) -> MetadataImage:
 
 async def existing_partitions(broker: ServedBroker) -> frozenset[TopicPartition]:
     return frozenset(place for place, _ in (await image(broker)).topic_partitions)
+
+
+async def topic_ids(broker: ServedBroker) -> TopicIds:
+    """Returns the topic ids in the metadata that the broker has applied."""
+    return ids_of(await image(broker))
+
+
+async def named_topics(broker: ServedBroker, topics: Any) -> list[tuple[Any, str | None]]:
+    """Returns the topics of a request, each with its name.
+
+    The name is None if the topic id is unknown.
+    """
+    if not topics or not hasattr(topics[0], "topic_id"):  # all are of one version
+        return [(topic, topic.name if hasattr(topic, "name") else topic.topic) for topic in topics]
+    ids = await topic_ids(broker)
+    return [(topic, ids.name_of(topic.topic_id)) for topic in topics]
 
 
 def naming(topic: Any) -> dict[str, Any]:

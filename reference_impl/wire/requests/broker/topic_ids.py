@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from reference_impl.protocol.controller import MetadataImage
 from reference_impl.protocol.topic_id import topic_id
-from reference_impl.wire.requests.broker.served_broker import ServedBroker, image
 
 _REMEMBERED: Final = 4  # brokers apply an image a little later than others
 
@@ -39,12 +38,8 @@ class TopicIds:
 _newest: list[tuple[MetadataImage, TopicIds]] = []
 
 
-async def topic_ids(broker: ServedBroker) -> TopicIds:
-    """Returns the topic ids in the metadata that the broker has applied."""
-    return ids_of(await image(broker))
-
-
 def ids_of(seen: MetadataImage) -> TopicIds:
+    """Returns the topic ids of a metadata image; those of the newest images are kept."""
     for known, ids in _newest:
         if known is seen:
             return ids
@@ -54,14 +49,3 @@ def ids_of(seen: MetadataImage) -> TopicIds:
     ids = TopicIds(by_name, by_id)
     _newest[:] = [*_newest[1 - _REMEMBERED :], (seen, ids)]
     return ids
-
-
-async def named_topics(broker: ServedBroker, topics: Any) -> list[tuple[Any, str | None]]:
-    """Returns the topics of a request, each with its name.
-
-    The name is None if the topic id is unknown.
-    """
-    if not topics or not hasattr(topics[0], "topic_id"):  # all are of one version
-        return [(topic, topic.name if hasattr(topic, "name") else topic.topic) for topic in topics]
-    ids = await topic_ids(broker)
-    return [(topic, ids.name_of(topic.topic_id)) for topic in topics]

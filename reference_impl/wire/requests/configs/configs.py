@@ -21,8 +21,12 @@ from reference_impl.protocol.inspection import DescribedSettings, DescribeSettin
 from reference_impl.protocol.messages import ErrorCode
 from reference_impl.protocol.topic_defaults import AlterDefaults, AlteredDefaults, TopicDefaults
 from reference_impl.wire.messages.adapter import Call
-from reference_impl.wire.requests.broker.served_broker import ServedBroker, image, request_core
-from reference_impl.wire.requests.broker.topic_ids import topic_ids
+from reference_impl.wire.requests.broker.served_broker import (
+    ServedBroker,
+    image,
+    request_core,
+    topic_ids,
+)
 from reference_impl.wire.requests.cluster.control_plane import DEFAULT_REPLICATION_FACTOR
 from reference_impl.wire.requests.configs.broker_configs import (
     DYNAMIC,

@@ -24,8 +24,13 @@ from reference_impl.wire.requests.broker.authorized_operations import (
     NO_OPERATIONS,
     group_operations,
 )
-from reference_impl.wire.requests.broker.served_broker import ServedBroker, request_core
-from reference_impl.wire.requests.broker.topic_ids import TopicIds, named_topics, topic_ids
+from reference_impl.wire.requests.broker.served_broker import (
+    ServedBroker,
+    named_topics,
+    request_core,
+    topic_ids,
+)
+from reference_impl.wire.requests.broker.topic_ids import TopicIds
 
 NAMES_ITSELF_SINCE = 1  # ConsumerGroupHeartbeat (KIP-1082)
 CONSUMER_PROTOCOL = 1  # the type of a member, since version 1

@@ -35,10 +35,11 @@ from reference_impl.wire.requests.broker.served_broker import (
     UNKNOWN_TOPIC_ID,
     ServedBroker,
     existing_partitions,
+    named_topics,
     naming,
     request_core,
+    topic_ids,
 )
-from reference_impl.wire.requests.broker.topic_ids import named_topics, topic_ids
 from reference_impl.wire.requests.coordinators.transactions import offsets_of
 
 ID_FIRST_SINCE: Final = 4  # JoinGroup: MEMBER_ID_REQUIRED

@@ -35,8 +35,8 @@ from reference_impl.wire.requests.broker.served_broker import (
     UNKNOWN_TOPIC_ID,
     ServedBroker,
     request_core,
+    topic_ids,
 )
-from reference_impl.wire.requests.broker.topic_ids import topic_ids
 from reference_impl.wire.requests.records.leader_hints import LeaderHints
 
 FROM_ANY_REPLICA: Final = 11  # a consumer may read from a follower (KIP-392)

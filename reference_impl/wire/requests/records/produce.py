@@ -26,9 +26,9 @@ from reference_impl.wire.requests.broker.served_broker import (
     UNKNOWN_TOPIC_ID,
     ServedBroker,
     existing_partitions,
+    named_topics,
     naming,
 )
-from reference_impl.wire.requests.broker.topic_ids import named_topics
 from reference_impl.wire.requests.records.large_batches import scanned_apart
 from reference_impl.wire.requests.records.leader_hints import LeaderHints
 

@@ -30,8 +30,13 @@ from reference_impl.protocol.messages import ErrorCode
 from reference_impl.protocol.topic_defaults import NO_DEFAULTS, TopicDefaults
 from reference_impl.protocol.topic_id import topic_id
 from reference_impl.wire.messages.adapter import Call
-from reference_impl.wire.requests.broker.served_broker import ServedBroker, image, request_core
-from reference_impl.wire.requests.broker.topic_ids import TopicIds, topic_ids
+from reference_impl.wire.requests.broker.served_broker import (
+    ServedBroker,
+    image,
+    request_core,
+    topic_ids,
+)
+from reference_impl.wire.requests.broker.topic_ids import TopicIds
 from reference_impl.wire.requests.cluster.control_plane import DEFAULT_REPLICATION_FACTOR
 from reference_impl.wire.requests.configs.topic_configs import create_topic_fields, describe
 

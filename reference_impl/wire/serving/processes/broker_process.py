@@ -48,7 +48,7 @@ from reference_impl.wire.nodes.links import Links
 from reference_impl.wire.requests.cluster.control_plane import CLUSTER_ID
 from reference_impl.wire.server.heavy_lane import HeavyLane
 from reference_impl.wire.server.server import Listener
-from reference_impl.wire.serving.serve import ServeOptions
+from reference_impl.wire.serving.options import ServeOptions
 
 SIZE: Final = struct.Struct(">I")
 PR_SET_PDEATHSIG: Final = 1

@@ -36,6 +36,7 @@ from reference_impl.wire.nodes.encoding import Message
 from reference_impl.wire.nodes.host import Host
 from reference_impl.wire.nodes.links import SECRET_BYTES, Links
 from reference_impl.wire.requests.cluster.control_plane import CLUSTER_ID
+from reference_impl.wire.serving.options import CALM_WITHIN_S, CannotServe, ServeOptions
 from reference_impl.wire.serving.processes.broker_process import (
     CALM_EVERY_S,
     CANNOT_START,
@@ -43,7 +44,6 @@ from reference_impl.wire.serving.processes.broker_process import (
     Places,
 )
 from reference_impl.wire.serving.processes.child import BrokerProcess, NotStarted
-from reference_impl.wire.serving.serve import CALM_WITHIN_S, CannotServe, ServeOptions
 
 if TYPE_CHECKING:
     from reference_impl.wire.control.port import ControlPort

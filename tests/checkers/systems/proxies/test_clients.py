@@ -13,7 +13,7 @@ from confluent_kafka.cimpl import NewTopic
 from checkers.systems.proxies.proxies import Proxies
 from checkers.systems.proxies.rules import CLIENT, DropRequest, DropResponse, Hold, Match, Rule
 from reference_impl.wire.messages.apis import Api
-from reference_impl.wire.serving.serve import ServeOptions
+from reference_impl.wire.serving.options import ServeOptions
 from reference_impl.wire.serving.serving import serving
 
 

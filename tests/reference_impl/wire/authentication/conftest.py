@@ -14,7 +14,7 @@ import pytest
 
 from reference_impl.wire.messages.apis import Api
 from reference_impl.wire.security.settings import Mechanism, Security, SecurityProtocol
-from reference_impl.wire.serving.serve import ServeOptions
+from reference_impl.wire.serving.options import ServeOptions
 from reference_impl.wire.serving.serving import Served, serving
 
 TLS = Path(__file__).parents[3] / "data" / "tls"

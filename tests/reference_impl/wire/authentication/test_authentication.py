@@ -18,7 +18,8 @@ from reference_impl.wire.faults.reading import parsed
 from reference_impl.wire.faults.rule import When
 from reference_impl.wire.messages.apis import Api
 from reference_impl.wire.security.settings import Mechanism
-from reference_impl.wire.serving.serve import Cluster, ServeOptions
+from reference_impl.wire.serving.options import ServeOptions
+from reference_impl.wire.serving.serve import Cluster
 from reference_impl.wire.serving.serving import Served, serving
 from tests.reference_impl.wire.authentication.conftest import (
     USERS,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from reference_impl.wire.authentication import authentication
-from reference_impl.wire.serving.serve import ServeOptions
+from reference_impl.wire.serving.options import ServeOptions
 from reference_impl.wire.serving.serving import Served, serving
 from tests.reference_impl.wire.authentication.conftest import address, security
 from tests.reference_impl.wire.authentication.transcripts import (

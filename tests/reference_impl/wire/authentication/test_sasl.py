@@ -24,7 +24,7 @@ from reference_impl.wire.messages.apis import Api
 from reference_impl.wire.security.credentials import FILE, Credentials
 from reference_impl.wire.security.scram import ScramCredential, ScramMechanism
 from reference_impl.wire.security.settings import Mechanism, Security, SecurityProtocol
-from reference_impl.wire.serving.serve import ServeOptions
+from reference_impl.wire.serving.options import ServeOptions
 from reference_impl.wire.serving.serving import Served, serving
 from tests.reference_impl.wire.authentication.conftest import client_settings, noted
 from tests.reference_impl.wire.single_requests import versions

@@ -18,7 +18,7 @@ from reference_impl.wire.authentication.tls import TlsHandshake, server_context
 from reference_impl.wire.connections.connection import Connection as ServedConnection
 from reference_impl.wire.connections.in_flight import InFlightLimits
 from reference_impl.wire.messages.apis import Api
-from reference_impl.wire.serving.serve import ServeOptions
+from reference_impl.wire.serving.options import ServeOptions
 from reference_impl.wire.serving.serving import Served, serving
 from tests.reference_impl.wire.authentication.conftest import (
     TLS,

@@ -53,10 +53,10 @@ from reference_impl.wire.clients.topics import described_metadata
 from reference_impl.wire.messages.adapter import Call, decode
 from reference_impl.wire.messages.apis import Api
 from reference_impl.wire.messages.versions import VERSIONS
+from reference_impl.wire.requests.answers import ANSWERS
 from reference_impl.wire.requests.broker.fetch_sessions import FetchSessions
 from reference_impl.wire.requests.records import produce
 from reference_impl.wire.security.credentials import Credentials
-from reference_impl.wire.server.server import ANSWERS
 from tests.reference_impl.wire.clients.exchanges import ALL, EXCHANGES, IMAGE, OF_TOPIC, PLACE
 
 R = TypeVar("R")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from reference_impl.wire.serving.serve import ServeOptions
+from reference_impl.wire.serving.options import ServeOptions
 from reference_impl.wire.serving.serving import serving
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from reference_impl.wire.control.port import CannotControl
-from reference_impl.wire.serving.serve import CannotServe, ServeOptions
+from reference_impl.wire.serving.options import CannotServe, ServeOptions
 from reference_impl.wire.serving.serving import serving
 from tests.reference_impl.wire.control.conftest import Control
 

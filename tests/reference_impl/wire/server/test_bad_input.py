@@ -26,9 +26,9 @@ from reference_impl.wire.messages.adapter import Call
 from reference_impl.wire.messages.apis import Api
 from reference_impl.wire.messages.frame_limits import INLINE, LIMITS
 from reference_impl.wire.messages.versions import VERSIONS
+from reference_impl.wire.requests.answers import ANSWERS
 from reference_impl.wire.requests.broker.served_broker import ServedBroker
-from reference_impl.wire.server import server
-from reference_impl.wire.serving.serve import ServeOptions
+from reference_impl.wire.serving.options import ServeOptions
 from reference_impl.wire.serving.serving import Served, serving
 from tests.reference_impl.wire.one_topic import create, fetch, produce, values
 
@@ -93,7 +93,7 @@ def test_a_bug_in_a_handler_is_found(connect: Connect, monkeypatch: pytest.Monke
     async def raises(broker: ServedBroker, call: Call) -> bytes:
         raise OverflowError(call.api.name)
 
-    monkeypatch.setitem(server.ANSWERS, Api.LIST_OFFSETS, raises)
+    monkeypatch.setitem(ANSWERS, Api.LIST_OFFSETS, raises)
     with pytest.raises(OverflowError):
         with_damaged_requests(Api.LIST_OFFSETS, connect)
 
@@ -113,13 +113,13 @@ def test_a_large_request_is_handled_in_a_thread_of_its_own(
 ) -> None:
     """A request with more elements than `INLINE` permits leaves the brokers' event loop free."""
     names: list[str] = []
-    original = server.ANSWERS[Api.METADATA]
+    original = ANSWERS[Api.METADATA]
 
     async def noted(broker: ServedBroker, call: Call) -> bytes:
         names.append(threading.current_thread().name)
         return await original(broker, call)
 
-    monkeypatch.setitem(server.ANSWERS, Api.METADATA, noted)
+    monkeypatch.setitem(ANSWERS, Api.METADATA, noted)
     connection = connect(cluster.bootstrap_servers)
     for count in (INLINE.elements, INLINE.elements + 1):
         connection.send_frame(empty_names(count))

@@ -11,7 +11,7 @@ import pytest
 
 from reference_impl.wire.messages.apis import Api
 from reference_impl.wire.messages.versions import VERSIONS
-from reference_impl.wire.serving.serve import ServeOptions
+from reference_impl.wire.serving.options import ServeOptions
 from reference_impl.wire.serving.serving import Served, serving
 from tests.reference_impl.wire.one_topic import create, fetch, leader, produce, values
 

@@ -20,7 +20,8 @@ from reference_impl.disk.cluster_metadata import ClusterMetadata
 from reference_impl.disk.files import BadDataDir
 from reference_impl.wire.messages.apis import Api
 from reference_impl.wire.nodes.host import SERVED
-from reference_impl.wire.serving.serve import ServeOptions, serve
+from reference_impl.wire.serving.options import ServeOptions
+from reference_impl.wire.serving.serve import serve
 from reference_impl.wire.serving.serving import serving
 from tests.reference_impl.wire.one_topic import create, fetch, produce, values
 

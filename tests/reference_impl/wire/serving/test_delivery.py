@@ -20,7 +20,7 @@ from confluent_kafka.cimpl import NewTopic
 from properties.suites.delivery.stores import store
 from properties.suites.delivery.stores.sqlite import SqliteStore
 from reference_impl.wire.nodes.host import SERVED
-from reference_impl.wire.serving.serve import ServeOptions
+from reference_impl.wire.serving.options import ServeOptions
 from reference_impl.wire.serving.serving import Served, serving
 
 VALUES = ("a", "b", "c", "d", "e", "f")

@@ -23,7 +23,8 @@ from reference_impl.wire.faults.rule import BadFault
 from reference_impl.wire.messages.apis import Api
 from reference_impl.wire.nodes.host import SERVED
 from reference_impl.wire.server.applied_log import applied, applied_but_unanswered
-from reference_impl.wire.serving.serve import CannotServe, ServeOptions, serve
+from reference_impl.wire.serving.options import CannotServe, ServeOptions
+from reference_impl.wire.serving.serve import serve
 from reference_impl.wire.serving.served_cluster import ServedCluster
 from reference_impl.wire.serving.serving import serving
 from tests.reference_impl.wire.one_topic import create, fetch, leader, produce, values

@@ -17,7 +17,7 @@ from reference_impl.node.timeouts import Timeouts
 from reference_impl.protocol.messages import ErrorCode
 from reference_impl.wire.messages.apis import Api
 from reference_impl.wire.nodes.host import SERVED
-from reference_impl.wire.serving.serve import ServeOptions
+from reference_impl.wire.serving.options import ServeOptions
 from reference_impl.wire.serving.serving import Served, serving
 from reference_impl.wire.serving.start_configs import started_with
 from tests.reference_impl.wire.single_requests import begun

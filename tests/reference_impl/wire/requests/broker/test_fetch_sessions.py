@@ -18,7 +18,7 @@ from reference_impl.protocol.messages import ErrorCode, Fetched
 from reference_impl.wire.messages.apis import Api
 from reference_impl.wire.requests.broker.topic_ids import TopicIds
 from reference_impl.wire.requests.records import fetches
-from reference_impl.wire.serving.serve import ServeOptions
+from reference_impl.wire.serving.options import ServeOptions
 from reference_impl.wire.serving.serving import Served, serving
 
 Connect = Callable[..., Any]

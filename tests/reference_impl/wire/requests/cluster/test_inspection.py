@@ -13,7 +13,7 @@ from reference_impl.log.record import Record
 from reference_impl.log.record_batch import encode
 from reference_impl.protocol.messages import ErrorCode
 from reference_impl.wire.messages.apis import Api
-from reference_impl.wire.serving.serve import ServeOptions
+from reference_impl.wire.serving.options import ServeOptions
 from reference_impl.wire.serving.serving import Served, serving
 from tests.reference_impl.wire.single_requests import begun, versions
 

@@ -10,7 +10,7 @@ import pytest
 
 from reference_impl.protocol.messages import ErrorCode
 from reference_impl.wire.messages.apis import Api
-from reference_impl.wire.serving.serve import ServeOptions
+from reference_impl.wire.serving.options import ServeOptions
 from reference_impl.wire.serving.serving import serving
 from tests.reference_impl.wire.one_topic import produce
 from tests.reference_impl.wire.requests.cluster.test_inspection import eventually

@@ -14,7 +14,7 @@ from reference_impl.log.record import Record
 from reference_impl.log.record_batch import decode, encode, header
 from reference_impl.protocol.messages import ErrorCode
 from reference_impl.wire.messages.apis import Api
-from reference_impl.wire.serving.serve import ServeOptions
+from reference_impl.wire.serving.options import ServeOptions
 from reference_impl.wire.serving.serving import Served, serving
 
 Connect = Callable[..., Any]

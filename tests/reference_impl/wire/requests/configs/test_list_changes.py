@@ -11,7 +11,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from reference_impl.protocol.messages import ErrorCode
 from reference_impl.wire.messages.apis import Api
-from reference_impl.wire.serving.serve import ServeOptions
+from reference_impl.wire.serving.options import ServeOptions
 from reference_impl.wire.serving.serving import Served, serving
 
 Connect = Callable[..., Any]

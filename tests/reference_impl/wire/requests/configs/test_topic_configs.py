@@ -33,7 +33,7 @@ from reference_impl.wire.requests.configs.topic_configs import (
     create_topic_fields,
     describe,
 )
-from reference_impl.wire.serving.serve import ServeOptions
+from reference_impl.wire.serving.options import ServeOptions
 from reference_impl.wire.serving.serving import serving
 
 

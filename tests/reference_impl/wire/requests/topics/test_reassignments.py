@@ -13,7 +13,7 @@ from model.vocabulary import BrokerId
 from reference_impl.protocol.messages import ErrorCode
 from reference_impl.wire.messages.apis import Api
 from reference_impl.wire.nodes.host import SERVED
-from reference_impl.wire.serving.serve import ServeOptions
+from reference_impl.wire.serving.options import ServeOptions
 from reference_impl.wire.serving.serving import serving
 from tests.reference_impl.wire.one_topic import fetch, produce, values
 from tests.reference_impl.wire.requests.cluster.test_inspection import created, eventually, state

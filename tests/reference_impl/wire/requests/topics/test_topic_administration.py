@@ -14,7 +14,7 @@ from confluent_kafka.cimpl import NewPartitions, NewTopic
 from model.vocabulary import BrokerId
 from reference_impl.protocol.messages import ErrorCode
 from reference_impl.wire.messages.apis import Api
-from reference_impl.wire.serving.serve import ServeOptions
+from reference_impl.wire.serving.options import ServeOptions
 from reference_impl.wire.serving.serving import Served, serving
 from tests.reference_impl.wire.single_requests import versions
 

@@ -24,7 +24,7 @@ from reference_impl.wire.faults.rule import Drop, Rule, When
 from reference_impl.wire.messages.apis import Api
 from reference_impl.wire.nodes.host import SERVED
 from reference_impl.wire.requests.cluster.sasl import NO_CHANGE
-from reference_impl.wire.serving.serve import CannotServe, ServeOptions
+from reference_impl.wire.serving.options import CannotServe, ServeOptions
 from reference_impl.wire.serving.serving import Served, serving
 from tests.reference_impl.wire.one_topic import fetch, leader, produce, values
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reference_impl.wire.messages.apis import Api
 from reference_impl.wire.messages.versions import VERSIONS
-from reference_impl.wire.server.server import ANSWERS
+from reference_impl.wire.requests.answers import ANSWERS
 from tools.unserved import UNSERVED
 
 OF_CONTROLLERS = {
