@@ -62,7 +62,11 @@ class PropertyDecided(Event):
 
     `depth` counts breadth-first levels from 1, the initial states. `trace_length` counts
     transitions. `seconds` is wall time. `expected` is the expected verdict, if there is one.
-    `in_force` says in which releases of Kafka the variant of the spec is in force.
+    `in_force` says in which releases of Kafka the variant of the spec is in force. `system` is the
+    running system, with its version.
+
+    `fingerprints` maps the fingerprint of each shape of the evidence to the shape. `known` and
+    `expired` have those that the baseline names: owner, reason and expiry date.
     """
 
     name: ClassVar[str] = "property_decided"
@@ -81,6 +85,10 @@ class PropertyDecided(Event):
     trace_length: int | None = None
     seconds: float | None = None
     reason: str | None = None
+    system: str | None = None
+    fingerprints: Mapping[str, str] = field(default_factory=dict[str, str])
+    known: Mapping[str, str] = field(default_factory=dict[str, str])
+    expired: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +98,9 @@ class AnomalyDecided(Event):
     `count` is how often it occurs; `file` in the run folder has each occurrence. `permitted` is
     true if an option or a setting of the clients allows the anomaly. `observations` counts the
     observations that could have shown it, and `observed` says what they are, such as acknowledged
-    sends. `may_follow_from` has other violated anomalies that may have caused this one.
+    sends. `may_follow_from` has other violated anomalies that may have caused this one. `system` is
+    the recorded system, if the history names it. `fingerprints` are those of the 32 worst
+    violations; they and the baseline's fields are the same as in `property_decided`.
     """
 
     name: ClassVar[str] = "anomaly_decided"
@@ -111,6 +121,10 @@ class AnomalyDecided(Event):
     may_follow_from: tuple[str, ...] = ()
     file: str | None = None
     replay: str | None = None
+    system: str | None = None
+    fingerprints: Mapping[str, str] = field(default_factory=dict[str, str])
+    known: Mapping[str, str] = field(default_factory=dict[str, str])
+    expired: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def is_one_file(self) -> bool:
@@ -168,6 +182,8 @@ class RowShown(Event):
 
     `number` is its rank: 1 is the worst violation. `ops` has the numbers of its operations. Only a
     few of the worst violations have `operations` and `faults` to draw. Only a cycle has `edges`.
+    `shape` has what is the same in every recording of one bug, such as the kinds of operations and
+    their outcomes; `fingerprint` is a hash of the anomaly and the shape.
     """
 
     name: ClassVar[str] = "row_shown"
@@ -179,6 +195,8 @@ class RowShown(Event):
     operations: tuple[OperationShown, ...] = ()
     faults: tuple[FaultShown, ...] = ()
     edges: tuple[EdgeShown, ...] = ()
+    shape: str = ""
+    fingerprint: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,6 +246,7 @@ class Evidence(Event):
 
     `about` is a property or a history. If a violation is expected, `expected` is true, and the
     terminal prints only one line. `drawing` is SVG. `trace` is a trace in ITF, for other programs.
+    `shape` is the shape of the evidence, such as the action that breaks the property.
     """
 
     name: ClassVar[str] = "evidence"
@@ -237,6 +256,7 @@ class Evidence(Event):
     expected: bool = False
     drawing: str | None = None
     trace: Mapping[str, Any] | None = None
+    shape: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -285,11 +305,48 @@ class Ready(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BaselineApplied(Event):
+    """The baseline of a run, compared with its verdicts; each list has one text for an entry.
+
+    `known` are violations that the baseline names, and `expired` those whose entry has expired.
+    `unmatched` are entries whose claim was decided without them; `not_checked` are entries whose
+    claim was not decided.
+    """
+
+    name: ClassVar[str] = "baseline_applied"
+    file: str
+    known: tuple[str, ...] = ()
+    expired: tuple[str, ...] = ()
+    unmatched: tuple[str, ...] = ()
+    not_checked: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictCompared(Event):
+    """A difference between the verdicts of two runs on one claim; `urteil diff` emits it.
+
+    `change` is `new`, `gone` or `changed`. A violation is new if the earlier run did not have its
+    fingerprint. `before` and `after` are verdicts; null if the run did not decide the claim.
+    """
+
+    name: ClassVar[str] = "verdict_compared"
+    change: str
+    claim: str
+    subject: str
+    before: str | None = None
+    after: str | None = None
+    count_before: int | None = None
+    count_after: int | None = None
+    fingerprints: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunFinished(Event):
-    """The last event of every run, with its exit code."""
+    """The last event of every run, with its exit code and its duration."""
 
     name: ClassVar[str] = "run_finished"
     exit_code: int
+    seconds: float | None = None
 
 
 _EVENTS: Final[Mapping[str, type[Event]]] = {
@@ -304,6 +361,8 @@ _EVENTS: Final[Mapping[str, type[Event]]] = {
         Evidence,
         Measured,
         Ready,
+        BaselineApplied,
+        VerdictCompared,
         RunFinished,
     )
 }

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 import yaml
 
@@ -20,17 +22,25 @@ WORKFLOW: dict[str, Any] = yaml.safe_load((ROOT / ".github/workflows/ci.yml").re
 (RUN,) = [step for step in ACTION["runs"]["steps"] if step.get("id") == "run"]
 
 
-def run_step(folder: Path, command: str, arguments: str) -> tuple[int, str]:
+(COMPARE,) = [step for step in ACTION["runs"]["steps"] if step.get("id") == "compare"]
+CI = ROOT / "docs" / "how-to" / "ci"
+URTEIL = re.compile(r"(?:^|[\s'/\"])urteil (\w+ [^|>'\n]*)")
+
+
+def run_step(
+    folder: Path, command: str, arguments: str, *, baseline: str = "", step: Any = RUN
+) -> tuple[int, str]:
     """Runs a script of the GitHub action; returns its exit code and its output.
 
     The output is the text of the file GITHUB_OUTPUT, or else the standard output.
     """
     installed = folder / "urteil" / "bin"
-    installed.mkdir(parents=True)
-    (installed / "urteil").symlink_to(Path(sys.executable).with_name("urteil"))
+    if not installed.exists():
+        installed.mkdir(parents=True)
+        (installed / "urteil").symlink_to(Path(sys.executable).with_name("urteil"))
     output = folder / "output"
     ran = subprocess.run(
-        ["bash", "-e", "-o", "pipefail", "-c", RUN["run"]],
+        ["bash", "-e", "-o", "pipefail", "-c", step["run"]],
         cwd=folder,
         env={
             **os.environ,
@@ -39,6 +49,7 @@ def run_step(folder: Path, command: str, arguments: str) -> tuple[int, str]:
             "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
             "COMMAND": command,
             "ARGUMENTS": arguments,
+            "BASELINE": baseline,
         },
         capture_output=True,
         text=True,
@@ -69,6 +80,28 @@ def test_a_violation_fails_the_step_and_leaves_its_files(tmp_path: Path) -> None
     assert (tmp_path / "urteil.sarif").exists()
     assert "weak_isr" in (tmp_path / "summary.md").read_text()
     assert list(tmp_path.glob("urteil-runs/*/report.html"))
+    assert run_step(tmp_path, "", "", step=COMPARE)[0] == 0  # there is no earlier run
+    assert "Against the run before" not in (tmp_path / "urteil-summary.md").read_text()
+
+    known = subprocess.run(
+        ["urteil/bin/urteil", "baseline", "last", "--out", "urteil-runs"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    (tmp_path / "known.toml").write_text(known)
+    code, _ = run_step(
+        tmp_path,
+        "check",
+        "replication --variant truncate-to-hw --set replicas=2",
+        baseline="known.toml",
+    )
+    assert code == 0
+    assert run_step(tmp_path, "", "", step=COMPARE)[0] == 0
+    comment = (tmp_path / "urteil-summary.md").read_text()
+    assert "Against the baseline <code>known.toml</code>" in comment
+    assert "violated → known" in comment
 
 
 def test_another_command_is_refused_with_a_message(tmp_path: Path) -> None:
@@ -89,3 +122,46 @@ def test_every_nightly_campaign_is_a_target_of_the_makefile() -> None:
     campaigns = jobs["campaign"]["strategy"]["matrix"]["campaign"]
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert {campaign.split()[0] for campaign in campaigns} <= targets
+
+
+def test_the_examples_of_other_ci_systems_run_a_suite_keep_histories_and_comment() -> None:
+    github = yaml.safe_load((CI / "github.yml").read_text())
+    (job,) = github["jobs"].values()
+    assert job["services"]["kafka"]["image"].startswith("apache/kafka:")
+    (action,) = [step for step in job["steps"] if "urteil@" in step.get("uses", "")]
+    assert action["with"].keys() <= ACTION["inputs"].keys()
+    parse(f"{action['with']['command']} {action['with']['arguments']}")
+    (comment,) = [step for step in job["steps"] if "gh pr comment" in step.get("run", "")]
+    assert "urteil-summary.md" in comment["run"]
+
+    (gitlab,) = yaml.safe_load((CI / "gitlab-ci.yml").read_text()).values()
+    lines = [*gitlab["script"], *gitlab["after_script"]]
+    assert [command_of(line) for line in lines] == ["test", "diff", None]
+    assert "notes" in lines[-1]
+    assert "runs/" in gitlab["artifacts"]["paths"]
+
+    jenkins = (CI / "Jenkinsfile").read_text()
+    assert jenkins.count("{") == jenkins.count("}")
+    shell = re.findall(r"sh '(.*)'", jenkins)
+    assert [name for line in shell if (name := command_of(line))] == ["test", "diff"]
+    assert "archiveArtifacts artifacts: 'runs/**" in jenkins
+    assert "publishChecks" in jenkins
+
+
+@pytest.mark.parametrize("line", ["urteil tset log", "urteil test log --onn kafka:9092"])
+def test_a_misspelt_line_of_an_example_would_be_found(line: str) -> None:
+    with pytest.raises((click.ClickException, ModuleNotFoundError)):
+        command_of(line)
+
+
+def command_of(line: str) -> str | None:
+    """Returns the command of a line that runs urteil, after parsing its options; else None."""
+    found = URTEIL.search(line)
+    return parse(found[1]) if found and not line.startswith("pip") else None
+
+
+def parse(line: str) -> str:
+    name, *words = shlex.split(line)
+    command = load(name)
+    command.make_parser(click.Context(command)).parse_args(list(words))
+    return name

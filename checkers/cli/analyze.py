@@ -118,10 +118,12 @@ def decide(
 
     The rows of the anomalies are kept in the run's folder.
     """
+    from checkers.histories.io.assumptions import recorded_system
     from checkers.report.anomaly_events import decided, keep_rows, undecided
     from properties.anomalies.catalogue import named
 
     name = title or str(history)
+    system = recorded_system(history)
     try:
         from checkers.histories.io.faults import faults
         from checkers.report.anomalies import explained, times
@@ -165,6 +167,7 @@ def decide(
                 may_follow_from=tuple(one.cause for one in decision.follows),
                 file=kept.get(anomaly.id),
                 replay=_replay(history, anomaly.id, alone=alone, chosen=anomalies),
+                system=system,
             )
         )
     _emit_delivery(run, name, found)

@@ -328,6 +328,7 @@ def show_counterexamples(
 
     from checkers.report.counterexample import counterexample
     from checkers.report.itf import document
+    from checkers.report.shapes import shape_of_trace
     from checkers.report.space_time import space_time
 
     title = f"{variant.spec} {variant.name}"
@@ -352,6 +353,7 @@ def show_counterexamples(
             verdict_expected=right.get(name) == "violated" or in_brief,
             drawing=drawing,
             trace=trace,
+            shape=shape_of_trace([step.action for step in discovery.trace], discovery.loop),
         )
 
 

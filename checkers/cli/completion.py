@@ -159,6 +159,30 @@ def _explained(context: click.Context) -> Iterable[str]:
     ]
 
 
+def _decided_names(context: click.Context) -> Iterable[str]:
+    from model.specs import all_variants
+    from properties.claims.catalogue import CLAIMS
+
+    breaks = (row.breaks for row in all_variants())
+    return [*(claim.id for claim in CLAIMS), *_anomalies(context), *filter(None, breaks)]
+
+
+def _verdict_words(context: click.Context) -> Iterable[str]:
+    from checkers.cli.runs import WORDS
+
+    del context
+    return WORDS
+
+
+def _runs(context: click.Context) -> Iterable[str]:
+    from pathlib import Path
+
+    # The names of the folders: to open the store takes longer.
+    parent = Path(context.params.get("out") or "runs")
+    folders = [one.parent.name for one in parent.glob("*/run.json")]
+    return ["last", "last~1", *folders]
+
+
 specs = _completer(_specs)
 variants = _completer(_variants)
 releases = _completer(_releases)
@@ -175,3 +199,6 @@ anomalies = _completer(_anomalies)
 kinds = _completer(_kinds)
 reproductions = _completer(_reproductions)
 explained = _completer(_explained)
+decided_names = _completer(_decided_names)
+verdict_words = _completer(_verdict_words)
+runs = _completer(_runs)

@@ -298,7 +298,11 @@ def started(run: Run, subject: Subject, log: Path, fault_log: Path) -> Generator
 
 
 def emit_result(run: Run, found: RecordResult) -> None:
+    from checkers.histories.io.assumptions import recorded_system
+
     run.emit(Measured(metric="history", value=str(found.folder)))
+    if (system := recorded_system(found.folder)) is not None:
+        run.emit(Measured(metric="system", value=system))
     for (f, outcome), count in found.outcomes.items():
         run.emit(Measured(metric=f"{f} {outcome}", value=count, unit="operations"))
     if found.applied_but_unanswered is not None:

@@ -81,6 +81,7 @@ def _again(run: Run, trials: Trials, kept: KeptTrial, times: int) -> PropertyDec
         engine="trial",
         spec=kept.suite.name,
         variant=f"{kept.setting}, {trials.system.name}",
+        system=trials.system.name,
         seconds=round(sum(ran.seconds for ran in runs), 1),
         reason=reason,
     )

@@ -140,6 +140,7 @@ def _conduct(run: Run, reproduction: Reproduction, about: str, case: Case, jars:
             verdict=found.verdict,
             expected=expected,
             engine=f"apache-kafka:{jars.version}",
+            system=f"apache-kafka:{jars.version}",
             trace_length=len(steps),
             seconds=round(time.monotonic() - began, 1),
             reason=f"{case.about}; {found.reason}",

@@ -10,13 +10,14 @@ import os
 import shlex
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -34,8 +35,13 @@ from checkers.report.decisions import judged
 from checkers.report.document import Document
 from checkers.report.folder import RunFolder, command_line
 from checkers.report.progress import ProgressLine
+from checkers.report.run_files import STORE
+from checkers.report.shapes import Fingerprints
 from checkers.report.terminal import Terminal
 from model.faults import InputFault
+
+if TYPE_CHECKING:
+    from checkers.over_time.baseline import Baseline
 
 Reporter = Callable[[Event], None]
 FOLDER = click.Path(path_type=Path)
@@ -86,10 +92,16 @@ class Run:
     decided: list[verdicts.Verdict] = field(default_factory=list)
     interrupted: bool = False
     line: ProgressLine = field(default_factory=lambda: ProgressLine(sys.stderr))
+    fingerprints: Fingerprints = field(default_factory=Fingerprints)
+    parent: Path = Path("runs")  # of the run folders
+    baseline: Baseline | None = None
+    began: float = field(default_factory=time.monotonic)
 
     def emit(self, event: Event) -> None:
         """Passes the event to every reporter; a verdict also counts for the exit code."""
+        event = self.fingerprints(event)
         if isinstance(event, PropertyDecided | AnomalyDecided):
+            event = event if self.baseline is None else self.baseline(event)
             self.decided.append(judged(event, by_expectation=self.judged_by_expectation))
         self.line.clear()
         for reporter in self.reporters:
@@ -104,6 +116,7 @@ class Run:
         verdict_expected: bool = False,
         drawing: str | None = None,
         trace: Mapping[str, Any] | None = None,
+        shape: str = "",
     ) -> None:
         """Writes the evidence for a verdict to the run folder, and passes it to the reporters.
 
@@ -119,6 +132,7 @@ class Run:
                 expected=expected,
                 drawing=drawing,
                 trace=None if expected else trace,
+                shape=shape,
             )
         )
 
@@ -153,6 +167,8 @@ class Run:
     def meaning(self, code: int) -> str:
         if code == verdicts.HOLDS and not self.decided:
             return "done"  # a command without verdicts
+        if code == verdicts.HOLDS and self.baseline is not None and self.baseline.result().known:
+            return "every violation is known"
         table = verdicts.AS_EXPECTED if self.judged_by_expectation else {}
         return {**verdicts.EXIT_CODES, **table}[code]
 
@@ -163,11 +179,15 @@ def in_one_line(fault: InputFault) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineOutputs:
-    """The outputs for other programs that the user requested: JUnit XML, SARIF, GitHub."""
+    """The outputs for other programs that the user requested: JUnit XML, SARIF, GitHub.
+
+    `baseline` is the file of known violations, which these outputs mark.
+    """
 
     junit: Path | None
     sarif: Path | None
     github: bool
+    baseline: Path | None = None
 
     def reporters(self) -> Iterator[Reporter]:
         """Yields a reporter for each output; raises InputFault if a file is not writable."""
@@ -199,13 +219,18 @@ def replay_command() -> str:
 
 
 def command(
-    *, decides: bool = True, folder: bool = True, judged_by_expectation: bool = False
+    *,
+    decides: bool = True,
+    folder: bool = True,
+    judged_by_expectation: bool = False,
+    reads_runs: bool = False,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Returns a decorator that makes a command from a function whose first parameter is a `Run`.
 
     The command gets the options that all commands share, the reporters and an exit code. With
     `decides=False` it gives no verdicts, and its exit code is 0 if it succeeds. With `folder=True`
-    the run gets a folder, which is removed if a usage error leaves it without results.
+    the run gets a folder, which is removed if a usage error leaves it without results. With
+    `reads_runs=True` it reads the folders of earlier runs.
     """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
@@ -222,7 +247,7 @@ def command(
             type=FOLDER,
             default=Path("runs"),
             show_default=True,
-            hidden=not folder,
+            hidden=not (folder or reads_runs),
             help="Parent folder of run folders.",
         )
         @click.option(
@@ -230,6 +255,12 @@ def command(
         )
         @click.option(
             "--sarif", type=FILE, hidden=not decides, help="Also write violations as SARIF."
+        )
+        @click.option(
+            "--baseline",
+            type=FILE,
+            hidden=not decides,
+            help="TOML file of known violations, which do not fail; see urteil baseline.",
         )
         @click.option(
             "--github",
@@ -252,6 +283,7 @@ def command(
             out: Path,
             junit: Path | None,
             sarif: Path | None,
+            baseline: Path | None,
             github: bool,
             verbose: int,
             quiet: bool,
@@ -259,19 +291,25 @@ def command(
         ) -> None:
             name = click.get_current_context().info_name or ""
             run = Run(name, seed, verbose, quiet, judged_by_expectation=judged_by_expectation)
+            run.parent = out
             terminal = Terminal(sys.stdout, run.meaning, verbose=verbose > 0)
             run.reporters.append(until_closed(print_json if as_json else terminal))
             before = signal.signal(signal.SIGINT, run.interrupt)
             with _lost_interrupts_hidden():
-                outputs = MachineOutputs(junit=junit, sarif=sarif, github=github and decides)
+                outputs = MachineOutputs(
+                    junit=junit, sarif=sarif, github=github and decides, baseline=baseline
+                )
                 code = _guarded(run, function, out if folder else None, outputs, options)
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # only the last event is left to emit
-            if code == verdicts.HOLDS and decides:
+            if code == verdicts.HOLDS and (decides or run.decided):
                 code = verdicts.exit_code(run.decided, require_exercised=run.require_exercised)
             if code == verdicts.UNUSABLE_INPUT and run.folder is not None:
                 run.folder.drop_if_bare()
                 run.reporters.remove(run.folder)
-            run.emit(RunFinished(exit_code=code))
+            elif run.baseline is not None:
+                run.emit(run.baseline.result())
+            run.emit(RunFinished(exit_code=code, seconds=round(time.monotonic() - run.began, 2)))
+            keep_in_store(run)
             signal.signal(signal.SIGINT, before)
             raise SystemExit(code)
 
@@ -303,7 +341,15 @@ def _guarded(
     options: dict[str, Any],
 ) -> int:
     try:
+        if outputs.baseline is not None:
+            from checkers.over_time.baseline import read_baseline
+
+            run.baseline = read_baseline(outputs.baseline)
         if base is not None:
+            if (base / STORE).exists():
+                from checkers.over_time.store import check_store
+
+                check_store(base)
             run.folder = RunFolder.make(base, command=command_line(), seed=run.seed)
             run.reporters.insert(0, run.folder)  # first: the other reporters name its files
         run.reporters += outputs.reporters()
@@ -334,6 +380,23 @@ def _guarded(
         click.echo(f"{trace}urteil {run.command}: {A_BUG}", err=True)
         return verdicts.OUR_OWN_BUG
     return verdicts.HOLDS
+
+
+def keep_in_store(run: Run) -> None:
+    """Adds the run to the store of runs, if it has a folder.
+
+    If that fails, a note says so; `urteil runs` adds the run later, from its folder.
+    """
+    if run.folder is None or run.folder not in run.reporters:
+        return
+    from checkers.over_time.kept_run import read_run
+    from checkers.over_time.store import UnusableStore, opened
+
+    try:
+        with opened(run.folder.path.parent) as store:
+            store.add(read_run(run.folder.path))
+    except UnusableStore as fault:
+        run.note(f"the run is not in the store yet: {in_one_line(fault)}")
 
 
 def _interrupted(run: Run) -> int:

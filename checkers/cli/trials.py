@@ -88,6 +88,7 @@ def emit(run: Run, suite: Suite, system: System, judged: Judged, settings: Setti
             engine="trial",
             spec=suite.name,
             variant=f"{side.setting}, {system.name}",
+            system=system.name,
             seconds=judged.seconds,
             reason=reason,
         )

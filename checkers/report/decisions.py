@@ -13,16 +13,26 @@ FEW = 10  # a verdict on fewer observations says so
 def judged(decision: Decision, *, by_expectation: bool) -> Verdict:
     """Returns the verdict that counts for the exit code.
 
-    By default this is the decision's verdict, but a permitted violation counts as `holds`. With
-    `by_expectation`, an expected verdict counts as `holds`, and an unexpected one as `violated`.
+    By default this is the decision's verdict, but a permitted or known violation counts as `holds`.
+    With `by_expectation`, an expected verdict counts as `holds`, and an unexpected one as
+    `violated`, unless it is a known violation.
     One exception: where `holds` is expected, `not exercised` stays as it is.
     """
     if by_expectation and decision.expected is not None:
         if not is_expected(decision.verdict, decision.expected):
-            return "violated"
+            return "holds" if is_known(decision) else "violated"
         return "not exercised" if decision.verdict == "not exercised" else "holds"
     permitted = isinstance(decision, AnomalyDecided) and decision.permitted
-    return "holds" if permitted and decision.verdict == "violated" else decision.verdict
+    return (
+        "holds"
+        if (permitted or is_known(decision)) and decision.verdict == "violated"
+        else decision.verdict
+    )
+
+
+def is_known(decision: Decision) -> bool:
+    """Returns True if the decision is a violation, and the baseline names each fingerprint."""
+    return bool(decision.known) and decision.fingerprints.keys() <= decision.known.keys()
 
 
 def claim(decision: Decision) -> str:
@@ -63,12 +73,14 @@ def _subject(decision: PropertyDecided) -> tuple[str, str, str]:
     return " ".join(filter(None, (decision.spec, decision.variant))), decision.engine, values
 
 
-def many(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+def many(count: int, what: str, plural: str | None = None) -> str:
+    return f"{count:,} {what if count == 1 else plural or f'{what}s'}"
 
 
 def verdict(decision: Decision) -> str:
     """Returns the verdict as text, with a remark such as `permitted` or `as expected`."""
+    if is_known(decision):
+        return f"{decision.verdict}, known"
     if decision.expected is not None and not is_expected(decision.verdict, decision.expected):
         return f"{decision.verdict}, expected {decision.expected}"
     if isinstance(decision, AnomalyDecided) and decision.permitted and decision.count:
@@ -81,8 +93,23 @@ def grounds(decision: Decision) -> str:
     """Returns the reason for a verdict as text; without a reason, the size of the evidence.
 
     For a property this is the length of the trace or the depth of the search, if known. For an
-    anomaly it is the number of violations and observations.
+    anomaly it is the number of violations and observations. What the baseline says about the
+    violation comes first.
     """
+    return "; ".join(filter(None, (_baseline(decision), _reason(decision))))
+
+
+def _baseline(decision: Decision) -> str:
+    parts = [f"known: {text}" for text in dict.fromkeys(decision.known.values())]
+    parts += [f"no longer known: {text}" for text in dict.fromkeys(decision.expired.values())]
+    if (decision.known or decision.expired) and not is_known(decision):
+        named = len({*decision.known, *decision.expired})
+        if others := len(decision.fingerprints) - named:
+            parts.append(f"{others} of {len(decision.fingerprints)} fingerprints are new")
+    return "; ".join(parts)
+
+
+def _reason(decision: Decision) -> str:
     if decision.reason is not None:
         return decision.reason
     match decision:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from checkers.events import AnomalyDecided, Event, PropertyDecided, RunFinished
+from checkers.over_time.repository import commit_of
 from checkers.report.run_files import DESCRIPTION, EVENTS, REPORT
 from model.faults import InputFault
 
@@ -38,12 +39,14 @@ class RunFolder:
         described = {
             "command": command,
             "seed": seed,
-            "started": now.isoformat(timespec="seconds"),
+            "started": now.isoformat(timespec="milliseconds"),
             "urteil": version("urteil"),
             "python": platform.python_version(),
             "platform": platform.platform(),
             "cores": os.cpu_count(),
         }
+        if (commit := commit_of(Path())) is not None:
+            described |= {"commit": commit.hash, "uncommitted": commit.uncommitted}
         try:
             path.mkdir(parents=True)
             (path / DESCRIPTION).write_text(json.dumps(described, indent=1) + "\n")

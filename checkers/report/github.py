@@ -57,10 +57,15 @@ class GitHub:
 def commands(result: RunResult) -> list[str]:
     """Returns the annotations for GitHub Actions, one line of text each.
 
-    A violated property or anomaly gives an error, an undecided one a warning, and a permitted
-    violation a notice.
+    A violated property or anomaly gives an error, an undecided one a warning, and a permitted or
+    known violation a notice.
     """
-    levels = (("error", "violated"), ("warning", "undecided"), ("notice", "permitted"))
+    levels = (
+        ("error", "violated"),
+        ("warning", "undecided"),
+        ("notice", "permitted"),
+        ("notice", "known"),
+    )
     lines: list[str] = []
     for level, state in levels:
         matching = [one for one in result.findings if _state(one) == state]
@@ -73,6 +78,8 @@ def commands(result: RunResult) -> list[str]:
 
 def _state(finding: Finding) -> str:
     decision = finding.decision
+    if finding.is_known:
+        return "known"
     if finding.as_expected and isinstance(decision, AnomalyDecided) and decision.permitted:
         return "permitted"
     return finding.judged
@@ -105,7 +112,16 @@ def summary(result: RunResult) -> str:
     """Returns Markdown: a table of verdicts and the first violation, collapsed; at most 900 kB."""
     started = result.started
     line = started.command_line if started is not None else "urteil"
-    return "\n".join([f"### {_code(line)}", "", *_table(result.findings), *_shown(result), "\n"])
+    return "\n".join(
+        [
+            f"### {_code(line)}",
+            "",
+            *_table(result.findings),
+            *_baseline(result),
+            *_shown(result),
+            "\n",
+        ]
+    )
 
 
 def _table(findings: Sequence[Finding]) -> Iterator[str]:
@@ -113,11 +129,38 @@ def _table(findings: Sequence[Finding]) -> Iterator[str]:
     ordered = sorted(findings, key=lambda one: one.judged == "holds")  # violations first
     for one in ordered[:ROWS]:
         decision = one.decision
-        sign = MARKS[decision.verdict] if not one.as_expected else "·"
+        sign = "·" if one.as_expected or one.is_known else MARKS[decision.verdict]
         cells = (claim(decision), verdict(decision), grounds(decision), heading(decision))
         yield f"| {sign} | {' | '.join(map(_cell, cells))} |"
     if len(findings) > ROWS:
         yield f"\n{len(findings) - ROWS:,} more are in the report."
+
+
+def _baseline(result: RunResult) -> Iterator[str]:
+    applied = result.baseline
+    if applied is None:
+        return
+    new = [
+        f"{claim(one.decision)} {print_}: {shape}"
+        for one in result.findings
+        if one.judged == "violated"
+        for print_, shape in one.decision.fingerprints.items()
+        if print_ not in {**one.decision.known, **one.decision.expired}
+    ]
+    yield from ("", f"Against the baseline {_code(applied.file)}:", "")
+    parts = (
+        ("new", new),
+        ("expired, fails again", applied.expired),
+        ("known", applied.known),
+        ("gone: remove the entry", applied.unmatched),
+        ("not checked here", applied.not_checked),
+    )
+    for title, entries in parts:
+        if entries:
+            yield f"- **{len(entries):,} {title}**"
+            yield from (f"  - {_cell(one)}" for one in entries[:ROWS])
+    if not any(entries for _, entries in parts):
+        yield "- no violation, and no entry"
 
 
 def _shown(result: RunResult) -> Iterator[str]:

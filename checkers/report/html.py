@@ -26,6 +26,7 @@ from checkers.events import AnomalyDecided, EdgeShown, Evidence, PropertyDecided
 from checkers.report.cycle_drawing import cycle_drawing
 from checkers.report.decisions import MARKS, claim, grounds, heading, verdict
 from checkers.report.markup import cut, readable
+from checkers.report.terminal import baseline_lines
 from checkers.report.timeline import timeline
 from checkers.verdicts import AS_EXPECTED, EXIT_CODES, MEANINGS
 
@@ -60,7 +61,7 @@ CAPS: Final = (
 
 def report(result: RunResult, described: Mapping[str, Any], *, budget: int = BUDGET) -> str:
     """Returns the page, at most `budget` bytes of UTF-8; `described` is the content of run.json."""
-    template = _environment().get_template("report.html.j2")
+    template = environment().get_template("report.html.j2")
     page = ""
     for caps in CAPS:
         page = template.render(_context(result, described, caps))
@@ -69,7 +70,8 @@ def report(result: RunResult, described: Mapping[str, Any], *, budget: int = BUD
     raise AssertionError(f"the report has {len(page.encode())} bytes at the smallest caps")
 
 
-def _environment() -> Environment:
+def environment() -> Environment:
+    """Returns the environment of the templates; every text is escaped."""
     made = Environment(
         loader=PackageLoader("checkers.report"),
         autoescape=True,
@@ -101,7 +103,8 @@ def _context(result: RunResult, described: Mapping[str, Any], caps: Caps) -> dic
     code = result.exit_code
     states = Counter(map(_state_of, result.findings))
     as_expected = "as expected" if result.by_expectation else "permitted"
-    labels = {"violated": "violated", "undecided": "undecided", "as-expected": as_expected}
+    labels = {"violated": "violated", "undecided": "undecided", "known-violation": "known"}
+    labels |= {"as-expected": as_expected}
     labels |= {"holds": "holds", "not-exercised": "not exercised"}
     return {
         "described": _described(described),
@@ -128,6 +131,7 @@ def _context(result: RunResult, described: Mapping[str, Any], caps: Caps) -> dic
         ),
         "left_out_findings": len(result.findings) - len(shown),
         "evidence": [_evidence(one, caps) for one in result.evidence] if caps.evidence else [],
+        "baseline": baseline_lines(result.baseline) if result.baseline is not None else (),
         "figures": result.figures[: caps.figures],
         "left_out_figures": max(0, len(result.figures) - caps.figures),
         "reduced": caps is not CAPS[0],
@@ -153,6 +157,8 @@ def _state(result: RunResult) -> str:
 
 
 def _state_of(finding: Finding) -> str:
+    if finding.is_known:
+        return "known-violation"
     return "as-expected" if finding.as_expected else MEANINGS[finding.judged].state
 
 
@@ -186,6 +192,7 @@ def _finding(number: int, finding: Finding, caps: Caps) -> dict[str, Any]:
         "rows": [_row(row, caps) for row in rows],
         "count": anomaly.count if anomaly is not None else None,
         "file": anomaly.file if anomaly is not None else None,
+        "fingerprints": [*decision.fingerprints.items()],
         "replay": cut((anomaly.replay if anomaly is not None else None) or "", longest),
         "evidence": [_evidence(one, caps) for one in finding.evidence] if caps.evidence else [],
     }

@@ -1,8 +1,9 @@
 """The verdicts as JUnit XML, which every CI displays: one test case for each verdict.
 
 A violation is a failure, with its evidence as text. An undecided verdict is an error, since CI must
-not show it as success. A claim that was not exercised is skipped, with the reason. If a run fails
-although no verdict is bad, this is also an error. A permitted or expected violation passes. The
+not show it as success. A claim that was not exercised is skipped, with the reason, and so is a
+known violation, with its owner. If a run fails although no verdict is bad, this is also an error. A
+permitted or expected violation passes. The
 name of a test case contains the spec and its constants, but no figure that changes from run to run.
 
 Source: the xunit2 schema that Jenkins and pytest share.
@@ -48,7 +49,7 @@ def _suite(name: str, findings: Sequence[Finding]) -> str:
         tests=str(len(findings)),
         failures=str(sum(one.judged == "violated" for one in findings)),
         errors=str(sum(one.judged == "undecided" for one in findings)),
-        skipped=str(sum(one.judged == "not exercised" for one in findings)),
+        skipped=str(sum(one.judged == "not exercised" or one.is_known for one in findings)),
     )
 
 
@@ -61,7 +62,7 @@ def _case(suite: str, finding: Finding) -> str:
         inside = (element("failure", words(cut(text, LONGEST)), message=message, type="violated"),)
     elif finding.judged == "undecided":
         inside = (element("error", words(message), message=message, type="undecided"),)
-    elif finding.judged == "not exercised":
+    elif finding.is_known or finding.judged == "not exercised":
         inside = (element("skipped", message=message),)
     elif finding.as_expected:
         inside = (element("system-out", words(message)),)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from checkers.events import RowShown
 from checkers.report.decisions import MARKS, many
+from checkers.report.shapes import shape_of_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,4 +61,10 @@ def _found(decision: Decision, limit: int) -> Iterator[str]:
 def rows_shown(decision: Decision, name: str) -> Iterator[RowShown]:
     for number, row in enumerate(decision.first, 1):
         text = decision.check.explain(row)
-        yield RowShown(anomaly=decision.check.id, history=name, number=number, text=text)
+        yield RowShown(
+            anomaly=decision.check.id,
+            history=name,
+            number=number,
+            text=text,
+            shape=shape_of_text(text),
+        )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from checkers.events import EdgeShown, FaultShown, OperationShown, RowShown
 from checkers.histories.analysis import NAMED, PICTURED
 from checkers.report.markup import cut
+from checkers.report.shapes import shape_of_row
 from model.history_notation import show
 from properties.anomalies.cycles.cycle import Cycle, steps
 
@@ -79,6 +80,7 @@ def rows_shown(
             operations=nearby,
             faults=tuple(fault for fault in faults if _overlaps(fault, nearby)),
             edges=tuple(_edges(row)),
+            shape=shape_of_row(row, analysis.shown),
         )
 
 

@@ -1,4 +1,4 @@
-"""The names of the files that every run folder has."""
+"""The names of the files that every run folder has, and of the store beside the folders."""
 
 from __future__ import annotations
 
@@ -7,3 +7,4 @@ from typing import Final
 DESCRIPTION: Final = "run.json"  # the command, its seed, versions and machine
 EVENTS: Final = "events.ndjson"  # every event of the run
 REPORT: Final = "report.html"
+STORE: Final = "runs.sqlite"  # beside the run folders: their verdicts over time

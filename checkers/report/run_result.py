@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from checkers.events import (
     AnomalyDecided,
+    BaselineApplied,
     DeliveryDecided,
     Event,
     Evidence,
@@ -22,7 +23,7 @@ from checkers.events import (
     RunFinished,
     RunStarted,
 )
-from checkers.report.decisions import Decision, judged, verdict
+from checkers.report.decisions import Decision, is_known, judged, verdict
 from checkers.report.release_table import verdict_of_release
 from checkers.verdicts import Verdict
 
@@ -45,8 +46,13 @@ class Finding:
 
     @property
     def as_expected(self) -> bool:
-        """True for a violation that was expected or is permitted."""
-        return self.decision.verdict == "violated" and self.judged == "holds"
+        """True for a violation that was expected or is permitted, and not for a known one."""
+        return self.decision.verdict == "violated" and self.judged == "holds" and not self.is_known
+
+    @property
+    def is_known(self) -> bool:
+        """True for a violation that the baseline names; it does not fail the run."""
+        return self.judged == "holds" and is_known(self.decision)
 
     @property
     def replay(self) -> str:
@@ -73,6 +79,7 @@ class RunResult:
     evidence: tuple[Evidence, ...]
     figures: tuple[Measured, ...]
     exit_code: int | None  # None if the run did not finish
+    baseline: BaselineApplied | None = None
 
     @property
     def by_expectation(self) -> bool:
@@ -118,6 +125,7 @@ def run_result(events: Iterable[Event]) -> RunResult:
             if isinstance(one, Measured | DeliveryDecided | ReleaseDecided)
         ),
         exit_code=next((one.exit_code for one in stream if isinstance(one, RunFinished)), None),
+        baseline=next((one for one in stream if isinstance(one, BaselineApplied)), None),
     )
 
 

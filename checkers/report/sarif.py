@@ -2,7 +2,8 @@
 
 A rule is a property, an anomaly or a check, with its help text. A result is a violated property, or
 one of the most severe violations of an anomaly. The location of a result is the input file. Its
-code flow has the operations of the violation. A permitted violation is a suppressed note. The
+code flow has the operations of the violation. A permitted violation is a suppressed note, and a
+known one a suppressed error; its fingerprint is the same in every recording of the bug. The
 verdicts *undecided* and *not exercised* are notifications of the run, not results.
 
 Source: SARIF 2.1.0 (OASIS).
@@ -10,7 +11,6 @@ Source: SARIF 2.1.0 (OASIS).
 
 from __future__ import annotations
 
-import hashlib
 import json
 from importlib.metadata import version
 from pathlib import Path
@@ -20,6 +20,7 @@ from urllib.parse import quote
 from checkers.events import AnomalyDecided, RowShown
 from checkers.report.decisions import Decision, claim, grounds, verdict
 from checkers.report.markup import cut, readable
+from checkers.report.shapes import NOT_SHOWN, fingerprint, shape_of_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -81,21 +82,22 @@ def _rule(decision: Decision) -> dict[str, Any]:
 def _results(finding: Finding, ids: Sequence[str]) -> Iterator[dict[str, Any]]:
     decision = finding.decision
     permitted = isinstance(decision, AnomalyDecided) and decision.permitted
-    if decision.verdict != "violated" or (finding.judged == "holds" and not permitted):
+    if decision.verdict != "violated" or (finding.as_expected and not permitted):
         return
     where = _location(decision)
     shown: Sequence[RowShown | None] = finding.rows or [None]
     for row in shown:
         text = row.text if row is not None else f"{verdict(decision)}: {finding.text}"
+        print_ = _fingerprint(decision, row)
         yield {
             "ruleId": claim(decision),
             "ruleIndex": ids.index(claim(decision)),
             "level": "note" if permitted else "error",
             "message": _text(text),
             "locations": [where],
-            "partialFingerprints": {"urteil/v1": _fingerprint(decision, text)},
+            "partialFingerprints": {"urteil/v2": print_},
             **({"codeFlows": [_flow(row, where)]} if row is not None and row.operations else {}),
-            **({"suppressions": [_suppression(decision)]} if permitted else {}),
+            **_suppressions(decision, print_, permitted=permitted),
         }
 
 
@@ -129,13 +131,18 @@ def _flow(row: RowShown, where: dict[str, Any]) -> dict[str, Any]:
     return {"threadFlows": [{"locations": steps}]}
 
 
-def _suppression(decision: Decision) -> dict[str, str]:
-    return {"kind": "external", "status": "accepted", "justification": grounds(decision)}
+def _suppressions(decision: Decision, print_: str, *, permitted: bool) -> dict[str, Any]:
+    why = grounds(decision) if permitted else decision.known.get(print_)
+    if why is None:
+        return {}
+    return {"suppressions": [{"kind": "external", "status": "accepted", "justification": why}]}
 
 
-def _fingerprint(decision: Decision, text: str) -> str:
-    content = f"{claim(decision)}\n{text}".encode(errors="backslashreplace")
-    return hashlib.sha256(content).hexdigest()[:32]
+def _fingerprint(decision: Decision, row: RowShown | None) -> str:
+    # A run folder of an earlier release has no fingerprints.
+    if row is not None:
+        return row.fingerprint or fingerprint(row.anomaly, shape_of_text(row.text))
+    return next(iter(decision.fingerprints), fingerprint(claim(decision), NOT_SHOWN))
 
 
 def _notifications(result: RunResult, results: int) -> Iterator[dict[str, Any]]:

@@ -12,6 +12,7 @@ from checkers.report.run_result import run_result
 from model.faults import InputFault
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 
@@ -36,14 +37,19 @@ def write_report(folder: Path) -> Path:
 
 def events(folder: Path) -> list[Event]:
     """Returns the events of the run; an incomplete last line, from a killed run, is left out."""
-    whole, _, _torn = _text(folder / EVENTS).rpartition("\n")
     read: list[Event] = []
-    for number, line in enumerate(whole.splitlines(), 1):
+    for number, line in lines_of(folder / EVENTS):
         try:
             read.append(from_json(line))
         except UnreadableEvents as fault:
             raise UnreadableEvents(f"{folder / EVENTS}, line {number}: {fault}") from fault
     return read
+
+
+def lines_of(path: Path) -> Iterator[tuple[int, str]]:
+    """Yields each whole line with its number, from 1; an incomplete last line is left out."""
+    whole, _, _torn = _text(path).rpartition("\n")
+    yield from enumerate(whole.split("\n") if whole else (), 1)
 
 
 def description(folder: Path) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from checkers.events import (
     AnomalyDecided,
+    BaselineApplied,
     DeliveryDecided,
     Event,
     Evidence,
@@ -21,8 +22,9 @@ from checkers.events import (
     RowShown,
     RunFinished,
     RunStarted,
+    VerdictCompared,
 )
-from checkers.report.decisions import MARKS, Decision, claim, grounds, heading, verdict
+from checkers.report.decisions import MARKS, Decision, claim, grounds, heading, many, verdict
 from checkers.report.release_table import release_table
 from checkers.report.run_files import REPORT
 from checkers.verdicts import EXIT_CODES, UNUSABLE_INPUT
@@ -45,6 +47,7 @@ class Terminal:
     decisions: list[Decision] = field(default_factory=list)
     of_release: list[ReleaseDecided] = field(default_factory=list)
     folder: str | None = None
+    baseline: BaselineApplied | None = None
 
     def __call__(self, event: Event) -> None:
         match event:
@@ -61,18 +64,10 @@ class Terminal:
                 self._print(f"as expected: {headline}\n             shown in {event.file}")
             case Evidence():
                 self._print(f"{event.text}\n")
-            case Measured():
-                value = f"{event.value:,}" if isinstance(event.value, int) else event.value
-                self._print(f"{event.metric}: {value} {event.unit}".rstrip())
-            case Listed():
-                of = f"{event.facts['of']:<21} " if event.facts.get("of") else ""
-                releases = f"{event.releases:<17} " if event.releases else ""
-                self._print(f"{event.item:<28} {of}{releases}{event.statement}")
-            case Ready():
-                control = f", control port {event.control}" if event.control else ""
-                processes = [f"{pid} (broker {name})" for name, pid in event.pids.items()]
-                pids = f", processes {', '.join(processes)}" if processes else ""
-                self._print(f"ready: {event.bootstrap_servers}{control}{pids}")
+            case Measured() | Listed() | Ready() | VerdictCompared():
+                self._print(_line(event))
+            case BaselineApplied():
+                self.baseline = event
             case RunFinished():
                 self._finish(event)
             case _:
@@ -86,12 +81,55 @@ class Terminal:
             self._print(table(self.decisions, verbose=self.verbose))
         if self.of_release:
             self._print(release_table(self.of_release, verbose=self.verbose))
+        if self.baseline is not None:
+            for line in baseline_lines(self.baseline):
+                self._print(line)
         if self.folder is not None and (self.decisions or event.exit_code != UNUSABLE_INPUT):
             meaning = self.meaning(event.exit_code)
             kept = (
                 f"report {self.folder}/{REPORT}" if self.decisions else f"run folder {self.folder}"
             )
             self._print(f"{kept}; exit code {event.exit_code}: {meaning}")
+
+
+def _line(event: Measured | Listed | Ready | VerdictCompared) -> str:
+    match event:
+        case Measured():
+            value = f"{event.value:,}" if isinstance(event.value, int) else event.value
+            return f"{event.metric}: {value} {event.unit}".rstrip()
+        case Listed():
+            of = f"{event.facts['of']:<21} " if event.facts.get("of") else ""
+            releases = f"{event.releases:<17} " if event.releases else ""
+            return f"{event.item:<28} {of}{releases}{event.statement}"
+        case Ready():
+            control = f", control port {event.control}" if event.control else ""
+            processes = [f"{pid} (broker {name})" for name, pid in event.pids.items()]
+            pids = f", processes {', '.join(processes)}" if processes else ""
+            return f"ready: {event.bootstrap_servers}{control}{pids}"
+        case VerdictCompared():
+            return difference(event)
+
+
+def baseline_lines(applied: BaselineApplied) -> list[str]:
+    """Returns the counts of the baseline's entries, and each entry that needs attention."""
+    unmatched = many(len(applied.unmatched), "entry", "entries")
+    counts = [f"{len(applied.known):,} known", f"{len(applied.expired):,} expired"]
+    lines = [f"baseline {applied.file}: {', '.join(counts)}, {unmatched} without a violation"]
+    lines += [f"  expired, fails again  {one}" for one in applied.expired]
+    lines += [f"  no violation, remove  {one}" for one in applied.unmatched]
+    lines += [f"  not checked here      {one}" for one in applied.not_checked]
+    return lines
+
+
+def difference(one: VerdictCompared) -> str:
+    """Returns a difference between two runs as text, with its fingerprints on further lines."""
+    was, now = (
+        f"{word or 'not decided'}{f' ({count:,} found)' if count else ''}"
+        for word, count in ((one.before, one.count_before), (one.after, one.count_after))
+    )
+    lines = [f"{one.change:<8} {one.claim:<24} {was} → {now}   {one.subject}"]
+    lines += [f"{'':<8} {print_}  {shape}" for print_, shape in one.fingerprints.items()]
+    return "\n".join(lines)
 
 
 def table(decisions: Sequence[Decision], *, verbose: bool = False) -> str:

@@ -50,6 +50,14 @@ def assumptions_of(
     )
 
 
+def recorded_system(history: Location) -> str | None:
+    """Returns the recorded system, such as `apache-kafka:4.3.0`; None if the history has none.
+
+    The name of a system that somebody else runs is its address. Raises UnreadableHistory.
+    """
+    return _metadata(history).get("settings", {}).get("system") or None
+
+
 def _setting(
     history: Location, settings: Mapping[str, Any], name: str, allowed: Sequence[str]
 ) -> Sequence[str]:

@@ -87,7 +87,7 @@ def test_a_closed_stdout_ends_the_output_and_not_the_run(tmp_path: Path) -> None
     )
     assert done.stdout.startswith("✗ no_hanging_transaction")
     assert (tmp_path / "code").read_text() == "1\n"
-    (folder,) = (tmp_path / "runs").iterdir()
+    (folder,) = (tmp_path / "runs").glob("2*")
     assert (folder / "report.html").exists()
 
 

@@ -78,7 +78,7 @@ def test_the_exit_code_and_the_last_event_agree(body: Body, code: int, tmp_path:
     result = ran(body, tmp_path)
     *_, last = events(result)
     assert result.exit_code == code
-    assert last == {"v": 2, "event": "run_finished", "exit_code": code}
+    assert last.items() >= {"v": 2, "event": "run_finished", "exit_code": code}.items()
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_verdicts_before_a_bug_of_urteil_are_in_the_folder_with_the_traceback(
     tmp_path: Path,
 ) -> None:
     ran(fail(ZeroDivisionError("by us")), tmp_path)
-    (folder,) = tmp_path.iterdir()
+    (folder,) = tmp_path.glob("2*")
     lines = (folder / "events.ndjson").read_text().splitlines()
     kept = [json.loads(line)["event"] for line in lines]
     assert kept == ["run_started", "property_decided", "run_finished"]
@@ -119,7 +119,7 @@ def test_a_folder_that_cannot_be_created_names_the_next_step(tmp_path: Path) -> 
 def test_a_command_that_cannot_start_leaves_no_folder(tmp_path: Path) -> None:
     result = ran(fail_at_once, tmp_path)
     *_, last = events(result)
-    assert last == {"v": 2, "event": "run_finished", "exit_code": 2}
+    assert last.items() >= {"v": 2, "event": "run_finished", "exit_code": 2}.items()
     assert list(tmp_path.iterdir()) == []
 
 

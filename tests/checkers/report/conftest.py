@@ -31,7 +31,7 @@ def analysed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Analysed:
         if not isinstance(result.exception, SystemExit | None):
             raise result.exception
         assert result.exit_code in (0, 1, 3), result.output
-        (folder,) = (tmp_path / "runs").iterdir()
+        (folder,) = (tmp_path / "runs").glob("2*")
         return folder
 
     return analysing
