@@ -53,7 +53,7 @@ def heartbeat(
 
     The caller sends the response once the change is in the log.
     """
-    error = heartbeat_error(group, request, context.bugs)
+    error = heartbeat_error(group, request, context.bugs, context.timeouts.consumer_group_max_size)
     if error is not ErrorCode.NONE:
         return group, ConsumerGroupHeartbeated(error=error)
     if request.member_epoch < JOINS:
@@ -92,7 +92,13 @@ def without_members(group: ConsumerGroup, context: Context, *member_ids: str) ->
     return replace(group, assignment_epoch=assignment_epoch, empty_since_ms=context.now_ms)
 
 
-def heartbeat_error(group: ConsumerGroup, request: ConsumerGroupHeartbeat, bugs: Bugs) -> ErrorCode:
+def heartbeat_error(
+    group: ConsumerGroup, request: ConsumerGroupHeartbeat, bugs: Bugs, most_members: int
+) -> ErrorCode:
+    """Returns the error that rejects a heartbeat, or NONE.
+
+    A group with `most_members` admits no other member, also no replacement of a static one.
+    """
     epoch = request.member_epoch
     malformed = malformed_error(request)
     if malformed is not ErrorCode.NONE:
@@ -101,6 +107,9 @@ def heartbeat_error(group: ConsumerGroup, request: ConsumerGroupHeartbeat, bugs:
         return ErrorCode.GROUP_ID_NOT_FOUND
     static = group.of_instance(request.instance_id)
     known = group.members.get(request.member_id)
+    if epoch >= JOINS and known is None and len(group.members) >= most_members:
+        # Kafka: GroupMetadataManager.throwIfConsumerGroupIsFull.
+        return ErrorCode.GROUP_MAX_SIZE_REACHED
     is_replaced = static is not None and static.member_id != request.member_id
     if epoch == JOINS:
         has_left = static is not None and static.epoch == LEAVES_FOR_A_WHILE

@@ -39,6 +39,9 @@ def join(
 ) -> StepResult[ClassicGroup]:
     """Handles a JoinGroup: the member waits for the next generation, or is rejected."""
     member_id = request.member_id
+    if not _has_room(group, member_id, context.timeouts.group_max_size):
+        full = JoinedGroup(error=ErrorCode.GROUP_MAX_SIZE_REACHED)
+        return group.without(member_id), (requester.reply(full),)
     rejected = _join_error(group, request)
     if rejected is not None:
         return group, (requester.reply(rejected),)
@@ -83,6 +86,19 @@ def join(
         },
     )
     return rebalance(group.with_member(member), context)
+
+
+def _has_room(group: ClassicGroup, member_id: str, limit: int) -> bool:
+    # Kafka: GroupMetadataManager.acceptJoiningMember.
+    known = group.members.get(member_id)
+    match group.state:
+        case GroupState.EMPTY:
+            return True
+        case GroupState.PREPARING:
+            joining = sum(one.joining is not None for one in group.members.values())
+            return joining < limit or (known is not None and known.joining is not None)
+        case GroupState.COMPLETING | GroupState.STABLE:
+            return known is not None or len(group.members) < limit
 
 
 def _join_error(group: ClassicGroup, request: JoinGroup) -> JoinedGroup | None:

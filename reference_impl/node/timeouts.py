@@ -1,4 +1,4 @@
-"""The timeouts and intervals of a broker and of the controller.
+"""The timeouts and intervals of a broker and of the controller, and some of its limits.
 
 The defaults are Kafka's; tests and simulations use shorter times. The constructor checks the
 relations between the times: a heartbeat interval above the session timeout would fence every
@@ -15,7 +15,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeouts:
-    """The timeouts and intervals in ms.
+    """The timeouts and intervals in ms, and limits without a unit.
 
     Raises ValueError if a timeout is too short. For example, the session timeout must be longer
     than the heartbeat interval.
@@ -41,6 +41,11 @@ class Timeouts:
     offsets_retention_ms: int = 604_800_000  # offsets.retention.minutes
     offsets_check_ms: int = 600_000  # offsets.retention.check.interval.ms
     checkpoint_ms: int = 5_000  # replica.high.watermark.checkpoint.interval.ms, and the flush
+    transaction_max_ms: int = 900_000  # transaction.max.timeout.ms: the longest of a producer
+    group_max_size: int = 2**31 - 1  # group.max.size: members of a classic group
+    consumer_group_max_size: int = 2**31 - 1  # group.consumer.max.size: those of a KIP-848 group
+    fetch_session_slots: int = 1_000  # max.incremental.fetch.session.cache.slots
+    default_partitions: int = 1  # num.partitions: of a topic that is created without a number
 
     def __post_init__(self) -> None:
         for longer, shorter in (

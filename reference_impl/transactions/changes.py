@@ -41,7 +41,6 @@ from reference_impl.transactions.end_txn import EndDecision, end_decision, end_r
 from reference_impl.transactions.metadata import TransactionMetadata, TxnState
 from reference_impl.transactions.producer_epochs import is_newest_instance, next_instance
 
-MAX_TIMEOUT_MS: Final = 900_000  # transaction.max.timeout.ms
 ABORT: Final = TxnResult.ABORT
 
 
@@ -97,7 +96,7 @@ def _init_producer_id(
         producer_id=context.new_producer_id,
         timeout_ms=request.timeout_ms,
     )
-    if not 0 < request.timeout_ms <= MAX_TIMEOUT_MS:
+    if not 0 < request.timeout_ms <= context.timeouts.transaction_max_ms:
         return InitializedProducerId(error=ErrorCode.INVALID_TRANSACTION_TIMEOUT)
     if is_busy:
         return InitializedProducerId(error=ErrorCode.CONCURRENT_TRANSACTIONS)

@@ -106,6 +106,10 @@ class BrokerFromLane:
         return self.broker.credentials
 
     @property
+    def default_partitions(self) -> int:
+        return self.broker.default_partitions
+
+    @property
     def fetch_sessions(self) -> FetchSessions:
         return self.broker.fetch_sessions
 

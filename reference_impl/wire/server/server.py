@@ -71,6 +71,9 @@ class Listener:
     _server: asyncio.Server | None = None
     _open: set[Connection] = field(default_factory=set)
 
+    def __post_init__(self) -> None:
+        self.fetch_sessions.slots = self.host.timeouts.fetch_session_slots
+
     async def open(self, address: str, port: int) -> Address:
         """Takes the port and returns the address; the port 0 selects a free one.
 
@@ -99,6 +102,10 @@ class Listener:
         await asyncio.sleep(0)  # an aborted connection closes its socket before the loop may end
 
     # ------------------------------------------------------------ the ServedBroker interface
+
+    @property
+    def default_partitions(self) -> int:
+        return self.host.timeouts.default_partitions
 
     async def call(self, request: Request) -> Response:
         return await self.host.requests.call(self.broker_id, request)

@@ -2,7 +2,8 @@
 
     started_with(["group.consumer.heartbeat.interval.ms=100"])
 
-Only times in milliseconds can be set. A name without `=` or an unknown name is refused.
+Only settings with whole numbers from 1 on can be set. A name without `=` or an unknown name is
+refused.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from reference_impl.node.timeouts import Timeouts
 from reference_impl.wire.nodes.host import SERVED
 from reference_impl.wire.requests.configs.broker_configs import OF_TIMEOUTS
 
-LONGEST_MS: Final = 2**31 - 1
+LARGEST: Final = 2**31 - 1
 
 
 def started_with(texts: Iterable[str], timeouts: Timeouts = SERVED) -> Timeouts:
     """Returns the timeouts with the given settings, each a text NAME=VALUE; the last one wins.
 
-    Raises InputFault for an unknown name or a value that is no number of milliseconds.
+    Raises InputFault for an unknown name or a value that is no number in the range.
     """
     found = dict[str, int]()
     for given in texts:
@@ -34,10 +35,10 @@ def started_with(texts: Iterable[str], timeouts: Timeouts = SERVED) -> Timeouts:
                 f"--broker-config {given}: a broker cannot start with {name or 'no name'!r};"
                 f" the nearest settings are {near}"
             )
-        if not value.isascii() or not value.isdecimal() or not 0 < int(value) <= LONGEST_MS:
+        if not value.isascii() or not value.isdecimal() or not 0 < int(value) <= LARGEST:
+            unit = " of milliseconds" if name.endswith(".ms") else ""
             raise InputFault(
-                f"--broker-config {given}: the value must be a number of milliseconds,"
-                f" 1 to {LONGEST_MS}"
+                f"--broker-config {given}: the value must be a number{unit}, 1 to {LARGEST}"
             )
         found[OF_TIMEOUTS[name][0]] = int(value)
     try:

@@ -188,7 +188,7 @@ class Groups(RuleBasedStateMachine):
         self.group = restored
 
     def is_heard(self, client: Client) -> bool:
-        refused = heartbeat.heartbeat_error(self.group, client.request(), self.bugs)
+        refused = heartbeat.heartbeat_error(self.group, client.request(), self.bugs, 100)
         return refused is ErrorCode.NONE
 
     @invariant()

@@ -39,6 +39,11 @@ TIMEOUTS = {
     "offsets_retention_ms": ("offsets.retention.minutes", 7 * DAY),
     "offsets_check_ms": ("offsets.retention.check.interval.ms", 10 * MINUTE),
     "checkpoint_ms": ("replica.high.watermark.checkpoint.interval.ms", 5 * SECOND),
+    "transaction_max_ms": ("transaction.max.timeout.ms", 15 * MINUTE),
+    "group_max_size": ("group.max.size", 2_147_483_647),
+    "consumer_group_max_size": ("group.consumer.max.size", 2_147_483_647),
+    "fetch_session_slots": ("max.incremental.fetch.session.cache.slots", 1_000),
+    "default_partitions": ("num.partitions", 1),
 }
 LOG = {
     "cleanup_policy": ("cleanup.policy", CleanupPolicy.DELETE),

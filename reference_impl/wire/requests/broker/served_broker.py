@@ -40,6 +40,11 @@ class ServedBroker(Protocol):
         ...
 
     @property
+    def default_partitions(self) -> int:
+        """The partitions of a topic that is created without a number. Kafka: num.partitions."""
+        ...
+
+    @property
     def credentials(self) -> Credentials:
         """The users of the cluster, with their passwords and SCRAM credentials."""
         ...

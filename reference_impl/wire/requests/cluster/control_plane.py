@@ -177,7 +177,12 @@ async def _create(broker: ServedBroker, names: Sequence[Any]) -> None:
     replicas = min(DEFAULT_REPLICATION_FACTOR, len(broker.addresses))
     for name in names:
         if isinstance(name, str) and not invalid_name(name):
-            await broker.call(CreateTopic(topic=name, replication_factor=replicas))
+            request = CreateTopic(
+                topic=name,
+                topic_partitions=broker.default_partitions,
+                replication_factor=replicas,
+            )
+            await broker.call(request)
 
 
 def _name(topic: Any, ids: TopicIds) -> Any:

@@ -63,6 +63,11 @@ OF_TIMEOUTS: Final[Mapping[str, tuple[str, ConfigType]]] = {
     "offsets.retention.check.interval.ms": ("offsets_check_ms", ConfigType.LONG),
     "producer.id.expiration.ms": ("producer_expiration_ms", ConfigType.INT),
     "transactional.id.expiration.ms": ("transactional_id_expiration_ms", ConfigType.INT),
+    "transaction.max.timeout.ms": ("transaction_max_ms", ConfigType.INT),
+    "group.max.size": ("group_max_size", ConfigType.INT),
+    "group.consumer.max.size": ("consumer_group_max_size", ConfigType.INT),
+    "max.incremental.fetch.session.cache.slots": ("fetch_session_slots", ConfigType.INT),
+    "num.partitions": ("default_partitions", ConfigType.INT),
 }
 _KAFKA_MS: Final[Mapping[str, int]] = asdict(KAFKA_TIMEOUTS)
 
@@ -102,7 +107,6 @@ STATIC_CONFIGS: Final[Mapping[str, Static]] = {
         ConfigType.BOOLEAN, lambda broker: broker.auto_creates_topics, default=True
     ),
     "default.replication.factor": Static(ConfigType.INT, lambda broker: broker.replicas, 1),
-    "num.partitions": _fixed(ConfigType.INT, 1),
     "log.retention.hours": _fixed(ConfigType.INT, 168),
     "socket.request.max.bytes": _fixed(ConfigType.INT, LIMITS.frame_bytes),
     "transaction.partition.verification.enable": Static(

@@ -91,7 +91,7 @@ def _creation(broker: ServedBroker, call: Call, topic: Any) -> CreateTopic:
         replicas = min(DEFAULT_REPLICATION_FACTOR, len(broker.addresses))
     return CreateTopic(
         topic=topic.name,
-        topic_partitions=1 if partitions == BROKER_DEFAULT else partitions,
+        topic_partitions=broker.default_partitions if partitions == BROKER_DEFAULT else partitions,
         replication_factor=replicas,
         assignments=assignments,
         validate_only=getattr(call.body, "validate_only", False),

@@ -76,6 +76,7 @@ class OneAnswer:
     )
     asked: list[Request] = field(default_factory=list[Request])
     auto_creates_topics: bool = False
+    default_partitions: int = 1
     credentials: Credentials = field(default_factory=Credentials)
     fetch_sessions: FetchSessions = field(default_factory=FetchSessions)
 

@@ -51,6 +51,7 @@ def test_the_last_value_of_a_setting_wins() -> None:
         (HEARTBEAT, "the value must be a number of milliseconds, 1 to 2147483647"),
         (f"{HEARTBEAT}=0", "the value must be a number of milliseconds"),
         (f"{HEARTBEAT}=2147483648", "the value must be a number of milliseconds"),
+        ("num.partitions=0", "num.partitions=0: the value must be a number, 1 to 2147483647"),
         (f"{HEARTBEAT}=45000", "member_session_ms must be longer than member_heartbeat_ms"),
     ],
 )
@@ -127,3 +128,93 @@ def test_the_features_of_groups_and_transactions_are_listed(
     levels = {one.name: one.max_version_level for one in answer.finalized_features}
     assert levels == {"group.version": 1, "transaction.version": 2}
     assert {one.name: one.max_version for one in answer.supported_features} == levels
+
+
+LIMITS = {
+    "num.partitions": "3",
+    "transaction.max.timeout.ms": "5000",
+    "group.max.size": "1",
+    "group.consumer.max.size": "1",
+    "max.incremental.fetch.session.cache.slots": "2",
+}
+
+
+@pytest.fixture(scope="module")
+def limited() -> Iterator[Served]:
+    """Yields a broker that was started with low limits."""
+    timeouts = started_with([f"{name}={value}" for name, value in LIMITS.items()])
+    with serving(ServeOptions(brokers=1, timeouts=timeouts, auto_creates_topics=True)) as served:
+        yield served
+
+
+def test_a_topic_without_a_number_of_partitions_has_the_default(limited: Served) -> None:
+    admin = AdminClient({"bootstrap.servers": limited.bootstrap_servers, "log_level": 0})
+    settings = described(admin, "BROKER", "1")
+    assert {name: settings[name] for name in LIMITS} == LIMITS
+    admin.create_topics([NewTopic("created")])["created"].result(10)
+    Producer({"bootstrap.servers": limited.bootstrap_servers}).list_topics("automatic", 10)
+    deadline = time.monotonic() + 10
+    while len(admin.list_topics("automatic", 10).topics["automatic"].partitions) != 3:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert len(admin.list_topics("created", 10).topics["created"].partitions) == 3
+
+
+def test_a_transaction_has_at_most_the_longest_timeout(
+    limited: Served, connect: Callable[..., Any]
+) -> None:
+    at = connect(limited.bootstrap_servers)
+    while at.call(Api.FIND_COORDINATOR, 3, key="t", key_type=1).error_code:
+        time.sleep(0.02)
+
+    def error(timeout_ms: int) -> int:
+        fields: dict[str, Any] = {"transactional_id": "t", "transaction_timeout": timeout_ms}
+        answer = at.call(Api.INIT_PRODUCER_ID, 4, **fields, producer_id=-1, producer_epoch=-1)
+        return int(answer.error_code)
+
+    while (found := error(5_000)) in {ErrorCode.NOT_COORDINATOR, ErrorCode(14)}:
+        time.sleep(0.02)
+    assert (found, error(5_001)) == (ErrorCode.NONE, ErrorCode.INVALID_TRANSACTION_TIMEOUT)
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_full_group_admits_no_other_member(
+    limited: Served, connect: Callable[..., Any], protocol: str
+) -> None:
+    admin = AdminClient({"bootstrap.servers": limited.bootstrap_servers, "log_level": 0})
+    topic = f"full-{protocol}"
+    admin.create_topics([NewTopic(topic)])[topic].result(10)
+    servers = {"bootstrap.servers": limited.bootstrap_servers, "log_level": 0}
+    consumer = Consumer({**servers, "group.id": protocol, "group.protocol": protocol})
+    consumer.subscribe([topic])
+    while not consumer.assignment():
+        consumer.poll(0.1)
+    at = connect(limited.bootstrap_servers)
+    if protocol == "classic":
+        one = {"name": "range", "metadata": b""}
+        fields: dict[str, Any] = {"group_id": protocol, "session_timeout": 10_000}
+        fields |= {"rebalance_timeout": 10_000, "member_id": "", "protocol_type": "consumer"}
+        answer = at.call(Api.JOIN_GROUP, 5, **fields, protocols=[one])
+    else:
+        fields = {"group_id": protocol, "member_id": "new", "member_epoch": 0}
+        fields |= {"rebalance_timeout": 10_000, "subscribed_topic_names": [topic]}
+        answer = at.call(Api.CONSUMER_GROUP_HEARTBEAT, 1, **fields, topic_partitions=[])
+    assert (answer.error_code, answer.member_id or "") == (ErrorCode.GROUP_MAX_SIZE_REACHED, "")
+    consumer.close()
+
+
+def test_a_full_cache_opens_no_other_fetch_session(
+    limited: Served, connect: Callable[..., Any]
+) -> None:
+    """A session younger than two minutes is not replaced by one of the same size.
+
+    Kafka: FetchSessionCache.maybeCreateSession.
+    """
+    admin = AdminClient({"bootstrap.servers": limited.bootstrap_servers, "log_level": 0})
+    admin.create_topics([NewTopic("fetched", 1)])["fetched"].result(10)
+    at = connect(limited.bootstrap_servers)
+    part = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1_000}
+    body: dict[str, Any] = {"max_wait": 0, "min_bytes": 0, "max_bytes": 1_000, "session_epoch": 0}
+    body["topics"] = [{"topic": "fetched", "partitions": [part]}]
+    opened = [at.call(Api.FETCH, 11, **body).session_id for _ in range(3)]
+    assert [bool(one) for one in opened] == [True, True, False]
