@@ -86,6 +86,12 @@ PROVED: Final = (
         expected={"no_hanging_transaction": VIOLATED, "faithful": VIOLATED},
     ),
     Expectation(spec="idempotence-abstract", variant="kip-360"),
+    Expectation(spec="idempotence-abstract", variant="with-restarts"),
+    Expectation(
+        spec="idempotence-abstract",
+        variant="snapshot-keeps-newest",
+        expected={"at_most_once": VIOLATED},
+    ),
 )
 
 SUITE: Final = "replication"

@@ -1,16 +1,68 @@
-"""The only version of the spec `idempotence-abstract`, whose claims are proved."""
+"""The versions of the spec `idempotence-abstract`; the claims of two are proved.
+
+The version `kip-360` (the default) has one log and no clients. The version `with-restarts` has
+clients that number their batches again, and leaders that restart. The version
+`snapshot-keeps-newest` is Kafka's rule for restarts, and breaks the claim `at_most_once`.
+"""
 
 from __future__ import annotations
 
 from model.idempotence_abstract.claims import AbstractIdempotenceClaims
-from model.releases import LATEST, kafka
+from model.idempotence_abstract.restarts import RestartsClaims
+from model.idempotence_abstract.state import Offset
+from model.language import Bool, all_of, forall, implies
+from model.releases import LATEST, kafka, unreleased
 from model.variants import version
 
 
-@version("kip-360", in_force=kafka("2.5", LATEST, "and a check of first sequences"), default=True)
+@version(
+    "kip-360",
+    in_force=unreleased("Kafka up to 4.3 does not check every first sequence, see KAFKA-15591"),
+    default=True,
+)
 class IdempotentProducer(AbstractIdempotenceClaims):
     """A leader appends only the record that continues the producer's records in the log.
 
     The first record of a producer epoch has sequence 0. Kafka up to 4.3 checks this for a producer
     that it knows, and in transactions of version 2; the full check is promised (KAFKA-15591).
     """
+
+
+@version(
+    "with-restarts",
+    in_force=unreleased("proposed: a snapshot of Kafka keeps one batch of each producer"),
+)
+class WithRestarts(RestartsClaims):
+    """Clients number their batches again after a refusal, and a leader that restarts recognises
+    every batch of its log.
+    """
+
+
+@version(
+    "snapshot-keeps-newest",
+    breaks="at_most_once",
+    steps=8,
+    in_force=kafka("2.5", LATEST, "and a check of first sequences; reproduced on real brokers"),
+    fixed_by="with-restarts",
+)
+class SnapshotKeepsNewest(WithRestarts):
+    """A leader that restarts recognises only the newest batch of each producer.
+
+    The producer sends an older batch again, because its answer was lost. The leader refuses the
+    batch as out of order, although the batch is in the log. The client gives it a new number, and
+    it is appended again. The proof fails at the action `restart`: it does not preserve the lemma
+    `the_window_has_the_log`. This version breaks the claim `at_most_once`.
+    """
+
+    def is_restored(s, offset: Offset, end: Offset) -> Bool:
+        """True if the record is the last one of its producer before `end`.
+
+        Kafka: ProducerStateManager.writeSnapshot and readSnapshot.
+        """
+        return forall(
+            implies(
+                all_of(o < end, s.stamp[o].producer == s.stamp[offset].producer),
+                o <= offset,
+            )
+            for o in Offset
+        )

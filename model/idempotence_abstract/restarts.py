@@ -1,0 +1,341 @@
+"""The abstract idempotent producer with batches, clients that number them, and restarts.
+
+A client gives each batch a number: the producer, its present epoch, and a sequence. A leader has a
+*window*: the records that it recognises when they arrive again. If the leader refuses a batch that
+is not in its window, the client takes a larger epoch and gives its unanswered batches new numbers.
+So a batch that was appended must stay in the window while the client may send it again.
+
+A leader that restarts reads its window from a snapshot. Kafka's snapshots keep one batch of each
+producer: the version `snapshot-keeps-newest`.
+
+Why at most one record has a batch: two numbers of a batch are never both in the log. A batch gets a
+new number only after a refusal. The refused batch is not in the window, so it is not in the log.
+The log has no gaps, so it has no later batch of that epoch either.
+
+These actions come on top of those of the module `actions`. No action is fair.
+
+    client       send, refuse, renumber
+    leader       restart
+
+Source: KIP-98; KIP-360; ProducerStateManager; TransactionManager of Apache Kafka's client.
+Simplified: a batch that waits for a new number does not arrive under its old number. The window has
+every record of the log; Kafka's has five batches of each producer, and a client has at most five in
+flight. A client does not give up.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from model.idempotence_abstract.claims import AbstractIdempotenceClaims
+from model.idempotence_abstract.state import Offset, Producer, ProducerEpoch, Sequence
+from model.language import (
+    Bool,
+    Map,
+    Scope,
+    Set,
+    Sort,
+    action,
+    all_of,
+    exists,
+    forall,
+    implies,
+    invariant,
+    lemma,
+    true,
+    when,
+    witness,
+)
+
+
+class Batch(Sort):
+    """A batch of the application."""
+
+
+class RestartsState(AbstractIdempotenceClaims):
+    """The variables of clients and of the leader's window, and predicates over them.
+
+    The log, its claims and their lemma are those of the version `kip-360`.
+    """
+
+    producers: Annotated[int, range(1, 10)] = 1
+    batches: Annotated[int, range(1, 10)] = 2
+
+    current_epoch: Map[Producer, ProducerEpoch]  # of the client
+    is_sent: Set[Batch]
+    is_number: Map[Producer, Map[ProducerEpoch, Map[Sequence, Bool]]]  # it was given to a batch
+    is_replaced: Map[Producer, Map[ProducerEpoch, Map[Sequence, Bool]]]  # its batch has a new one
+    batch: Map[Producer, Map[ProducerEpoch, Map[Sequence, Batch]]]  # with this number
+    is_in_window: Set[Offset]
+
+    def scope(s) -> Scope:
+        return {**super().scope(), Batch: s.batches}
+
+    def has(s, o: Offset, p: Producer, e: ProducerEpoch, q: Sequence) -> Bool:
+        """True if the log has a record with this number at the offset."""
+        stamp = s.stamp[o]
+        return all_of(
+            o < s.end_offset, stamp.producer == p, stamp.producer_epoch == e, stamp.sequence == q
+        )
+
+    def is_open(s, p: Producer, e: ProducerEpoch, q: Sequence) -> Bool:
+        """True if the client has no answer to the batch that has this number."""
+        return s.is_number[p][e][q] & ~s.is_replaced[p][e][q] & ~s.acked[p][e][q]
+
+    def arrives(s, p: Producer, e: ProducerEpoch, q: Sequence) -> Bool:
+        """True if a batch with this number may arrive: it is of the client's present epoch."""
+        return s.is_number[p][e][q] & (s.current_epoch[p] == e)
+
+
+class RestartsActions(RestartsState):
+    """The actions of clients and leaders, with restarts."""
+
+    # ---- the client
+
+    @action
+    def send(s, batch: Batch, producer: Producer, sequence: Sequence) -> None:
+        """The client gives a batch an unused number of its present epoch, and sends it.
+
+        Kafka: Sender.sendProducerData. Simplified: the client may leave out sequences.
+        """
+        producer_epoch = s.current_epoch[producer]
+        when(~s.is_sent[batch], ~s.is_number[producer][producer_epoch][sequence])
+        s.is_sent[batch] = True
+        s.is_number[producer][producer_epoch][sequence] = True
+        s.batch[producer][producer_epoch][sequence] = batch
+
+    def is_lowest(s, producer: Producer, sequence: Sequence) -> Bool:
+        """True if the client has answers to all batches of its present epoch with lower sequences.
+
+        Otherwise a batch of the log may get a new number, and the claim `at_most_once` breaks in 6
+        steps.
+        """
+        producer_epoch = s.current_epoch[producer]
+        return forall(
+            implies(q < sequence, ~s.is_open(producer, producer_epoch, q)) for q in Sequence
+        )
+
+    @action
+    def refuse(s, producer: Producer, sequence: Sequence, larger: ProducerEpoch) -> None:
+        """The leader refuses the lowest unanswered batch as out of order, and the client takes a
+        larger epoch.
+
+        Kafka: ProducerAppendInfo.checkSequence; TransactionManager.canRetry. Simplified: the leader
+        may refuse each batch that is not in its window. Without the guard that it is not in the
+        window, the claim `at_most_once` breaks in 5 steps.
+        """
+        producer_epoch = s.current_epoch[producer]
+        when(
+            s.is_open(producer, producer_epoch, sequence),
+            s.is_lowest(producer, sequence),
+            forall(
+                implies(s.is_in_window[o], ~s.has(o, producer, producer_epoch, sequence))
+                for o in Offset
+            ),
+            producer_epoch < larger,
+        )
+        s.current_epoch[producer] = larger
+
+    @action
+    def renumber(
+        s, producer: Producer, older: ProducerEpoch, sequence: Sequence, new_sequence: Sequence
+    ) -> None:
+        """The client gives an unanswered batch of an older epoch a number of its present epoch.
+
+        Kafka: TransactionManager.bumpIdempotentProducerEpoch. Simplified: the batches get their new
+        numbers one after the other, in any order.
+        """
+        producer_epoch = s.current_epoch[producer]
+        when(
+            older < producer_epoch,
+            s.is_open(producer, older, sequence),
+            ~s.is_number[producer][producer_epoch][new_sequence],
+        )
+        s.is_replaced[producer][older][sequence] = True
+        s.is_number[producer][producer_epoch][new_sequence] = True
+        s.batch[producer][producer_epoch][new_sequence] = s.batch[producer][older][sequence]
+
+    # ---- the leader
+
+    @action
+    def append_first(s, producer: Producer, new_epoch: ProducerEpoch, end: Offset) -> None:
+        """The leader appends the first batch of a producer epoch, and adds it to its window."""
+        when(s.arrives(producer, new_epoch, Sequence.least()))
+        s.is_in_window[s.end_offset] = True
+        super().append_first(producer, new_epoch, end)
+
+    @action
+    def append_next(s, producer: Producer, sequence: Sequence, latest: Offset, end: Offset) -> None:
+        """The leader appends the next batch of a producer epoch, and adds it to its window."""
+        when(s.arrives(producer, s.stamp[latest].producer_epoch, sequence))
+        s.is_in_window[s.end_offset] = True
+        super().append_next(producer, sequence, latest, end)
+
+    def is_restored(s, offset: Offset, end: Offset) -> Bool:
+        """True if a leader that restarts with a log up to `end` recognises the record.
+
+        It must recognise every record. If it recognises only the newest one of each producer, the
+        variant `snapshot-keeps-newest` breaks the claim `at_most_once` in 8 steps.
+        """
+        return true
+
+    @action
+    def restart(s, end: Offset) -> None:
+        """The leader restarts and leads again, with a log that ends at `end`.
+
+        Kafka: LogLoader.load. Simplified: the log has every committed record.
+        """
+        when(s.may_lead_with(end), end <= s.end_offset)
+        for o in Offset:
+            s.is_in_window[o] = all_of(s.is_in_window[o], o < end, s.is_restored(o, end))
+        s.end_offset = end
+
+
+class RestartsClaims(RestartsActions):
+    """The claim that a batch is appended at most once, and the lemmas that its proof needs."""
+
+    @invariant
+    def at_most_once(s) -> Bool:
+        """No two records of the log have the same batch."""
+        return forall(
+            implies(
+                all_of(s.has(a, p, e, q), s.has(b, r, f, t), a < b),
+                s.batch[p][e][q] != s.batch[r][f][t],
+            )
+            for a in Offset
+            for b in Offset
+            for p in Producer
+            for r in Producer
+            for e in ProducerEpoch
+            for f in ProducerEpoch
+            for q in Sequence
+            for t in Sequence
+        )
+
+    # ---- witnesses
+
+    @witness
+    def a_batch_with_a_new_number_is_appended(s) -> Bool:
+        """Reachable: a batch that was refused is in the log under its new number."""
+        return exists(
+            all_of(
+                s.is_replaced[p][e][q],
+                s.has(o, p, f, t),
+                s.batch[p][e][q] == s.batch[p][f][t],
+            )
+            for o in Offset
+            for p in Producer
+            for e in ProducerEpoch
+            for f in ProducerEpoch
+            for q in Sequence
+            for t in Sequence
+        )
+
+    # ---- lemmas
+
+    @lemma
+    def the_window_has_the_log(s) -> Bool:
+        """The leader recognises every record of its log.
+
+        True because a leader that appends adds the record, and a restart keeps the window.
+        """
+        return forall(implies(o < s.end_offset, s.is_in_window[o]) for o in Offset)
+
+    @lemma
+    def no_number_is_of_a_later_epoch(s) -> Bool:
+        """Every number was given in the client's present epoch or before."""
+        return forall(
+            implies(s.is_number[p][e][q], e <= s.current_epoch[p])
+            for p in Producer
+            for e in ProducerEpoch
+            for q in Sequence
+        )
+
+    @lemma
+    def records_have_numbers(s) -> Bool:
+        """Every record carries a number that a client gave."""
+        return forall(
+            implies(s.has(o, p, e, q), s.is_number[p][e][q])
+            for o in Offset
+            for p in Producer
+            for e in ProducerEpoch
+            for q in Sequence
+        )
+
+    @lemma
+    def numbered_batches_were_sent(s) -> Bool:
+        """Every batch with a number was sent."""
+        return forall(
+            implies(s.is_number[p][e][q], s.is_sent[s.batch[p][e][q]])
+            for p in Producer
+            for e in ProducerEpoch
+            for q in Sequence
+        )
+
+    @lemma
+    def a_batch_has_one_number(s) -> Bool:
+        """Two numbers that are not replaced belong to different batches."""
+        return forall(
+            implies(
+                all_of(
+                    s.is_number[p][e][q],
+                    ~s.is_replaced[p][e][q],
+                    s.is_number[r][f][t],
+                    ~s.is_replaced[r][f][t],
+                    s.batch[p][e][q] == s.batch[r][f][t],
+                ),
+                all_of(p == r, e == f, q == t),
+            )
+            for p in Producer
+            for r in Producer
+            for e in ProducerEpoch
+            for f in ProducerEpoch
+            for q in Sequence
+            for t in Sequence
+        )
+
+    @lemma
+    def a_replaced_number_is_old(s) -> Bool:
+        """A replaced number was not acknowledged, and its epoch is not the client's present one."""
+        return forall(
+            implies(
+                s.is_replaced[p][e][q],
+                all_of(s.is_number[p][e][q], ~s.acked[p][e][q], e < s.current_epoch[p]),
+            )
+            for p in Producer
+            for e in ProducerEpoch
+            for q in Sequence
+        )
+
+    @lemma
+    def lower_sequences_are_there(s) -> Bool:
+        """Before a record the log has a record for each lower sequence of the producer epoch."""
+        return forall(
+            implies(
+                s.has(b, p, e, q) & (lower < q),
+                exists((a < b) & s.has(a, p, e, lower) for a in Offset),
+            )
+            for b in Offset
+            for p in Producer
+            for e in ProducerEpoch
+            for q in Sequence
+            for lower in Sequence
+        )
+
+    @lemma
+    def unanswered_batches_of_older_epochs_are_not_there(s) -> Bool:
+        """The log has no unanswered record of an epoch before the client's present one.
+
+        So a batch may get a new number. True because the client takes a larger epoch only if the
+        lowest unanswered batch is not in the log, and then no later batch is there either.
+        """
+        return forall(
+            implies(
+                s.has(o, p, e, q) & (e < s.current_epoch[p]),
+                s.acked[p][e][q],
+            )
+            for o in Offset
+            for p in Producer
+            for e in ProducerEpoch
+            for q in Sequence
+        )
