@@ -15,7 +15,7 @@ from checkers.cli.following import followed
 from checkers.cli.history_options import history_options
 from checkers.cli.log_dirs import auditing
 from checkers.cli.run import Run, command, replay_command
-from checkers.events import DeliveryDecided, Measured
+from checkers.events import DeliveryDecided, Evidence, Measured, PropertyDecided
 from checkers.verdicts import Verdict, is_expected
 from model.faults import InputFault
 from properties.anomalies.declarations import NOTHING_DECLARED, Declarations
@@ -48,6 +48,11 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Analyze a recording while it is written; print the verdicts when they change.",
 )
+@click.option(
+    "--check-only",
+    is_flag=True,
+    help="Only check that HISTORY has the columns of the format, and count its operations.",
+)
 @history_options
 @command()
 @auditing
@@ -58,6 +63,7 @@ def analyze_command(
     engine: str,
     master: str | None,
     follow: bool,
+    check_only: bool,
     **assumptions: Any,
 ) -> None:
     """Find anomalies in HISTORY: a recorded folder, Parquet, NDJSON, or Jepsen's EDN.
@@ -77,6 +83,9 @@ def analyze_command(
     """
     from checkers.histories.io.assumptions import assumptions_of
 
+    if check_only:
+        _check(run, history)
+        return
     chosen = tuple(anomalies)
     if engine == "local" and master is not None and _typed("engine") and _typed("master"):
         raise InputFault(
@@ -96,6 +105,30 @@ def analyze_command(
             engine=engine,
             master=master,
         )
+
+
+def _check(run: Run, history: Location) -> None:
+    from checkers.histories.io.checking import check, lines
+    from checkers.histories.io.recorded import UnreadableHistory
+
+    checked = check(history)
+    if checked.broken:
+        for line in checked.broken[1:]:
+            run.note(line)
+        more = checked.broken_rows - 1
+        others = f"; {more:,} more values break a rule" if more else ""
+        raise UnreadableHistory(f"{checked.broken[0]}{others}")
+    run.emit(Evidence(about=str(history), text="\n".join(lines(checked))))
+    run.emit(
+        PropertyDecided(
+            property="history-format",
+            statement="Every row has the columns of the history format, with allowed values.",
+            verdict="holds" if checked.operations else "undecided",
+            engine="check",
+            spec=str(history),
+            reason=None if checked.operations else "the history has no rows",
+        )
+    )
 
 
 def _typed(option: str) -> bool:

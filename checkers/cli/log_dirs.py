@@ -11,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from checkers import demo
+from checkers.cli.places import PLACE
 from checkers.cli.run import Run, replay_command
 from checkers.events import Measured
 from model.faults import InputFault
@@ -20,17 +21,6 @@ if TYPE_CHECKING:
     from checkers.log_dirs.audit import Audit
 
 
-class _PlaceType(click.Path):
-    """A path, or an address of a store; an address with credentials is refused unprinted."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        from checkers.histories.io.locations import file_or_folder
-
-        del param, ctx
-        return file_or_folder(str(value))
-
-
-PLACE: Final = _PlaceType()
 LOG_DIRECTORIES: Final = "log directories"
 KEPT: Final = "log_dirs"  # name of the rows and the text in the run folder
 SHARED: Final = ("anomalies", "engine", "master")  # options that an audit also takes

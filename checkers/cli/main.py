@@ -29,6 +29,7 @@ COMMANDS: Final = {
     "reproduce": "Show a broken promise of Apache Kafka on real brokers, with its control.",
     "conform": "Compare answers to raw requests with those of the reference broker.",
     "analyze": "Find anomalies in a history or in log directories, on Spark.",
+    "convert": "Write a history as Parquet, and name what has no place in the format.",
     "trace": "Follow the TRACE logs of real brokers through a spec, step by step.",
     "report": "Write the HTML report of an earlier run again.",
     "runs": "List earlier runs and flaky verdicts, or write a page with their history.",

@@ -38,12 +38,16 @@ from model.histories import (
 )
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Iterable, Iterator
 
     from checkers.histories.io.edn import Form
     from checkers.histories.io.locations import Place
 
 _OUTCOMES: Final[dict[str, Outcome]] = {":ok": "ok", ":fail": "fail", ":info": "info"}
+_FIELDS: Final = frozenset(
+    {":type", ":process", ":f", ":value", ":time", ":error", ":rebalance-log"}
+)
 _ASSIGNING: Final = frozenset({"assign", "subscribe"})
 _DOING: Final = _ASSIGNING | {"send", "poll", "txn"}
 MAX_INTEGER: Final = 2**63 - 2  # 2**63 - 1 is the completion time of an operation that never ends
@@ -87,6 +91,7 @@ class _Pairing:
     never: list[Operation] = field(default_factory=list)
     timed: bool | None = None  # whether events have a `:time`; None before the first event
     position: int = 0
+    unmapped: Counter[str] | None = None  # counts of what is not read
 
     def add(self, event: Form) -> Operation | None:
         """Reads the next event, and returns the operation that it completes.
@@ -101,7 +106,11 @@ class _Pairing:
         self.position += 1
         named = event.get(":process")
         if isinstance(named, str) and named[0] == ":":
+            if self.unmapped is not None:
+                self.unmapped[f"events of process {named}"] += 1
             return None
+        if self.unmapped is not None:
+            self.unmapped.update(f"field {text(key)}" for key in event if key not in _FIELDS)
         kind = event.get(":type")
         if kind != ":invoke" and kind not in _OUTCOMES:
             raise _InvalidEvent(f":type is {_shown(kind)}, not :invoke, :ok, :fail or :info")
@@ -129,12 +138,13 @@ class _Pairing:
         return _integer(time, ":time")
 
 
-def operations(path: Place) -> Iterator[Operation]:
+def operations(path: Place, unmapped: Counter[str] | None = None) -> Iterator[Operation]:
     """Yields the operations in completion order, then the operations that never completed.
 
-    Raises UnreadableHistory with the line number if an event cannot be read.
+    `unmapped` gets the number of events and fields that are not read, by their names. Raises
+    UnreadableHistory with the line number if an event cannot be read.
     """
-    pairing = _Pairing()
+    pairing = _Pairing(unmapped=unmapped)
     line = 0
     try:
         with path.open(encoding="utf-8-sig") as lines:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from difflib import get_close_matches
@@ -71,7 +72,7 @@ NEEDED: Final = {
     "commit_offset": ("key", "offset", "group"),
     "fetch_offset": ("key", "group"),
 }
-_ENUMERATIONS: Final = {
+ENUMERATIONS: Final = {
     "outcome": get_args(Outcome),
     "kind": (*KINDS, "none"),
     "isolation": get_args(Isolation),
@@ -267,10 +268,16 @@ def _reader(path: Place) -> Reader:
 
 
 def _parquet(path: Place) -> Iterator[pa.Table]:
+    return parquet(path)
+
+
+def parquet(path: Place, *, known_only: bool = True) -> Iterator[pa.Table]:
+    """Yields the tables of a Parquet file; unknown columns are refused with `known_only`."""
     try:
         with pq.ParquetFile(readable(path)) as file:
             schema = file.schema_arrow
-            _check_columns(schema.names, path)
+            if known_only:
+                _check_columns(schema.names, path)
             if file.metadata.num_rows == 0:
                 yield schema.empty_table()
             for batch in file.iter_batches(ROWS_AT_ONCE):
@@ -286,7 +293,12 @@ def _torn(path: Place, error: Exception) -> UnreadableHistory:
 
 
 def _edn(path: Place) -> Iterator[pa.Table]:
-    operations = jepsen.operations(path)
+    return edn(path)
+
+
+def edn(path: Place, unmapped: Counter[str] | None = None) -> Iterator[pa.Table]:
+    """Yields the tables of a Jepsen history, and counts in `unmapped` what is not read."""
+    operations = jepsen.operations(path, unmapped)
     first_op = 0
     while some := list(islice(operations, OPERATIONS_AT_ONCE)):
         yield as_table(some, first_op=first_op)
@@ -294,8 +306,14 @@ def _edn(path: Place) -> Iterator[pa.Table]:
 
 
 def _json_lines(path: Place) -> Iterator[pa.Table]:
+    return json_lines(path)
+
+
+def json_lines(path: Place, *, known_only: bool = True) -> Iterator[pa.Table]:
+    """Yields the tables of an NDJSON file; unknown fields are refused with `known_only`."""
     lenient = pa.schema([field.with_nullable(nullable=True) for field in SCHEMA])
-    parse = paj.ParseOptions(explicit_schema=lenient, unexpected_field_behavior="error")
+    unexpected = "error" if known_only else "infer"
+    parse = paj.ParseOptions(explicit_schema=lenient, unexpected_field_behavior=unexpected)
     try:
         blocks = paj.open_json(
             readable(path),
@@ -314,6 +332,7 @@ _BY_SUFFIX: Final[dict[str, Reader]] = {
     ".ndjson": _json_lines,
     ".jsonl": _json_lines,
 }
+FORMATS: Final[dict[Reader, str]] = {_edn: "edn", _parquet: "parquet", _json_lines: "ndjson"}
 _SUFFIXES_IN_FOLDERS: Final = (".parquet", ".ndjson", ".jsonl")
 
 
@@ -324,6 +343,16 @@ def conforming(table: pa.Table, path: Place) -> pa.Table:
     """Returns the table with exactly the columns in `COLUMNS`.
 
     Raises UnreadableHistory, with the column or operation, if a column or a value is wrong.
+    """
+    conformed = cast(table, path)
+    refuse(odd_rows(Batch(conformed)), path)
+    return conformed
+
+
+def cast(table: pa.Table, path: Place) -> pa.Table:
+    """Returns the table with exactly the columns in `COLUMNS`, and does not check its values.
+
+    Raises UnreadableHistory if a column is unknown, missing, or of a wrong type.
     """
     _check_columns(table.schema.names, path)
     table = with_new_columns(table)
@@ -336,9 +365,7 @@ def conforming(table: pa.Table, path: Place) -> pa.Table:
                 f"{path}: column {field.name} has the type {table[field.name].type} instead of "
                 f"{field.type} ({_first_line(error)}); cast the column"
             ) from error
-    conformed = pa.table(columns, schema=SCHEMA)
-    refuse(odd_rows(Batch(conformed)), path)
-    return conformed
+    return pa.table(columns, schema=SCHEMA)
 
 
 def refuse(odd: pa.Table, path: Place | str) -> None:
@@ -358,35 +385,43 @@ def odd_rows(batch: Batch) -> pa.Table:
     Rules of columns that the batch lacks are not checked.
     """
     found: list[dict[str, Any]] = []
+    for odd, what in broken_rules(batch):
+        ops = batch.table["op"].filter(pa.array(odd)).fill_null(-1)
+        found.append({"op": compute.min(ops).as_py(), "what": what})
+    return pa.Table.from_pylist(found, schema=ODD)
+
+
+def broken_rules(batch: Batch) -> Iterator[tuple[Mask, str]]:
+    """Yields each broken rule of `COLUMNS`: the rows that break it, and the rule with its column.
+
+    Rules of columns that the batch lacks are not checked.
+    """
+    return ((odd, what) for odd, what in _rules(batch) if odd.any())
+
+
+def _rules(batch: Batch) -> Iterator[tuple[Mask, str]]:
     present = batch.table.schema.names
-
-    def seek(odd: Mask, what: str) -> None:
-        if odd.any():
-            ops = batch.table["op"].filter(pa.array(odd)).fill_null(-1)
-            found.append({"op": compute.min(ops).as_py(), "what": what})
-
     for field in SCHEMA:
         if field.name in present and not field.nullable:
-            seek(~batch.is_valid(field.name), f"column {field.name} is null, and needs a value")
+            yield ~batch.is_valid(field.name), f"column {field.name} is null, and needs a value"
         if field.name in present and pa.types.is_string(field.type):
-            seek(_not_utf8(batch.table[field.name]), f"column {field.name} is not UTF-8 text")
-    for name, allowed in _ENUMERATIONS.items():
+            yield _not_utf8(batch.table[field.name]), f"column {field.name} is not UTF-8 text"
+    for name, allowed in ENUMERATIONS.items():
         if name in present:
             odd = batch.is_valid(name) & ~batch.is_in(name, *allowed)
-            seek(odd, f"column {name} is none of {', '.join(allowed)}")
+            yield odd, f"column {name} is none of {', '.join(allowed)}"
     if "offset" in present:
-        seek(
+        yield (
             batch.is_valid("offset") & (batch.ints("offset", null=UNKNOWN_OFFSET) < 0),
             "column offset is negative: clients use -1 and -1001 for an unknown offset; write null",
         )
     for kind, needed in NEEDED.items():
         for name in needed:
             if name in present:
-                seek(
+                yield (
                     batch.is_in("kind", kind) & ~batch.is_valid(name),
                     f"column {name} is null, and a row of kind {kind} needs it",
                 )
-    return pa.Table.from_pylist(found, schema=ODD)
 
 
 def _not_utf8(column: pa.ChunkedArray) -> Mask:

@@ -1,0 +1,20 @@
+"""The type of an argument that is a path, an address of a store, or a glob."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import click
+
+
+class _PlaceType(click.Path):
+    """A path, or an address of a store; an address with credentials is refused unprinted."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from checkers.histories.io.locations import file_or_folder
+
+        del param, ctx
+        return file_or_folder(str(value))
+
+
+PLACE: Final = _PlaceType()

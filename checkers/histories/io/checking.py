@@ -1,0 +1,91 @@
+"""Validates a history against the format, and counts its operations, without an analysis.
+
+A row that breaks a rule of `COLUMNS` is named by file, row and column. The row number counts the
+rows of the file from 1; blank lines of NDJSON are not rows. What only several rows can break, such
+as the order of times, is an assumption that the analysis checks.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from checkers.histories.columnar.arrow import as_ints
+from checkers.histories.io import recorded
+from checkers.histories.io.locations import Location, Place, refuse_changed, version
+from checkers.histories.io.reading import Reader, broken_rules, cast, parquet, sources
+from checkers.histories.plan.batch import Batch
+
+SHOWN: Final = 20  # broken rules that are named; the others are counted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """The counts of a history, and its rows that break the format."""
+
+    files: int
+    operations: int
+    by_function: Counter[str]  # operations by `f`
+    by_kind: Counter[str]  # rows by `kind`
+    broken: tuple[str, ...]  # the first rows that break each rule, at most SHOWN
+    broken_rows: int  # all of them; a row counts once for each rule that it breaks
+
+
+def check(history: Location) -> Checked:
+    """Reads the whole history once, and returns its counts and the rows that break a rule.
+
+    Raises UnreadableHistory or UnreadableLocation if a file cannot be read at all, or has other
+    columns.
+    """
+    files = _files(history)
+    functions, kinds, broken = Counter[str](), Counter[str](), list[str]()
+    broken_rows, last_op = 0, None
+    for read, place in files:
+        row, before = 0, version(place)
+        for table in read(place):
+            batch = Batch(cast(table, place))
+            for odd, what in broken_rules(batch):
+                broken_rows += int(odd.sum())
+                if len(broken) < SHOWN:
+                    first = row + int(np.argmax(odd)) + 1
+                    broken.append(f"{place}, row {first}: {what}; fix that row")
+            if not batch.table.num_rows:
+                continue
+            ops = as_ints(batch.table["op"].fill_null(-1))
+            begins = np.r_[ops[:1] != last_op, ops[1:] != ops[:-1]]
+            functions.update(batch.table["f"].filter(begins).to_pylist())
+            kinds.update(batch.table["kind"].to_pylist())
+            last_op, row = int(ops[-1]), row + batch.table.num_rows
+        if before is not None:
+            refuse_changed(place, before)
+    return Checked(
+        files=len(files),
+        operations=functions.total(),
+        by_function=functions,
+        by_kind=kinds,
+        broken=tuple(broken),
+        broken_rows=broken_rows,
+    )
+
+
+def _files(history: Location) -> list[tuple[Reader, Place]]:
+    found = sources(history)
+    read, place = found[0]
+    parts = recorded.parts(place) if read is recorded.tables else []
+    return [(parquet, part) for part in parts] or found
+
+
+def lines(checked: Checked) -> Iterator[str]:
+    """Yields the counts as lines of text: operations by `f`, then rows by `kind`."""
+    yield f"files       {checked.files:,}"
+    yield f"operations  {checked.operations:,}{_each(checked.by_function)}"
+    yield f"rows        {checked.by_kind.total():,}{_each(checked.by_kind)}"
+
+
+def _each(counts: Counter[str]) -> str:
+    some = ", ".join(f"{name} {count:,}" for name, count in counts.most_common())
+    return f": {some}" if some else ""

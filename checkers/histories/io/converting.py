@@ -1,0 +1,110 @@
+"""Converts any history to the recorder's folder: `history.json` and Parquet parts.
+
+A column or field that the format does not have is left out, and counted. Every row is checked
+against the format. Rows keep their order; the analysis sorts them if it must.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from checkers.histories.io import reading, recorded
+from checkers.histories.io.faults import FILE
+from checkers.histories.io.locations import (
+    FileSet,
+    Location,
+    Place,
+    beside,
+    refuse_changed,
+    version,
+)
+from checkers.histories.io.parquet_layout import write_part
+from model.faults import InputFault
+from model.histories import COLUMNS, SCHEMA_VERSION
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Converted:
+    """What a conversion wrote, and how often each unknown column or field was left out."""
+
+    rows: int
+    parts: int
+    unmapped: Counter[str]
+
+
+def convert(history: Location, folder: Path) -> Converted:
+    """Writes the history into the folder, which appears only when it is complete.
+
+    Raises InputFault if the folder exists, UnreadableHistory or UnreadableLocation if the history
+    breaks the format.
+    """
+    unmapped = Counter[str]()
+    rows = parts = 0
+    with _completed(folder) as writing:
+        for table in reading.gathered(_tables(history, unmapped)):
+            write_part(table, recorded.part_path(writing, parts))
+            rows, parts = rows + table.num_rows, parts + 1
+        metadata = {"schema_version": SCHEMA_VERSION, "settings": {}}
+        if not isinstance(history, FileSet) and beside(history, recorded.METADATA):
+            metadata = {**recorded.metadata(history), "schema_version": SCHEMA_VERSION}
+        if faults := beside(history, FILE):
+            (writing / FILE).write_bytes(faults.read_bytes())
+        (writing / recorded.METADATA).write_text(json.dumps(metadata, indent=2) + "\n")
+    return Converted(rows=rows, parts=parts, unmapped=unmapped)
+
+
+@contextmanager
+def _completed(folder: Path) -> Generator[Path]:
+    if folder.exists():
+        raise InputFault(f"{folder}: already exists; name a new folder, or delete it first")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        writing = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    except OSError as error:
+        raise InputFault(
+            f"{folder}: cannot be written: {error.strerror}; name a folder that you may write"
+        ) from error
+    try:
+        yield writing
+        writing.chmod(0o755)
+        writing.rename(folder)
+    finally:
+        shutil.rmtree(writing, ignore_errors=True)
+
+
+def _tables(history: Location, unmapped: Counter[str]) -> Iterator[pa.Table]:
+    for read, place in reading.sources(history):
+        before = None if read is recorded.tables else version(place)
+        for table in _read(read, place, unmapped):
+            yield reading.conforming(_known(table, unmapped), place)
+        if before is not None:
+            refuse_changed(place, before)
+
+
+def _read(read: reading.Reader, place: Place, unmapped: Counter[str]) -> Iterator[pa.Table]:
+    match reading.FORMATS.get(read):
+        case "edn":
+            return reading.edn(place, unmapped)
+        case "parquet":
+            return reading.parquet(place, known_only=False)
+        case "ndjson":
+            return reading.json_lines(place, known_only=False)
+        case _:
+            return read(place)
+
+
+def _known(table: pa.Table, unmapped: Counter[str]) -> pa.Table:
+    for name in table.column_names:
+        if name not in COLUMNS:
+            unmapped[f"column {name}"] += len(table) - table[name].null_count
+            table = table.drop_columns([name])
+    return table

@@ -1,0 +1,48 @@
+"""`urteil convert` and `urteil analyze --check-only` on the command line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tools.history_format import examples
+
+SAMPLE = Path(__file__).parents[2] / "data" / "jepsen" / "001-lost.edn"
+
+
+def test_a_converted_history_passes_the_check(call: Callable[..., Any], tmp_path: Path) -> None:
+    converted = call("convert", str(SAMPLE), str(tmp_path / "h"))
+    figures = {event["metric"]: event["value"] for event in converted.named("measured")}
+    assert converted.exit_code == 0
+    assert figures == {"left out: field :index": 102, f"{tmp_path}/h: rows": 155}
+    checked = call("analyze", str(tmp_path / "h"), "--check-only")
+    assert checked.exit_code == 0
+    assert checked.verdicts() == {"history-format": "holds"}
+    (counts,) = checked.named("evidence")
+    assert "operations  51: txn 21, poll 15, assign 8, send 6, crash 1" in counts["text"]
+
+
+def test_every_broken_rule_is_named(call: Callable[..., Any], tmp_path: Path) -> None:
+    rows = [json.loads(line) for line in examples()]
+    rows[1]["offset"], rows[4]["key"], rows[6]["offset"] = -1001, None, -1
+    (tmp_path / "h.ndjson").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    output = call("analyze", str(tmp_path / "h.ndjson"), "--check-only")
+    assert output.exit_code == 2
+    assert "h.ndjson, row 5: column key is null, and a row of kind assigned" in output.stderr
+    assert f"urteil analyze: {tmp_path}/h.ndjson, row 2: column offset is negative" in output.stderr
+    assert "; 2 more values break a rule" in output.stderr
+
+
+def test_a_history_without_rows_is_undecided(call: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "h.edn").write_text("{:process :nemesis :type :info :f :kill}\n")
+    output = call("analyze", str(tmp_path / "h.edn"), "--check-only")
+    assert (output.exit_code, output.verdicts()) == (3, {"history-format": "undecided"})
+
+
+def test_convert_refuses_what_is_no_history(call: Callable[..., Any], tmp_path: Path) -> None:
+    output = call("convert", "s4://bucket/h", str(tmp_path / "out"))
+    assert output.exit_code == 2
+    assert "s4://bucket/h: unknown scheme s4://" in output.stderr
+    assert not (tmp_path / "out").exists()
