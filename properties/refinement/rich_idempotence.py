@@ -1,0 +1,192 @@
+"""The spec `idempotence` takes only steps of `idempotence-abstract` with clients and restarts.
+
+The abstract spec is small enough to be proved for any number of producers, batches and restarts. It
+has one log and no follower. The spec `idempotence` is the detailed (rich) one. Each of its steps is
+one abstract action, several, or none: `steps_of` names them. `walk` explores the rich spec together
+with the abstract one, and reports each rich step whose abstract actions are not enabled, or lead to
+a state that does not match.
+
+The abstract state has numbers that a batch had before, and the rich state has not. So an abstract
+state cannot be computed from a rich state: the walk keeps both.
+
+Source: Lynch and Vaandrager, Forward and Backward Simulations, 1995.
+Simplified: one partition; no records are deleted, and the client gives up no batch.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from model.idempotence.state import Status
+from model.idempotence.versions import IdempotentProducer
+from model.idempotence_abstract.versions import WithRestarts
+from model.language.actions import Action
+from model.language.interpreter import Interpreter, State, Value
+from properties.refinement.behaviour import as_int
+
+IN_FLIGHT: Final = Status.labels.index("IN_FLIGHT")
+ACKED: Final = Status.labels.index("ACKED")
+PARTITION: Final = 0
+PRODUCER: Final = 0
+
+Call = tuple[str, tuple[int, ...]]
+Frozen = frozenset[tuple[object, Value]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Walk:
+    """The steps of an exploration of both specs.
+
+    `explained` counts the rich steps that each abstract action explains; `none` is a rich step
+    without one. `unexplained` counts the rich steps, by action, that no abstract action explains.
+    """
+
+    pairs: int
+    explained: Counter[str]
+    unexplained: Counter[str]
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """A rich spec and the abstract spec that should simulate it, at finite scopes."""
+
+    rich: IdempotentProducer
+    version: type[WithRestarts] = WithRestarts
+
+    @cached_property
+    def abstract(self) -> WithRestarts:
+        offsets = self.rich.batches * (1 + self.rich.max_epoch) + 1
+        return self.version(
+            batches=self.rich.batches,
+            epochs=self.rich.max_epoch + 1,
+            sequences=self.rich.batches + 1,
+            offsets=max(2, offsets),
+        )
+
+    def walk(self) -> Walk:
+        """Explores both specs together, from their initial states."""
+        rich = Interpreter.of(self.rich)
+        (start,), (abstract,) = rich.initial(self.rich), self._interpreter.initial(self.abstract)
+        explained, unexplained = Counter[str](), Counter[str]()
+        todo = [(start, abstract)]
+        seen = {(frozenset(start.items()), frozenset(abstract.items()))}
+        while todo:
+            before, mapped = todo.pop()
+            for action, values, after in rich.steps(self.rich, before):
+                calls = tuple(self.steps_of(action.name, values, before, after))
+                reached = self._follow(mapped, calls)
+                if reached is None or not self.matches(after, reached):
+                    unexplained[action.name] += 1
+                    continue
+                explained.update({name for name, _ in calls} or {"none"})
+                pair = frozenset(after.items()), frozenset(reached.items())
+                if pair not in seen:
+                    seen.add(pair)
+                    todo.append((after, reached))
+        return Walk(pairs=len(seen), explained=explained, unexplained=unexplained)
+
+    def steps_of(
+        self, name: str, values: tuple[int, ...], before: State, after: State
+    ) -> Iterator[Call]:
+        """Yields the abstract actions, with their arguments, that a rich step should be."""
+        end = as_int(before["log.end_offset", (PARTITION,)])
+        match name:
+            case "send":
+                batch = values[1]
+                yield "send", (batch, PRODUCER, self._number(after, batch)[1])
+            case "append":
+                epoch, sequence = self._number(before, values[1])
+                latest = _latest_of(before, epoch, end)
+                if latest is None:
+                    yield "append_first", (PRODUCER, epoch, end + 1)
+                else:
+                    yield "append_next", (PRODUCER, sequence, latest, end + 1)
+            case "copy":
+                yield "advance_high_watermark", (as_int(after["log.high_watermark", (PARTITION,)]),)
+            case "acknowledge":
+                yield "acknowledge", (values[2],)
+            case "change_leader":
+                copied = as_int(after["log.end_offset", (PARTITION,)])
+                restarted = any(not _is_in_window(after, o) for o in range(copied))
+                yield ("restart" if restarted else "change_leader"), (copied,)
+            case "refuse":
+                larger = as_int(after["producer_epoch", ()])
+                yield "refuse", (PRODUCER, self._number(before, values[1])[1], larger)
+                yield from self._renumbered(before, after)
+            case _:
+                return
+
+    def _renumbered(self, before: State, after: State) -> Iterator[Call]:
+        for batch in range(self.rich.batches):
+            old, new = self._number(before, batch), self._number(after, batch)
+            if before["status", (batch,)] == IN_FLIGHT and old != new:
+                yield "renumber", (PRODUCER, *old, new[1])
+
+    def matches(self, rich: State, abstract: State) -> bool:
+        """True if both states have the same log, high watermark, client epoch and open batches."""
+        end = as_int(rich["log.end_offset", (PARTITION,)])
+        records = [
+            (
+                abstract["stamp.producer_epoch", (o,)],
+                abstract["stamp.sequence", (o,)],
+            )
+            for o in range(end)
+        ]
+        return (
+            abstract["end_offset", ()] == end
+            and abstract["high_watermark", ()] == rich["log.high_watermark", (PARTITION,)]
+            and abstract["current_epoch", (PRODUCER,)] == rich["producer_epoch", ()]
+            and records == [_record(rich, o) for o in range(end)]
+            and all(self._is_answered_alike(rich, abstract, b) for b in range(self.rich.batches))
+        )
+
+    def _is_answered_alike(self, rich: State, abstract: State, batch: int) -> bool:
+        status = rich["status", (batch,)]
+        if not abstract["is_sent", (batch,)]:
+            return status not in (IN_FLIGHT, ACKED)
+        number = (PRODUCER, *self._number(rich, batch))
+        return (
+            abstract["batch", number] == batch
+            and bool(abstract["is_number", number])
+            and bool(abstract["acked", number]) == (status == ACKED)
+        )
+
+    def _number(self, state: State, batch: int) -> tuple[int, int]:
+        return as_int(state["epoch_of", (batch,)]), as_int(state["sequence_of", (batch,)])
+
+    def _follow(self, state: State, calls: tuple[Call, ...]) -> State | None:
+        for name, values in calls:
+            reached = self._interpreter.step(self._actions[name], state, values)
+            if reached is None:
+                return None
+            state = reached
+        return state
+
+    @cached_property
+    def _interpreter(self) -> Interpreter:
+        return Interpreter.of(self.abstract)
+
+    @cached_property
+    def _actions(self) -> Mapping[str, Action]:
+        return {action.name: action for action in self.abstract.actions}
+
+
+def _record(state: State, offset: int) -> tuple[Value, Value]:
+    at = (PARTITION, offset)
+    return state["log.record.producer_epoch", at], state["log.record.sequence", at]
+
+
+def _latest_of(state: State, epoch: int, end: int) -> int | None:
+    offsets = [o for o in range(end) if _record(state, o)[0] == epoch]
+    return max(offsets, default=None)
+
+
+def _is_in_window(state: State, offset: int) -> bool:
+    epoch, sequence = _record(state, offset)
+    if epoch != state["leader_knows.producer_epoch", (PARTITION,)]:
+        return True  # the leader needs no record of an older epoch: the client has moved on
+    return state["leader_knows.offset", (PARTITION, as_int(sequence))] == offset

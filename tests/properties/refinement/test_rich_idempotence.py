@@ -1,0 +1,61 @@
+"""Every step of the spec `idempotence` is some steps of the proved abstract spec with restarts.
+
+Here `idempotence` is called the rich spec, because it is more detailed than the abstract one.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from model.idempotence.bugs import SnapshotKeepsNewest, WindowOfOne
+from model.idempotence.state import QUIET
+from model.idempotence.versions import IdempotentProducer, Kip360
+from model.idempotence_abstract.versions import SnapshotKeepsNewest as AbstractSnapshot
+from model.variants import Constants
+from properties.refinement.rich_idempotence import Simulation
+
+CHANGES: Constants = {**QUIET, "leader_changes": 2}
+
+
+def test_leader_changes_and_retries_refine_the_abstract_spec() -> None:
+    """Nothing is refused: a leader that keeps its window refuses no batch that is in its log."""
+    walk = Simulation(IdempotentProducer(**CHANGES)).walk()
+    assert not walk.unexplained
+    assert walk.explained == {
+        "send": 17,
+        "append_first": 12,
+        "append_next": 15,
+        "advance_high_watermark": 17,
+        "change_leader": 38,
+        "acknowledge": 23,
+    }
+
+
+@pytest.mark.parametrize(
+    "constants", [{**CHANGES, "batches": 3}, {**CHANGES, "deletes": True}], ids=["three", "deletes"]
+)
+def test_three_batches_and_deleted_records_refine_the_abstract_spec(constants: Constants) -> None:
+    assert not Simulation(IdempotentProducer(**constants)).walk().unexplained
+
+
+def test_the_snapshots_of_kafka_refuse_a_batch_that_the_proved_spec_does_not() -> None:
+    """The only unexplained step is the refusal of a batch that is in the log."""
+    walk = Simulation(SnapshotKeepsNewest(**CHANGES)).walk()
+    assert walk.unexplained == {"refuse": 2}
+
+
+def test_the_snapshots_of_kafka_refine_the_abstract_spec_with_the_same_rule() -> None:
+    """All steps are explained, also the refusal, the new numbers and the second append."""
+    walk = Simulation(SnapshotKeepsNewest(**CHANGES), AbstractSnapshot).walk()
+    assert not walk.unexplained
+    assert (walk.explained["restart"], walk.explained["refuse"]) == (4, 2)
+    assert walk.explained["renumber"] == 2
+
+
+@pytest.mark.parametrize(
+    ("version", "unexplained"), [(Kip360, {"append": 7}), (WindowOfOne, {"refuse": 12})]
+)
+def test_rules_that_break_the_proof_take_unexplained_steps(
+    version: type[IdempotentProducer], unexplained: dict[str, int]
+) -> None:
+    assert Simulation(version(**CHANGES)).walk().unexplained == unexplained
