@@ -1,112 +1,39 @@
 r"""Parses TLA+ expressions to Python functions, without any code of the specs.
 
 The parser reads only the part of TLA+ that the export uses, with its aligned lists of conjuncts.
-
-An action is explored as TLC explores it (`Tool.getNextStatesApplSwitch`). Each disjunct, and each
-element of an `\E`, is a branch. In a branch, `x' = e` gives x' a value. A branch generates a next
-state if all its conjuncts are true. Conjuncts are evaluated from left to right.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-Env = dict[str, Any]
-Value = Callable[[Env], Any]
-TOKEN = re.compile(
-    r"\d+|\w+'?|/\\|\\/|\\[A-Za-z]+|\\|=>|<=|->|\|->|\.\.|<<|>>|\[\]|<>|~>|[-+=#<~()\[\]{},:!@.|]"
+from tests.model.tla_expressions import (
+    COMPARED,
+    JOINED,
+    Env,
+    Expression,
+    Lazy,
+    Operator,
+    Value,
+    constant,
+    ordered,
+    replaced,
 )
-
-
-@dataclass(frozen=True)
-class Token:
-    text: str
-    line: int
-    column: int
-
-
-@dataclass(frozen=True)
-class Expression:
-    """A parsed expression; `value` evaluates it as a formula.
-
-    `nexts` executes it as an action, and yields an environment for each possible next state.
-    """
-
-    value: Value
-    branches: Callable[[Env], Iterator[Env]] | None = None
-
-    def nexts(self, e: Env) -> Iterator[Env]:
-        if self.branches is not None:
-            yield from self.branches(e)
-        elif self.value(e) is True:
-            yield e
-
-
-@dataclass(frozen=True)
-class Lazy:
-    """An argument, which is evaluated where it is used."""
-
-    of: Expression
-    env: Env
-
-
-@dataclass(frozen=True)
-class Operator:
-    params: tuple[str, ...]
-    body: Expression
-
-    def applied(self, arguments: Sequence[Expression], e: Env) -> Env:
-        given = {p: Lazy(a, e) for p, a in zip(self.params, arguments, strict=True)}
-        return {**e, **given}
-
-
-def tokens_of(text: str) -> list[Token]:
-    found: list[Token] = []
-    for number, line in enumerate(text.split("\n")):
-        at = 0
-        for match in TOKEN.finditer(line):
-            assert not line[at : match.start()].strip(), line
-            found.append(Token(match[0], number, match.start()))
-            at = match.end()
-        assert not line[at:].strip(), line
-    return found
+from tests.model.tla_tokens import Reader
 
 
 @dataclass
-class Parser:
+class Parser(Reader):
     """A recursive-descent parser of the definitions of a module."""
-
-    tokens: Sequence[Token]
-    at: int = 0
-    limits: list[int] = field(default_factory=lambda: [-1])  # columns of the open lists
 
     def whole(self) -> Expression:
         made = self.implication()
         assert self.at == len(self.tokens), self.tokens[self.at]
         return made
-
-    def ahead(self) -> str:
-        """Returns the next token; empty if the text, or the list that is being read, has ended."""
-        if self.at < len(self.tokens) and self.tokens[self.at].column > self.limits[-1]:
-            return self.tokens[self.at].text
-        return ""
-
-    def take(self, *expected: str) -> str:
-        token = self.ahead()
-        assert token, (expected, self.tokens[self.at - 1 : self.at + 1])
-        assert not expected or token in expected, (expected, self.tokens[self.at])
-        self.at += 1
-        return token
-
-    def takes(self, token: str) -> bool:
-        if self.ahead() != token:
-            return False
-        self.at += 1
-        return True
 
     # ---- from what binds least
 
@@ -451,49 +378,3 @@ class Parser:
                 self.take("]")
         self.take("=")
         return path, self.implication()
-
-
-def conjunction(parts: Sequence[Expression]) -> Expression:
-    def branches(e: Env) -> Iterator[Env]:
-        ends = [e]
-        for part in parts:
-            ends = [after for end in ends for after in part.nexts(end)]
-        yield from ends
-
-    return Expression(lambda e: all(p.value(e) for p in parts), branches)
-
-
-def disjunction(parts: Sequence[Expression]) -> Expression:
-    return Expression(
-        lambda e: any(p.value(e) for p in parts),
-        lambda e: (after for p in parts for after in p.nexts(e)),
-    )
-
-
-JOINED: Mapping[str, Callable[[Sequence[Expression]], Expression]] = {
-    "/\\": conjunction,
-    "\\/": disjunction,
-}
-COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
-    "=": lambda a, b: a == b,
-    "#": lambda a, b: a != b,
-    "<=": lambda a, b: a <= b,
-    "<": lambda a, b: a < b,
-    "\\in": lambda a, b: a in b,
-    "\\notin": lambda a, b: a not in b,
-}
-
-
-def constant(value: Any) -> Expression:
-    return Expression(lambda _: value)
-
-
-def ordered(elements: Any) -> list[Any]:
-    return sorted(elements, key=lambda x: (str(type(x)), x))
-
-
-def replaced(old: Any, path: Sequence[Any], new: Expression, e: Env) -> Any:
-    if not path:
-        return new.value({**e, "@": old})
-    assert path[0] in old, "outside the domain"
-    return {**old, path[0]: replaced(old[path[0]], path[1:], new, e)}

@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tests.model.tla_parsing import Env, Expression, Operator, Parser, Value, tokens_of
+from tests.model.tla_expressions import Env, Expression, Operator, Value
+from tests.model.tla_parsing import Parser
+from tests.model.tla_tokens import tokens_of
 
 
 def frozen(value: Any) -> Any:
