@@ -16,31 +16,13 @@ from collections.abc import Callable
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
 from operator import attrgetter
-from types import NoneType
-from typing import Any, Final, get_args, get_origin
+from typing import Any, Final
 
+from reference_impl.wire.messages.field_types import FORMATS, shape
 from reference_impl.wire.messages.kio_schemas import tagged_field_default
 
 Write = Callable[[list[bytes], Any], None]  # appends the bytes of a value, in pieces
 
-# By kio's name of the type: the format of `struct`.
-_FORMATS: Final = {
-    "bool": "?",
-    "int8": "b",
-    "uint8": "B",
-    "int16": "h",
-    "uint16": "H",
-    "error_code": "h",
-    "int32": "i",
-    "uint32": "I",
-    "timedelta_i32": "i",
-    "int64": "q",
-    "uint64": "Q",
-    "float64": "d",
-    "timedelta_i64": "q",
-    "datetime_i64": "q",
-    "uuid": "16s",
-}
 _BYTES: Final = tuple(bytes((number,)) for number in range(256))
 _NO_UUID: Final = bytes(16)
 _INT16: Final = struct.Struct(">h")
@@ -105,26 +87,16 @@ def writer(kind: Any) -> Write:
 # ---------------------------------------------------------------- fields
 
 
-def _shape(kind: Any) -> tuple[Any, bool, bool]:
-    """Returns (type of the field or its elements, is an array, may be null)."""
-    is_nullable = NoneType in get_args(kind)
-    if is_nullable:
-        (kind,) = [one for one in get_args(kind) if one is not NoneType]
-    if get_origin(kind) is tuple:
-        return get_args(kind)[0], True, is_nullable
-    return kind, False, is_nullable
-
-
 def _is_fixed(field: Field[Any]) -> bool:
-    inner, is_array, _ = _shape(field.type)
-    return not is_array and not is_dataclass(inner) and field.metadata["kafka_type"] in _FORMATS
+    inner, is_array, _ = shape(field.type)
+    return not is_array and not is_dataclass(inner) and field.metadata["kafka_type"] in FORMATS
 
 
 def _packed(run: list[Field[Any]]) -> list[Write]:
     if not run:
         return []
     types = [field.metadata["kafka_type"] for field in run]
-    pack = struct.Struct(">" + "".join(_FORMATS[name] for name in types)).pack
+    pack = struct.Struct(">" + "".join(FORMATS[name] for name in types)).pack
     get = attrgetter(*(field.name for field in run))
     conversions = tuple(_CONVERSIONS.get(name) for name in types)
 
@@ -157,7 +129,7 @@ def _attribute(field: Field[Any], *, flexible: bool) -> Write:
 
 
 def _value(field: Field[Any], *, flexible: bool, is_tagged: bool = False) -> Write:
-    inner, is_array, is_nullable = _shape(field.type)
+    inner, is_array, is_nullable = shape(field.type)
     if is_dataclass(inner):
         kind: Any = inner
         one = writer(kind)
@@ -166,14 +138,14 @@ def _value(field: Field[Any], *, flexible: bool, is_tagged: bool = False) -> Wri
     else:
         write = _primitive(field.metadata["kafka_type"], flexible=flexible)
         is_optional = is_nullable and not is_array and not is_tagged
-        if field.metadata["kafka_type"] not in _FORMATS and not is_optional:
+        if field.metadata["kafka_type"] not in FORMATS and not is_optional:
             write = _not_null(write)
     return _array(write, flexible=flexible) if is_array else write
 
 
 def _primitive(name: str, *, flexible: bool) -> Write:
-    if name in _FORMATS:
-        pack = struct.Struct(">" + _FORMATS[name]).pack
+    if name in FORMATS:
+        pack = struct.Struct(">" + FORMATS[name]).pack
         convert = _CONVERSIONS.get(name)
 
         def write_fixed(out: list[bytes], value: Any) -> None:

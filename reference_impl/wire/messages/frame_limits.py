@@ -24,32 +24,14 @@ import struct
 from collections.abc import Callable
 from dataclasses import Field, dataclass, fields, is_dataclass
 from functools import cache
-from types import NoneType
-from typing import Any, Final, NoReturn, get_args, get_origin
+from typing import Any, Final, NoReturn
+
+from reference_impl.wire.messages.field_types import SIZES, shape
 
 _INT16: Final = struct.Struct(">h")
 _INT32: Final = struct.Struct(">i")
 _VARINT_BYTES: Final = 5  # ByteUtils.readUnsignedVarint rejects a longer one
 _NULL_STRUCT: Final = 0xFF  # the marker -1 of an absent struct
-
-# The sizes of the types of fixed size, by kio's names of the types.
-_SIZES: Final = {
-    "bool": 1,
-    "int8": 1,
-    "uint8": 1,
-    "int16": 2,
-    "uint16": 2,
-    "error_code": 2,
-    "int32": 4,
-    "uint32": 4,
-    "timedelta_i32": 4,
-    "int64": 8,
-    "uint64": 8,
-    "float64": 8,
-    "timedelta_i64": 8,
-    "datetime_i64": 8,
-    "uuid": 16,
-}
 
 
 class FrameRefused(ValueError):
@@ -147,26 +129,16 @@ def _entity(kind: Any) -> Skip:
 
 
 def _fixed_size(kind: Any, field: Field[Any]) -> int | None:
-    inner, is_array, _ = _shape(kind)
+    inner, is_array, _ = shape(kind)
     if is_array:
         return None
     if not is_dataclass(inner):
-        return _SIZES.get(field.metadata["kafka_type"])
+        return SIZES.get(field.metadata["kafka_type"])
     return None
 
 
-def _shape(kind: Any) -> tuple[Any, bool, bool]:
-    """Returns (type of the field or its elements, is an array, may be null)."""
-    is_nullable = NoneType in get_args(kind)
-    if is_nullable:
-        (kind,) = [one for one in get_args(kind) if one is not NoneType]
-    if get_origin(kind) is tuple:
-        return get_args(kind)[0], True, is_nullable
-    return kind, False, is_nullable
-
-
 def _field(field: Field[Any], *, flexible: bool, tagged: bool = False) -> Skip:
-    inner, is_array, is_nullable = _shape(field.type)
+    inner, is_array, is_nullable = shape(field.type)
     one: Skip
     size: int | None = None
     if is_dataclass(inner):
@@ -175,7 +147,7 @@ def _field(field: Field[Any], *, flexible: bool, tagged: bool = False) -> Skip:
         size = _size_of(struct_kind)
     else:
         name = field.metadata["kafka_type"]
-        size = _SIZES.get(name)
+        size = SIZES.get(name)
         one = _fixed(size) if size is not None else _length_prefixed(name, flexible=flexible)
     if is_array:
         return _array(one, size, flexible=flexible)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kio.serial import entity_reader
 
 from benchmarks.hostile_frames.requests import damaged, noise, request, versions
-from reference_impl.wire.messages import adapter, frame_limits
+from reference_impl.wire.messages import adapter, field_types, frame_limits
 from reference_impl.wire.messages.adapter import MalformedFrame, decode, request_kind
 from reference_impl.wire.messages.apis import Api
 from reference_impl.wire.messages.frame_limits import LIMITS, FrameLimits, FrameRefused, check
@@ -123,7 +123,7 @@ def test_random_bytes_are_a_request_or_malformed(data: bytes) -> None:
 
 def test_a_scan_that_reads_too_little_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The comparison with kio finds a scan that reads only two bytes of an int32."""
-    monkeypatch.setitem(frame_limits._SIZES, "int32", 2)
+    monkeypatch.setitem(field_types.SIZES, "int32", 2)
     frame_limits._entity.cache_clear()
     try:
         with pytest.raises(AssertionError):

@@ -9,17 +9,18 @@ from reference_impl.wire.messages.apis import Api
 from reference_impl.wire.serving.options import ServeOptions
 from reference_impl.wire.serving.serving import serving
 from tests.reference_impl.wire.one_topic import produce
-from tests.reference_impl.wire.requests.cluster.test_inspection import created, eventually
+from tests.reference_impl.wire.requests.cluster.test_inspection import created
+from tests.reference_impl.wire.waiting import until
 
 
 def test_a_produce_that_waits_for_a_paused_follower_is_described(connect: Any) -> None:
     with serving(ServeOptions(brokers=2)) as cluster:
         first = connect(cluster.bootstrap_servers)
         created(first, "t", 1, 2)
-        eventually(lambda: "broker 1: t-0: leads" in str(cluster.state()))
+        until(lambda: "broker 1: t-0: leads" in str(cluster.state()))
         cluster._cluster.host.pause(BrokerId(2))
         first.send(Api.PRODUCE, 9, **produce("t", b"a"))
-        eventually(lambda: "1 produce waits" in str(cluster.state()))
+        until(lambda: "1 produce waits" in str(cluster.state()))
         lines = cluster.state()
         cluster.kill(BrokerId(2))
         assert "broker 2: down" in cluster.state()

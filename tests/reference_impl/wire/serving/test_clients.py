@@ -15,6 +15,7 @@ from reference_impl.log.record import Record
 from reference_impl.log.record_batch import batches, decode, encode, header
 from reference_impl.wire.messages.apis import Api
 from reference_impl.wire.serving.serving import Served
+from tests.reference_impl.wire.group_members import committed, member, share
 
 COMPRESSIONS = ["none", "gzip", "snappy", "lz4", "zstd"]
 
@@ -225,24 +226,9 @@ def test_a_new_instance_of_a_transactional_id_fences_the_old_one(cluster: Served
 def test_a_group_shares_a_topic_and_resumes_at_its_offsets(cluster: Served) -> None:
     create(cluster, "shared", 4)
     members = [member(cluster, "dividing", "shared") for _ in range(2)]
-    while sorted(len(one.assignment()) for one in members) != [2, 2]:
-        for one in members:
-            assert one.poll(0.1) is None
-    producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
-    for number in range(40):
-        producer.produce("shared", str(number).encode(), partition=number % 4)
-    assert producer.flush(10) == 0
-    seen: list[str] = []
-    while len(seen) < 40:
-        for one in members:
-            seen += [str(m.value()) for m in one.consume(20, 0.1) if m.error() is None]
-    assert len(set(seen)) == len(seen)
-    for one in members:
-        one.commit(asynchronous=False)
-        one.close()
+    share(cluster, "shared", members)
     again = member(cluster, "dividing", "shared")
-    places = [TopicPartition("shared", index) for index in range(4)]
-    assert [place.offset for place in again.committed(places, timeout=10)] == [10] * 4
+    assert committed(again, "shared") == [10] * 4
     again.close()
 
 
@@ -286,21 +272,6 @@ def transactional(cluster: Served, transactional_id: str) -> Any:
     )
     producer.init_transactions(20)
     return producer
-
-
-def member(cluster: Served, group: str, topic: str) -> Any:
-    consumer = Consumer(
-        {
-            "bootstrap.servers": cluster.bootstrap_servers,
-            "group.id": group,
-            "auto.offset.reset": "earliest",
-            "enable.auto.commit": False,
-            "isolation.level": "read_committed",
-            "log_level": 0,
-        }
-    )
-    consumer.subscribe([topic])
-    return consumer
 
 
 def values(cluster: Served, topic: str, isolation: str, count: int) -> list[str]:

@@ -16,6 +16,7 @@ from reference_impl.wire.messages.apis import Api
 from reference_impl.wire.serving.options import ServeOptions
 from reference_impl.wire.serving.serving import Served, serving
 from tests.reference_impl.wire.single_requests import begun, versions
+from tests.reference_impl.wire.waiting import until
 
 Connection = Any  # of conftest
 Connect = Callable[..., Connection]
@@ -40,13 +41,6 @@ def state(broker: Connection, topic: str) -> tuple[int, set[int]]:
     if not found.partitions:
         return -1, set()
     return found.partitions[0].leader_id, set(found.partitions[0].isr_nodes)
-
-
-def eventually(is_so: Callable[[], bool], within_s: float = 20) -> None:
-    deadline_s = time.monotonic() + within_s
-    while not is_so():
-        assert time.monotonic() < deadline_s
-        time.sleep(0.02)
 
 
 def produced(leader: Connection, topic: str, who: dict[str, Any], sequence: int = 0) -> int:
@@ -92,7 +86,7 @@ def test_an_open_transaction_is_seen_and_ended_by_a_marker(
     assert (one.last_sequence, one.last_timestamp, one.coordinator_epoch) == (0, 5, -1)
     assert one.current_txn_start_offset == 0
     follower = connect(cluster.bootstrap_servers, 1)
-    eventually(lambda: len(producers(follower, "hung").active_producers) == 1)
+    until(lambda: len(producers(follower, "hung").active_producers) == 1)
     other = connect(cluster.bootstrap_servers, 2)
     assert producers(other, "hung").error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert producers(other, "nope").error_code == UNKNOWN
@@ -242,20 +236,20 @@ def test_the_preferred_leader_returns_on_request_and_an_unclean_one_is_forced(
             return int(answer.replica_election_results[0].partition_result[0].error_code)
 
         served.kill(BrokerId(1))
-        eventually(lambda: state(third, "t") == (2, {2}))
+        until(lambda: state(third, "t") == (2, {2}))
         assert elected(0) == ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
         served.start(BrokerId(1))
-        eventually(lambda: state(third, "t") == (2, {1, 2}))
+        until(lambda: state(third, "t") == (2, {1, 2}))
         assert elected(0) == 0
-        eventually(lambda: state(third, "t")[0] == 1)
+        until(lambda: state(third, "t")[0] == 1)
         served.kill(BrokerId(2))
-        eventually(lambda: state(third, "t") == (1, {1}))
+        until(lambda: state(third, "t") == (1, {1}))
         served.kill(BrokerId(1))
-        eventually(lambda: state(third, "t")[0] == -1)
+        until(lambda: state(third, "t")[0] == -1)
         assert elected(1) == ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
         served.start(BrokerId(2))
-        eventually(lambda: elected(1) == 0)
-        eventually(lambda: state(third, "t")[0] == 2)
+        until(lambda: elected(1) == 0)
+        until(lambda: state(third, "t")[0] == 2)
 
 
 @pytest.mark.parametrize("kind", ["list", "describe"])

@@ -13,8 +13,8 @@ from reference_impl.wire.messages.apis import Api
 from reference_impl.wire.serving.options import ServeOptions
 from reference_impl.wire.serving.serving import serving
 from tests.reference_impl.wire.one_topic import produce
-from tests.reference_impl.wire.requests.cluster.test_inspection import eventually
 from tests.reference_impl.wire.single_requests import versions
+from tests.reference_impl.wire.waiting import until
 
 Connection = Any  # of conftest
 Connect = Callable[..., Connection]
@@ -98,34 +98,34 @@ def test_a_changed_default_applies_to_topics_without_the_setting_and_survives_a_
         created(broker, "own", retention_ms="7")
         assert altered(broker, "log.retention.ms", "5000", validate_only=True) == (0, "")
         assert altered(broker, "log.retention.ms", "6000") == (0, "")
-        eventually(lambda: of_topic(broker, "plain", "retention.ms") == ("6000", FOR_ALL))
+        until(lambda: of_topic(broker, "plain", "retention.ms") == ("6000", FOR_ALL))
         assert of_topic(broker, "own", "retention.ms") == ("7", OF_TOPIC)
         created(broker, "later")
-        eventually(lambda: of_topic(broker, "later", "retention.ms") == ("6000", FOR_ALL))
+        until(lambda: of_topic(broker, "later", "retention.ms") == ("6000", FOR_ALL))
         forgotten: dict[str, Any] = {"kind": TOPIC, "resource": "own", "operation": DELETE}
         assert altered(broker, "retention.ms", None, **forgotten) == (0, "")
-        eventually(lambda: of_topic(broker, "own", "retention.ms") == ("6000", FOR_ALL))
+        until(lambda: of_topic(broker, "own", "retention.ms") == ("6000", FOR_ALL))
     with serving(options) as served:
         broker = connect(served.bootstrap_servers)
         assert settings(broker, BROKER, "1")["log.retention.ms"] == ("6000", FOR_ALL, False)
         assert of_topic(broker, "later", "retention.ms") == ("6000", FOR_ALL)
         assert altered(broker, "log.retention.ms", None, operation=DELETE) == (0, "")
-        eventually(lambda: of_topic(broker, "plain", "retention.ms") == ("604800000", DEFAULT))
+        until(lambda: of_topic(broker, "plain", "retention.ms") == ("604800000", DEFAULT))
 
 
 def test_defaults_change_what_the_broker_does(connect: Connect) -> None:
     with serving(ServeOptions(brokers=1)) as served:
         broker = connect(served.bootstrap_servers)
         created(broker, "t")
-        eventually(lambda: settings(broker, TOPIC, "t") != {})
+        until(lambda: settings(broker, TOPIC, "t") != {})
 
         def error(value: bytes) -> int:
             answer = broker.call(Api.PRODUCE, 9, **produce("t", value))
             return int(answer.responses[0].partition_responses[0].error_code)
 
-        eventually(lambda: error(bytes(500)) == 0)
+        until(lambda: error(bytes(500)) == 0)
         assert altered(broker, "message.max.bytes", "300") == (0, "")
-        eventually(lambda: of_topic(broker, "t", "max.message.bytes")[0] == "300")
+        until(lambda: of_topic(broker, "t", "max.message.bytes")[0] == "300")
         assert error(bytes(501)) == ErrorCode.MESSAGE_TOO_LARGE
 
 
@@ -199,4 +199,4 @@ def test_the_defaults_are_replaced_as_a_whole(version: int, connect: Connect) ->
         assert replaced(log_retention_ms="5") == ErrorCode.INVALID_CONFIG  # without min.insync
         assert replaced(log_retention_ms="5", min_insync_replicas="2") == 0
         found = {"min.insync.replicas": "2", "log.retention.ms": "5"}
-        eventually(lambda: {n: one[0] for n, one in settings(broker, BROKER, "").items()} == found)
+        until(lambda: {n: one[0] for n, one in settings(broker, BROKER, "").items()} == found)

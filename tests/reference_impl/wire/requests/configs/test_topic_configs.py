@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,6 +34,7 @@ from reference_impl.wire.requests.configs.topic_configs import (
 )
 from reference_impl.wire.serving.options import ServeOptions
 from reference_impl.wire.serving.serving import serving
+from tests.reference_impl.wire.waiting import until
 
 
 @dataclass
@@ -195,18 +195,18 @@ def test_an_administrator_changes_a_topic_and_reads_the_change() -> None:
         consumer = Consumer({"bootstrap.servers": servers, "group.id": "nobody"})
         change("retention.ms", AlterConfigOpType.SET, "500")
         change("min.insync.replicas", AlterConfigOpType.SET, "3")
-        eventually(lambda: settings() == {"retention.ms": "500", "min.insync.replicas": "3"})
+        until(lambda: settings() == {"retention.ms": "500", "min.insync.replicas": "3"})
         place = TopicPartition("kept", 0)
-        eventually(lambda: consumer.get_watermark_offsets(place, 10, cached=False) == (1, 1))
+        until(lambda: consumer.get_watermark_offsets(place, 10, cached=False) == (1, 1))
         change("retention.ms", AlterConfigOpType.DELETE)
-        eventually(lambda: settings() == {"min.insync.replicas": "3"})
+        until(lambda: settings() == {"min.insync.replicas": "3"})
         with pytest.raises(KafkaException, match="must be a number of at least -1"):
             change("retention.ms", AlterConfigOpType.SET, "soon")
 
         admin.create_partitions([NewPartitions("kept", 3)])["kept"].result(10)
         with pytest.raises(KafkaException, match="has 3 partitions already"):
             admin.create_partitions([NewPartitions("kept", 2)])["kept"].result(10)
-        eventually(lambda: len(admin.list_topics("kept", 10).topics["kept"].partitions) == 3)
+        until(lambda: len(admin.list_topics("kept", 10).topics["kept"].partitions) == 3)
         late = Producer({"bootstrap.servers": servers})
         late.produce("kept", b"new", partition=2)
         assert late.flush(10) == 0
@@ -215,14 +215,6 @@ def test_an_administrator_changes_a_topic_and_reads_the_change() -> None:
         assert message is not None
         assert (message.partition(), message.value()) == (2, b"new")
         consumer.close()
-
-
-def eventually(is_so: Callable[[], bool], within_s: float = 20) -> None:
-    """Waits until the condition is true, because brokers apply a change with a delay."""
-    deadline_s = time.monotonic() + within_s
-    while not is_so():
-        assert time.monotonic() < deadline_s
-        time.sleep(0.05)
 
 
 def test_expired_records_are_deleted() -> None:

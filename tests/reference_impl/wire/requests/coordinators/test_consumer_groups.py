@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
@@ -15,6 +14,7 @@ from reference_impl.protocol.topic_id import topic_id
 from reference_impl.wire.messages.apis import Api
 from reference_impl.wire.messages.versions import VERSIONS
 from reference_impl.wire.serving.serving import Served
+from tests.reference_impl.wire.group_members import committed, member, share
 
 Connection = Any  # of conftest
 BEATS = range(VERSIONS[Api.CONSUMER_GROUP_HEARTBEAT].last + 1)
@@ -137,48 +137,21 @@ def test_a_group_is_described(
 # ---------------------------------------------------------------- librdkafka
 
 
-def member(cluster: Served, group: str, topic: str, **other: Any) -> Any:
-    consumer = Consumer(
-        {
-            "bootstrap.servers": cluster.bootstrap_servers,
-            "group.id": group,
-            "group.protocol": "consumer",
-            "auto.offset.reset": "earliest",
-            "enable.auto.commit": False,
-            "log_level": 0,
-            **other,
-        }
-    )
-    consumer.subscribe([topic])
-    return consumer
+def next_member(cluster: Served, group: str, topic: str, **other: Any) -> Any:
+    return member(cluster, group, topic, **{"group.protocol": "consumer", **other})
 
 
 def test_a_kip_848_group_of_librdkafka_shares_a_topic_and_resumes(
     cluster: Served,
 ) -> None:
     create(cluster, "next-shared", 4)
-    first = member(cluster, "next-dividing", "next-shared")
+    first = next_member(cluster, "next-dividing", "next-shared")
     while len(first.assignment()) != 4:
         first.poll(0.1)
-    members = [first, member(cluster, "next-dividing", "next-shared")]
-    while sorted(len(one.assignment()) for one in members) != [2, 2]:
-        for one in members:
-            assert one.poll(0.1) is None
-    producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
-    for number in range(40):
-        producer.produce("next-shared", str(number).encode(), partition=number % 4)
-    assert producer.flush(10) == 0
-    seen: list[str] = []
-    while len(seen) < 40:
-        for one in members:
-            seen += [str(m.value()) for m in one.consume(20, 0.1) if m.error() is None]
-    assert len(set(seen)) == len(seen)
-    for one in members:
-        one.commit(asynchronous=False)
-        one.close()
-    again = member(cluster, "next-dividing", "next-shared")
-    places = [TopicPartition("next-shared", index) for index in range(4)]
+    members = [first, next_member(cluster, "next-dividing", "next-shared")]
+    share(cluster, "next-shared", members)
+    again = next_member(cluster, "next-dividing", "next-shared")
     while len(again.assignment()) != 4:
         again.poll(0.1)
-    assert [place.offset for place in again.committed(places, timeout=10)] == [10] * 4
+    assert committed(again, "next-shared") == [10] * 4
     again.close()

@@ -18,7 +18,8 @@ from reference_impl.wire.faults.rule import Elect, Reassign
 from reference_impl.wire.messages.apis import Api
 from reference_impl.wire.serving.serving import Served
 from tests.reference_impl.wire.one_topic import produce
-from tests.reference_impl.wire.requests.cluster.test_inspection import created, eventually
+from tests.reference_impl.wire.requests.cluster.test_inspection import created
+from tests.reference_impl.wire.waiting import until
 
 Connect = Callable[..., Any]
 WAIT_MS = 20_000
@@ -74,7 +75,7 @@ def test_a_wait_at_a_follower_ends(
         answer = follower.answer(Api.FETCH, 12)
         return ErrorCode(answer.responses[0].partitions[0].error_code)
 
-    eventually(lambda: fetched(0) is ErrorCode.NONE)
+    until(lambda: fetched(0) is ErrorCode.NONE)
     follower.send(Api.FETCH, 12, max_wait=WAIT_MS, min_bytes=1, max_bytes=1000, topics=topics)
     time.sleep(0.1)
     begun = time.monotonic()

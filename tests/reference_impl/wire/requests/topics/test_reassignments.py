@@ -16,8 +16,9 @@ from reference_impl.wire.nodes.host import SERVED
 from reference_impl.wire.serving.options import ServeOptions
 from reference_impl.wire.serving.serving import serving
 from tests.reference_impl.wire.one_topic import fetch, produce, values
-from tests.reference_impl.wire.requests.cluster.test_inspection import created, eventually, state
+from tests.reference_impl.wire.requests.cluster.test_inspection import created, state
 from tests.reference_impl.wire.single_requests import versions
+from tests.reference_impl.wire.waiting import until
 
 Connection = Any  # of conftest
 Connect = Callable[..., Connection]
@@ -78,13 +79,13 @@ def test_a_partition_moves_to_another_broker_with_its_records(connect: Connect) 
         created(first, "t", 1, 2)
         sent(first, "t", b"a")
         assert moved(first, "t", [3]) == (0, None)
-        eventually(lambda: state(first, "t") == (3, {3}))
+        until(lambda: state(first, "t") == (3, {3}))
         assert replicas(first, "t") == described(first, "t") == (3,)
         assert moving(first) == []
         third = connect(served.bootstrap_servers, 2)
         assert read(third, "t") == [b"a"]
         assert moved(first, "t", [1, 3]) == (0, None)
-        eventually(lambda: state(first, "t") == (3, {1, 3}))
+        until(lambda: state(first, "t") == (3, {1, 3}))
         assert replicas(first, "t") == (1, 3)
 
 
@@ -101,11 +102,11 @@ def test_a_reassignment_waits_for_a_dead_broker_and_is_listed_and_cancelled(
         assert moving(first) == ongoing
         assert moving(first, [{"name": "t", "partition_indexes": [0, 7]}]) == ongoing
         assert moving(first, [{"name": "calm", "partition_indexes": [0]}]) == []
-        eventually(lambda: replicas(first, "t") == (3, 2, 1))
+        until(lambda: replicas(first, "t") == (3, 2, 1))
         sent(first, "t", b"a")
         assert moved(first, "t", None) == (0, None)
         assert moving(first) == []
-        eventually(lambda: replicas(first, "t") == (2, 1))
+        until(lambda: replicas(first, "t") == (2, 1))
         assert read(first, "t") == [b"a"]
 
 
@@ -149,14 +150,14 @@ def test_a_restart_continues_a_reassignment_and_removed_replicas_delete_their_fi
         sent(first, "t", b"a")
         served.kill(THIRD)
         assert moved(first, "t", [3]) == (0, None)
-        eventually(lambda: replicas(first, "t") == (3, 1, 2))
+        until(lambda: replicas(first, "t") == (3, 1, 2))
         if stops == "crash":
             served.kill(BrokerId(1))
             served.kill(BrokerId(2))
         assert folders(tmp_path, "t") == [1, 2]
     with serving(options) as served:
         first = connect(served.bootstrap_servers)
-        eventually(lambda: state(first, "t") == (3, {3}))
+        until(lambda: state(first, "t") == (3, {3}))
         assert replicas(first, "t") == (3,)
-        eventually(lambda: folders(tmp_path, "t") == [3])
+        until(lambda: folders(tmp_path, "t") == [3])
         assert read(connect(served.bootstrap_servers, 2), "t") == [b"a"]

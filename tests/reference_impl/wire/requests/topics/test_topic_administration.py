@@ -17,6 +17,7 @@ from reference_impl.wire.messages.apis import Api
 from reference_impl.wire.serving.options import ServeOptions
 from reference_impl.wire.serving.serving import Served, serving
 from tests.reference_impl.wire.single_requests import versions
+from tests.reference_impl.wire.waiting import until
 
 Connection = Any  # of conftest
 Connect = Callable[..., Connection]
@@ -42,13 +43,6 @@ def created(broker: Connection, *topics: dict[str, Any], **values: Any) -> Any:
 def metadata(broker: Connection, topic: str) -> Any:
     (found,) = broker.call(Api.METADATA, 12, topics=[{"name": topic}]).topics
     return found
-
-
-def eventually(is_so: Callable[[], bool], within_s: float = 20) -> None:
-    deadline_s = time.monotonic() + within_s
-    while not is_so():
-        assert time.monotonic() < deadline_s
-        time.sleep(0.02)
 
 
 # ---------------------------------------------------------------- deletion
@@ -102,20 +96,20 @@ def used(cluster: Served, admin: AdminClient, topic: str) -> None:
     """
     servers = cluster.bootstrap_servers
     admin.create_topics([NewTopic(topic, 1, 3)])[topic].result(10)
-    eventually(lambda: topic in admin.list_topics(timeout=10).topics)
+    until(lambda: topic in admin.list_topics(timeout=10).topics)
     consumer = Consumer({
         "bootstrap.servers": servers, "group.id": "reader", "enable.auto.commit": False,
     })  # fmt: skip
     place = TopicPartition(topic, 0)
     assert consumer.get_watermark_offsets(place, 10, cached=False) == (0, 0)
-    eventually(lambda: consumer.committed([place], 10)[0].offset < 0)
+    until(lambda: consumer.committed([place], 10)[0].offset < 0)
     producer = Producer({"bootstrap.servers": servers})
     producer.produce(topic, b"v")
     assert producer.flush(10) == 0
     consumer.commit(offsets=[TopicPartition(topic, 0, 1)], asynchronous=False)
     consumer.close()
     admin.delete_topics([topic])[topic].result(10)
-    eventually(lambda: topic not in admin.list_topics(timeout=10).topics)
+    until(lambda: topic not in admin.list_topics(timeout=10).topics)
 
 
 def test_librdkafka_deletes_a_topic_and_its_records_and_offsets_are_gone(
@@ -166,11 +160,11 @@ def test_a_broker_that_was_down_drops_the_log_of_a_topic_that_was_created_again(
         def in_sync() -> int:
             return len(metadata(first, "twice").partitions[0].isr_nodes)
 
-        eventually(lambda: in_sync() == 3)
+        until(lambda: in_sync() == 3)
         served.kill(BrokerId(1))
         served.kill(BrokerId(2))
         third = connect(servers, 2)
-        eventually(lambda: metadata(third, "twice").partitions[0].leader_id == 3)
+        until(lambda: metadata(third, "twice").partitions[0].leader_id == 3)
         wanted = [{"partition_index": 0, "current_leader_epoch": -1, "timestamp": -1}]
         topics = [{"name": "twice", "partitions": wanted}]
         (end,) = third.call(Api.LIST_OFFSETS, 5, replica_id=-1, topics=topics).topics[0].partitions
@@ -186,7 +180,7 @@ def test_a_client_chooses_the_replicas_of_a_new_topic(admin: AdminClient) -> Non
     admin.create_partitions([NewPartitions("placed", 3, replica_assignment=[[1, 3]])])[
         "placed"
     ].result(10)
-    eventually(lambda: len(admin.list_topics("placed", 10).topics["placed"].partitions) == 3)
+    until(lambda: len(admin.list_topics("placed", 10).topics["placed"].partitions) == 3)
     found = admin.list_topics("placed", timeout=10).topics["placed"].partitions
     assert [(one.leader, one.replicas) for _, one in sorted(found.items())] == [
         (2, [2, 1]),
@@ -246,7 +240,7 @@ def test_metadata_creates_a_topic_where_the_option_says_so(connect: Connect) -> 
         broker.call(Api.METADATA, 12, topics=refused, allow_auto_topic_creation=False)
         assert metadata_of(broker, "a b", creates=True).error_code == 17
         assert metadata_of(broker, "yes", creates=True).error_code == UNKNOWN
-        eventually(lambda: metadata_of(broker, "yes", creates=False).error_code == NO_ERROR)
+        until(lambda: metadata_of(broker, "yes", creates=False).error_code == NO_ERROR)
         names = [one.name for one in broker.call(Api.METADATA, 12, topics=None).topics]
         assert names == ["yes"]
 
@@ -279,7 +273,7 @@ def test_settings_are_replaced_as_a_whole(version: int, broker: Connection) -> N
     assert replaced({"segment.bytes": "1000"}, validate_only=True) == 0
     assert set_here() == {"retention.ms": "7"}
     assert replaced({"segment.bytes": "1000"}) == 0
-    eventually(lambda: set_here() == {"segment.bytes": "1000"})
+    until(lambda: set_here() == {"segment.bytes": "1000"})
     assert replaced({"retention.ms": "soon"}) == ErrorCode.INVALID_CONFIG
     assert replaced({}, resource_name="nope") == UNKNOWN
     assert replaced({}, resource_type=4) == INVALID

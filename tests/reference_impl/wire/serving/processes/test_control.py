@@ -3,24 +3,11 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from checkers.testing.broker import Broker, Refused
-
-WITHIN_S = 60.0
-
-
-def until(is_true: Callable[[], Any]) -> Any:
-    """Returns the first true value of the function; fails after a minute."""
-    deadline = time.monotonic() + WITHIN_S
-    while not (found := is_true()):
-        assert time.monotonic() < deadline, "it takes too long"
-        time.sleep(0.02)
-    return found
+from tests.reference_impl.wire.waiting import until
 
 
 def states(broker: Broker) -> list[str]:

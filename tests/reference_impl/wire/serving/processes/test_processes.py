@@ -6,7 +6,6 @@ import fcntl
 import os
 import signal
 import socket
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +26,7 @@ from reference_impl.wire.requests.cluster.sasl import NO_CHANGE
 from reference_impl.wire.serving.options import CannotServe, ServeOptions
 from reference_impl.wire.serving.serving import Served, serving
 from tests.reference_impl.wire.one_topic import fetch, leader, produce, values
+from tests.reference_impl.wire.waiting import until
 
 SHORT = replace(SERVED, heartbeat_ms=150, session_timeout_ms=1_500, replica_fetch_timeout_ms=1_000)
 BROKERS = (BrokerId(1), BrokerId(2), BrokerId(3))
@@ -48,15 +48,6 @@ def cluster(served: Served) -> Iterator[Served]:
         if broker_id not in served.pids:
             served.start(broker_id)
     served.await_calm()
-
-
-def until(is_true: Callable[[], Any]) -> Any:
-    """Returns the first true value of the function; fails after a minute."""
-    deadline = time.monotonic() + WITHIN_S
-    while not (found := is_true()):
-        assert time.monotonic() < deadline, "it takes too long"
-        time.sleep(0.02)
-    return found
 
 
 def settings(cluster: Served, **others: Any) -> dict[str, Any]:
