@@ -15,6 +15,7 @@ import click
 from checkers.cli.run import Run, command
 from checkers.cli.system_options import broker_settings, bug_option, system_options
 from checkers.events import Measured
+from checkers.report.run_files import HISTORY
 from model.faults import InputFault, UnknownName
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from reference_impl.wire.serving.options import ServeOptions
 
 DROPPING = "drop-response:every=11"
-HISTORY = "history"
 BROKER_LOG = "broker.ndjson"
 FAULTS = "faults.ndjson"
 STATE = "broker-state.txt"

@@ -34,10 +34,12 @@ from checkers.progress import Progress
 from checkers.report.decisions import judged
 from checkers.report.document import Document
 from checkers.report.folder import RunFolder, command_line
+from checkers.report.killed_runs import killed_runs
 from checkers.report.progress import ProgressLine
 from checkers.report.run_files import STORE
 from checkers.report.shapes import Fingerprints
 from checkers.report.terminal import Terminal
+from checkers.scratch import temporary_files
 from model.faults import InputFault
 
 if TYPE_CHECKING:
@@ -295,7 +297,7 @@ def command(
             terminal = Terminal(sys.stdout, run.meaning, verbose=verbose > 0)
             run.reporters.append(until_closed(print_json if as_json else terminal))
             before = signal.signal(signal.SIGINT, run.interrupt)
-            with _lost_interrupts_hidden():
+            with _lost_interrupts_hidden(), temporary_files():
                 outputs = MachineOutputs(
                     junit=junit, sarif=sarif, github=github and decides, baseline=baseline
                 )
@@ -310,6 +312,8 @@ def command(
                 run.emit(run.baseline.result())
             run.emit(RunFinished(exit_code=code, seconds=round(time.monotonic() - run.began, 2)))
             keep_in_store(run)
+            if run.folder is not None:
+                run.folder.end()
             signal.signal(signal.SIGINT, before)
             raise SystemExit(code)
 
@@ -352,6 +356,8 @@ def _guarded(
                 check_store(base)
             run.folder = RunFolder.make(base, command=command_line(), seed=run.seed)
             run.reporters.insert(0, run.folder)  # first: the other reporters name its files
+            for text in killed_runs(base):
+                run.note(text)
         run.reporters += outputs.reporters()
         if run.folder is not None:
             run.emit(

@@ -15,10 +15,11 @@ from typing import Final
 
 from checkers.events import AnomalyDecided, Event, PropertyDecided, RunFinished
 from checkers.over_time.repository import commit_of
-from checkers.report.run_files import DESCRIPTION, EVENTS, REPORT
+from checkers.report.run_files import DESCRIPTION, EVENTS, REPORT, RUNNING
+from checkers.scratch import locked
 from model.faults import InputFault
 
-OWN: Final = frozenset({DESCRIPTION, EVENTS, REPORT})
+OWN: Final = frozenset({DESCRIPTION, EVENTS, REPORT, RUNNING})
 
 
 @dataclass(slots=True)
@@ -26,6 +27,7 @@ class RunFolder:
     """A folder such as `runs/2026-11-21T0142-c3f1`, which contains everything about one run."""
 
     path: Path
+    _running: int | None = None  # file descriptor: the lock of this process
     _decided: bool = False
     _taken: set[str] = field(default_factory=lambda: set(OWN))
 
@@ -49,12 +51,14 @@ class RunFolder:
             described |= {"commit": commit.hash, "uncommitted": commit.uncommitted}
         try:
             path.mkdir(parents=True)
+            (path / RUNNING).touch()
+            running = locked(path / RUNNING)
             (path / DESCRIPTION).write_text(json.dumps(described, indent=1) + "\n")
         except OSError as why:
             raise InputFault(
                 f"cannot create a run folder below {base}: {why.strerror}; name another by --out"
             ) from why
-        return cls(path)
+        return cls(path, running)
 
     def __call__(self, event: Event) -> None:
         with (self.path / EVENTS).open("a") as lines:
@@ -65,6 +69,13 @@ class RunFolder:
             from checkers.report.saved_run import write_report  # Jinja is slow to import
 
             write_report(self.path)
+
+    def end(self) -> None:
+        """Marks the run as ended; the next run would otherwise report that it was killed."""
+        (self.path / RUNNING).unlink(missing_ok=True)
+        if self._running is not None:
+            os.close(self._running)
+            self._running = None
 
     def drop_if_bare(self) -> None:
         """Removes the folder if it contains nothing but run.json, events.ndjson and report.html."""

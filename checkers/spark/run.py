@@ -8,8 +8,10 @@ history has only one partition, one task does the whole analysis.
 from __future__ import annotations
 
 import pickle
+import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -20,6 +22,7 @@ from pyspark import cloudpickle
 from checkers.histories.analysis import Analysis, Decision, analysis_of, partitioned
 from checkers.histories.io.locations import Location
 from checkers.histories.io.partitions import ROWS_PER_PARTITION, HistoryPartition
+from checkers.histories.io.recorded import UnreadableHistory
 from checkers.histories.plan.in_process import LocalDataset
 from checkers.progress import Progress, Watcher, unwatched
 from checkers.spark.connect import is_local
@@ -65,7 +68,7 @@ def analyze_on_spark(
         size = rows_per_partition or ROWS_PER_PARTITION
         partitions = partitioned(path, folder or Path(temporary), size)
         watch(Progress(stage="starting Spark"))
-        with session(master) as spark:
+        with session(master) as spark, errors_of_tasks():
             partitions = sent(spark, partitions, Path(tempfile.mkdtemp(dir=temporary)))
             analyse = partial(
                 analysis_of,
@@ -88,6 +91,23 @@ def _analyse_locally(
     analyse: Callable[[LocalDataset], Analysis], partitions: tuple[HistoryPartition, ...]
 ) -> Analysis:
     return analyse(LocalDataset(partitions))
+
+
+@contextmanager
+def errors_of_tasks() -> Generator[None]:
+    """Raises UnreadableHistory inside the block if a Spark task failed with it.
+
+    Spark returns the error of a task as a text, which ends with the error's type and message.
+    """
+    from pyspark.errors import PythonException
+
+    try:
+        yield
+    except PythonException as error:
+        found = re.findall(rf"^\S*\b{UnreadableHistory.__name__}: (.+)$", str(error), re.MULTILINE)
+        if not found:
+            raise
+        raise UnreadableHistory(found[0]) from error
 
 
 def require_visible(spark: SparkSession, paths: Iterable[str]) -> None:

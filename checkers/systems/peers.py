@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import tempfile
 import zlib
 from collections.abc import Callable, Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -22,6 +21,7 @@ from typing import Final
 from confluent_kafka import Producer
 
 from checkers.cache import cache
+from checkers.scratch import scratch
 from checkers.systems.remote import Remote
 from checkers.systems.system import Layout, SystemFailed
 from model.faults import InputFault
@@ -82,7 +82,7 @@ def _built() -> Path:
             f"{KFAKE} is built with Go, and there is no `go`: install Go 1.26 or later"
         )
     program.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=program.parent) as folder:
+    with scratch(program.parent) as folder:
         for file in _FILES:
             shutil.copy(_SOURCES / file, folder)
         call = [go, "build", "-o", "kfake", "."]
@@ -91,7 +91,7 @@ def _built() -> Path:
             raise InputFault(
                 f"{KFAKE} cannot be built ({ended.stderr.strip()}); check Go and its module proxy"
             )
-        (Path(folder) / "kfake").rename(program)
+        (folder / "kfake").rename(program)
     return program
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 DELIMITER: Final = r'\s,\[\](){}";'
+# Strings are matched possessively: backtracking would need memory for each of their characters.
 _TOKEN: Final = re.compile(
     rf"""
       (?P<blank>[\s,]+|;.*)
@@ -26,7 +27,7 @@ _TOKEN: Final = re.compile(
     | (?P<open>[\[({{]|\#{{|\#:[^{DELIMITER}]+[\s,]*{{)
     | (?P<close>[\])}}])
     | (?P<discard>\#_)
-    | (?P<text>"(?:[^"\\]|\\.)*")
+    | (?P<text>"[^"\\]*+(?:\\.[^"\\]*+)*+")
     | (?P<char>\\(?:[A-Za-z][A-Za-z0-9]*|.))
     | (?P<tag>\#[A-Za-z][^{DELIMITER}]*)
     | (?P<atom>(?:\#\#)?[^{DELIMITER}\#\\][^{DELIMITER}\\]*)
@@ -41,7 +42,7 @@ _NAMED: Final = {
     "newline": "\n", "return": "\r", "space": " ", "tab": "\t", "backspace": "\b", "formfeed": "\f"
 }  # fmt: skip
 _NAME_OF: Final = {char: name for name, char in _NAMED.items()}
-_REST_OF_STRING: Final = re.compile(r'(?:[^"\\]|\\.)*', re.DOTALL)
+_REST_OF_STRING: Final = re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
 MAX_DEPTH: Final = 200  # nested collections; no history needs more, and `text` is recursive
 
 Form = Any  # None, int, str, list[Form], dict[None | int | str, Form], EdnSet or Tagged

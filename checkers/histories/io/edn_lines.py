@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _NOT_A_NUMBER: Final = re.compile(rf'("[^"]*"|[A-Za-z:][^{DELIMITER}]*)')
 _SLOW_ONLY: Final = re.compile(r"[\\;#]")
-_STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
+_STRING: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"')
 _CACHE_LIMIT: Final = 50_000  # entries; values may be new on every line
 
 

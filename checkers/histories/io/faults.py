@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from checkers.histories.io.locations import Location, Place, beside
-from checkers.histories.io.recorded import UnreadableHistory
+from checkers.histories.io.recorded import SHOWN, UnreadableHistory
 
 FILE: Final = "faults.ndjson"
 MOMENTARY: Final = ("elect", "reassign", "wipe")  # faults that end at once
@@ -87,8 +87,9 @@ def _steps(path: Place) -> Iterable[Step]:
         try:
             step = json.loads(line)
             yield Step(at_ns=int(step["at_ns"]), do=str(step["do"]), node=int(step["node"]))
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+            reason = f"{type(error).__name__}: {error}"[:SHOWN]
             raise UnreadableHistory(
-                f"{path}, line {number}: this is not a fault ({type(error).__name__}: {error}); a "
+                f"{path}, line {number}: this is not a fault ({reason}); a "
                 'fault is {"at_ns": integer, "do": text, "node": integer}: fix or delete the line'
             ) from error

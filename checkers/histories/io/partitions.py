@@ -32,7 +32,12 @@ from checkers.histories.io.locations import (
     version,
 )
 from checkers.histories.io.parquet_layout import FEW_TEXTS, part_writer
-from checkers.histories.io.recorded import SCHEMA, UnreadableHistory, with_new_columns
+from checkers.histories.io.recorded import (
+    SCHEMA,
+    UnreadableHistory,
+    reading_parquet,
+    with_new_columns,
+)
 from model.histories import NEW_IN_2
 
 ROWS_PER_PARTITION: Final = 1_000_000
@@ -94,16 +99,19 @@ class RowGroup:
         place = file_or_folder(self.path)
         self._refuse_changed(place)
         try:
-            with pq.ParquetFile(readable(place), read_dictionary=list(FEW_TEXTS)) as file:
+            with (
+                reading_parquet(f"{place}, row group {self.number}"),
+                pq.ParquetFile(readable(place), read_dictionary=list(FEW_TEXTS)) as file,
+            ):
                 stored = file.schema_arrow.names
                 there = [name for name in columns if name in stored]
                 table = file.read_row_group(self.number, there, use_threads=False)
-        except (pa.ArrowException, OSError) as error:
+                for name in set(there) & set(FEW_TEXTS):  # a damaged page may have any index
+                    table[name].validate(full=True)
+            self._check_operations(table)
+        except UnreadableHistory:
             self._refuse_changed(place)
-            raise UnreadableHistory(
-                f"{place}: row group {self.number} cannot be read ({error}); "
-                "copy or record the file again"
-            ) from error
+            raise
         if set(columns) & set(NEW_IN_2) - set(stored):
             table = with_new_columns(table)
         return table.select(list(columns))
@@ -111,6 +119,19 @@ class RowGroup:
     def _refuse_changed(self, place: Place) -> None:
         if self.version is not None:
             refuse_changed(place, self.version)
+
+    def _check_operations(self, table: pa.Table) -> None:
+        # Rows with other operations than the footer declares would be in no partition.
+        if "op" not in table.schema.names:
+            return
+        found = compute.min_max(table["op"]).as_py()
+        if found["min"] is None or found == {"min": self.first_op, "max": self.last_op}:
+            return
+        raise UnreadableHistory(
+            f"{self.path}: row group {self.number} has the operations {found['min']} to "
+            f"{found['max']}, and its footer declares {self.first_op} to {self.last_op}; "
+            "copy or record it again"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,9 +255,12 @@ def row_groups_of(files: Sequence[Place]) -> list[RowGroup]:
 
 
 def row_groups(path: Place) -> Iterator[RowGroup]:
-    """Yields the row groups of a Parquet file that has the columns of a history."""
+    """Yields the row groups of a Parquet file that has the columns of a history.
+
+    Raises UnreadableHistory.
+    """
     changed = version(path)
-    with pq.ParquetFile(readable(path)) as file:
+    with reading_parquet(path), pq.ParquetFile(readable(path)) as file:
         at = file.schema_arrow.names.index("op")
         for number in range(file.metadata.num_row_groups):
             group = file.metadata.row_group(number)

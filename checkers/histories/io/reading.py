@@ -13,12 +13,10 @@ value. The analysis does not check these tables again.
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from difflib import get_close_matches
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args
@@ -31,6 +29,7 @@ import pyarrow.parquet as pq
 from checkers.histories.columnar.arrow import compute
 from checkers.histories.columnar.sorting import Mask
 from checkers.histories.io import jepsen, recorded
+from checkers.histories.io.json_faults import LONGEST_LINE, first_fault, unknown_column
 from checkers.histories.io.locations import (
     FileSet,
     Location,
@@ -44,8 +43,10 @@ from checkers.histories.io.parquet_layout import write_part
 from checkers.histories.io.recorded import (
     KINDS,
     SCHEMA,
+    SHOWN,
     UnreadableHistory,
     as_table,
+    reading_parquet,
     with_new_columns,
 )
 from checkers.histories.plan.batch import UNKNOWN_OFFSET, Batch
@@ -61,7 +62,7 @@ SAMPLED_FILES: Final = 20  # their mean size decides whether a history has small
 FILES_AT_ONCE: Final = 16  # of a store, whose files are opened in parallel
 OPERATIONS_AT_ONCE: Final = 5_000  # more would reach the garbage collector's old generation first
 Reader = Callable[[Place], Iterator[pa.Table]]
-JSON_BLOCK_BYTES: Final = 16 << 20
+MOST_ROWS_AT_ONCE: Final = 10_000_000
 NEEDED: Final = {
     "send": ("key", "value"),
     "poll": ("key", "value"),
@@ -79,8 +80,8 @@ ENUMERATIONS: Final = {
 }
 TABLE_FOLDERS: Final = ("_delta_log",)
 TABLE_METADATA: Final = (".metadata.json",)
+_NOT_TEXT: Final = "is not UTF-8 text"
 ODD: Final = pa.schema([("op", pa.int64()), ("what", pa.string())])
-_PYTHON: Final = {"int64": int, "int32": int, "string": str}
 
 
 def tables(history: Location) -> Iterator[pa.Table]:
@@ -149,12 +150,13 @@ def _all_ours(files: list[Place]) -> bool:
 
 
 def _is_ours(file: Place) -> bool:
-    try:
-        schema = pq.read_schema(readable(file))
-    except (pa.ArrowException, OSError) as error:
-        raise _torn(file, error) from error
+    with reading_parquet(file):
+        stored = pq.read_metadata(readable(file))
+        schema = stored.schema.to_arrow_schema()
+        groups = [stored.row_group(number).num_rows for number in range(stored.num_row_groups)]
     _check_columns(schema.names, file)
-    return all(
+    # a row group is read as a whole: its rows must fit into memory
+    return max(groups, default=0) <= MOST_ROWS_AT_ONCE and all(
         field.name in schema.names and schema.field(field.name).type == field.type
         for field in SCHEMA
     )
@@ -273,23 +275,14 @@ def _parquet(path: Place) -> Iterator[pa.Table]:
 
 def parquet(path: Place, *, known_only: bool = True) -> Iterator[pa.Table]:
     """Yields the tables of a Parquet file; unknown columns are refused with `known_only`."""
-    try:
-        with pq.ParquetFile(readable(path)) as file:
-            schema = file.schema_arrow
-            if known_only:
-                _check_columns(schema.names, path)
-            if file.metadata.num_rows == 0:
-                yield schema.empty_table()
-            for batch in file.iter_batches(ROWS_AT_ONCE):
-                yield pa.Table.from_batches([batch])
-    except (pa.ArrowException, OSError) as error:
-        raise _torn(path, error) from error
-
-
-def _torn(path: Place, error: Exception) -> UnreadableHistory:
-    return UnreadableHistory(
-        f"{path}: this is no complete Parquet file ({_first_line(error)}); copy or record it again"
-    )
+    with reading_parquet(path), pq.ParquetFile(readable(path)) as file:
+        schema = file.schema_arrow
+        if known_only:
+            _check_columns(schema.names, path)
+        if file.metadata.num_rows == 0:
+            yield schema.empty_table()
+        for batch in file.iter_batches(ROWS_AT_ONCE):
+            yield pa.Table.from_batches([batch])
 
 
 def _edn(path: Place) -> Iterator[pa.Table]:
@@ -317,13 +310,13 @@ def json_lines(path: Place, *, known_only: bool = True) -> Iterator[pa.Table]:
     try:
         blocks = paj.open_json(
             readable(path),
-            read_options=paj.ReadOptions(block_size=JSON_BLOCK_BYTES),
+            read_options=paj.ReadOptions(block_size=LONGEST_LINE),
             parse_options=parse,
         )
         for batch in blocks:
             yield pa.Table.from_batches([batch])
     except pa.ArrowException as error:
-        raise UnreadableHistory(f"{path}{_first_fault(path, _first_line(error))}") from error
+        raise UnreadableHistory(f"{path}{first_fault(path, _first_line(error))}") from error
 
 
 _BY_SUFFIX: Final[dict[str, Reader]] = {
@@ -400,12 +393,26 @@ def broken_rules(batch: Batch) -> Iterator[tuple[Mask, str]]:
 
 
 def _rules(batch: Batch) -> Iterator[tuple[Mask, str]]:
-    present = batch.table.schema.names
+    has_other_bytes = False
+    for odd, what in _rules_of_cells(batch):
+        has_other_bytes |= what.endswith(_NOT_TEXT) and bool(odd.any())
+        yield odd, what
+    if not has_other_bytes:  # such a column cannot be compared with the allowed values
+        yield from _rules_of_rows(batch)
+
+
+def _rules_of_cells(batch: Batch) -> Iterator[tuple[Mask, str]]:
     for field in SCHEMA:
-        if field.name in present and not field.nullable:
+        if field.name not in batch.table.schema.names:
+            continue
+        if not field.nullable:
             yield ~batch.is_valid(field.name), f"column {field.name} is null, and needs a value"
-        if field.name in present and pa.types.is_string(field.type):
-            yield _not_utf8(batch.table[field.name]), f"column {field.name} is not UTF-8 text"
+        if pa.types.is_string(field.type):
+            yield _not_utf8(batch.table[field.name]), f"column {field.name} {_NOT_TEXT}"
+
+
+def _rules_of_rows(batch: Batch) -> Iterator[tuple[Mask, str]]:
+    present = batch.table.schema.names
     for name, allowed in ENUMERATIONS.items():
         if name in present:
             odd = batch.is_valid(name) & ~batch.is_in(name, *allowed)
@@ -443,7 +450,7 @@ def _is_utf8(cell: bytes | None) -> bool:
 def _check_columns(names: list[str], path: Place) -> None:
     unknown = [name for name in names if name not in COLUMNS]
     if unknown:
-        raise UnreadableHistory(f"{path}: {_unknown_column(unknown[0])}")
+        raise UnreadableHistory(f"{path}: {unknown_column(unknown[0])}")
     missing = [name for name in COLUMNS if name not in (*names, *NEW_IN_2)]
     if missing:
         raise UnreadableHistory(
@@ -452,47 +459,5 @@ def _check_columns(names: list[str], path: Place) -> None:
         )
 
 
-def _unknown_column(name: str) -> str:
-    nearest = get_close_matches(name, COLUMNS, n=1)
-    meant = f"if you mean {nearest[0]}, rename it; else delete it" if nearest else "delete it"
-    return f"a history has no column {name}; {meant}"
-
-
-def _first_fault(path: Place, otherwise: str) -> str:
-    with path.open("rb") as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            try:
-                row: Any = json.loads(line)
-            except json.JSONDecodeError as error:
-                cut = "" if line.endswith(b"\n") else ": the last line is cut short; delete it"
-                return (
-                    f", line {number}, column {error.colno}: {error.msg}{cut or '; fix that line'}"
-                )
-            except UnicodeDecodeError as error:
-                return f", line {number}: {error}; JSON is UTF-8 text: convert the file"
-            if not isinstance(row, dict):
-                return (
-                    f", line {number}: not a JSON object; "
-                    "write each row as one object whose fields are the columns"
-                )
-            for name in row:
-                if name not in COLUMNS:
-                    return f", line {number}: {_unknown_column(name)}"
-            for name, (kind, _, _) in COLUMNS.items():
-                if row.get(name) is not None and type(row[name]) is not _PYTHON[kind]:
-                    return (
-                        f", line {number}: column {name} is {row[name]!r}, not of type {kind}; "
-                        "fix that value"
-                    )
-                if kind == "int64" and abs(row.get(name) or 0) >= 2**63:
-                    return (
-                        f", line {number}: column {name} is {row[name]}, more than 64 bits; "
-                        "fix that value"
-                    )
-    return f": {otherwise}; fix the file, or record it again"
-
-
 def _first_line(error: BaseException) -> str:
-    return str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+    return str(error).splitlines()[0][:SHOWN] if str(error) else type(error).__name__

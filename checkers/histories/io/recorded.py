@@ -23,6 +23,7 @@ field is null. If an operation has two invocation lines, the second one replaces
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
@@ -51,7 +52,7 @@ from model.histories import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Generator, Iterable, Iterator
 
     from checkers.histories.io.locations import Place
 
@@ -62,6 +63,7 @@ SCHEMA: Final = pa.schema(
     ]
 )
 METADATA: Final = "history.json"
+SHOWN: Final = 200  # characters of a wrong text in an error message
 READABLE: Final = (1, SCHEMA_VERSION)
 KINDS: Final[dict[str, type[MicroOperation]]] = {
     "send": Send,
@@ -80,6 +82,29 @@ _OF_OPERATION: Final = tuple(name for name in COLUMNS if name in Operation.__dat
 
 class UnreadableHistory(InputFault):
     """A history is missing, cut short or malformed; the message says where, and how to fix it."""
+
+
+def shown(found: object) -> str:
+    """Returns a wrong value for an error message: its notation in Python, shortened."""
+    text = repr(found)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+
+
+@contextmanager
+def reading_parquet(path: Place | str) -> Generator[None]:
+    """Turns each error of the Parquet reader inside the block into UnreadableHistory.
+
+    A damaged file is no proper file anywhere: names and texts in it may not be UTF-8 either.
+    """
+    try:
+        yield
+    except InputFault:
+        raise
+    except (pa.ArrowException, OSError, ValueError) as error:
+        fault = (str(error).splitlines() or [type(error).__name__])[0][:SHOWN]
+        raise UnreadableHistory(
+            f"{path}: this is no complete Parquet file ({fault}); copy or record it again"
+        ) from error
 
 
 PlaceT = TypeVar("PlaceT", bound="Place")
@@ -108,19 +133,19 @@ def metadata(folder: Place) -> dict[str, Any]:
         raise UnreadableHistory(
             f"{folder}: the folder has no {METADATA}; pass a folder that `urteil record` wrote"
         ) from None
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, RecursionError) as error:
         raise UnreadableHistory(f"{path}: {error}; copy or record it again") from error
     described: dict[str, Any] = content if isinstance(content, dict) else {}
     version = described.get("schema_version")
-    if version not in READABLE:
+    if type(version) is not int or version not in READABLE:
         readable = " and ".join(map(str, READABLE))
         raise UnreadableHistory(
-            f"{path}: schema_version is {version}, and this urteil reads {readable}; "
+            f"{path}: schema_version is {shown(version)}, and this urteil reads {readable}; "
             "update urteil, or record the history again"
         )
     settings: Any = described.setdefault("settings", {})
     if not isinstance(settings, dict):
-        raise UnreadableHistory(f"{path}: settings is {settings!r}, not a JSON object; fix it")
+        raise UnreadableHistory(f"{path}: settings is {shown(settings)}, not a JSON object; fix it")
     return described
 
 
@@ -223,7 +248,7 @@ def _plain(micro: MicroOperation) -> tuple[str, str, int | None, str | None]:
 def _micro(row: dict[str, Any]) -> MicroOperation:
     kind = KINDS.get(row["kind"])
     if kind is None:
-        raise ValueError(f"kind is {row['kind']!r}, none of {', '.join(KINDS)}")
+        raise ValueError(f"kind is {shown(row['kind'])}, none of {', '.join(KINDS)}")
     return kind(**{name: row[name] for name in kind.__dataclass_fields__})
 
 
@@ -231,12 +256,8 @@ def _micro(row: dict[str, Any]) -> MicroOperation:
 
 
 def _part(path: Place) -> pa.Table:
-    try:
+    with reading_parquet(path):
         table = pq.read_table(readable(path))
-    except (pa.ArrowException, OSError) as error:
-        raise UnreadableHistory(
-            f"{path}: this is no complete Parquet file ({error}); copy or record it again"
-        ) from error
     table = with_new_columns(table)
     if table.schema.names != SCHEMA.names:
         raise UnreadableHistory(
@@ -308,11 +329,13 @@ def _tail(path: Place, *, last: bool) -> list[Operation]:
             elif event["completed"] in opened:
                 completed.append(_closed(opened.pop(event["completed"]), event))
             else:
-                _unreadable(path, number, f"operation {event['completed']} was never invoked")
+                _unreadable(
+                    path, number, f"operation {shown(event['completed'])} was never invoked"
+                )
         except KeyError as error:
             _unreadable(path, number, f"field {error} is missing")
-        except (ValueError, TypeError) as error:
-            _unreadable(path, number, f"{error}")
+        except (ValueError, TypeError, RecursionError) as error:
+            _unreadable(path, number, f"{error}"[:SHOWN])
     return [*completed, *(opened.values() if last else ())]
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from checkers.cache import cache
+from checkers.scratch import scratch
 from model.faults import InputFault
 
 DEFAULT_VERSION: Final = "4.3.0"  # the version that the results of docs/ were measured on
@@ -97,8 +97,8 @@ def download(version: str) -> Jars:
             " Maven, or name an unpacked release with --kafka-home"
         )
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
-        pom, copied = Path(temporary) / "pom.xml", Path(temporary) / "jars"
+    with scratch(folder.parent) as temporary:
+        pom, copied = temporary / "pom.xml", temporary / "jars"
         pom.write_text(_POM.format(version=version))
         goal = ("dependency:copy-dependencies", "-DincludeScope=runtime")
         call = [maven, "-q", "-B", "-f", str(pom), *goal, f"-DoutputDirectory={copied}"]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from checkers.events import Measured, RunStarted
 from checkers.report.folder import RunFolder
+from checkers.report.run_files import DESCRIPTION, RUNNING
 from model.faults import InputFault
 
 
@@ -54,7 +55,7 @@ def test_any_name_of_evidence_gets_a_file_of_its_own(
 ) -> None:
     folder = RunFolder.make(tmp_path_factory.mktemp("runs"), command=[], seed=0)
     kept = [folder.keep(name, name) for name in names]
-    there = {file.name for file in folder.path.iterdir()} - {"run.json"}
+    there = {file.name for file in folder.path.iterdir()} - {DESCRIPTION, RUNNING}
     assert there == set(kept)
     assert len(there) == len(names)
 

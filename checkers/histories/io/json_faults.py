@@ -1,0 +1,72 @@
+"""Finds the line of an NDJSON history that Arrow cannot read, and says what is wrong with it.
+
+Arrow names neither the line nor the next step. So after its error the file is read again, line by
+line, up to the first wrong one.
+"""
+
+from __future__ import annotations
+
+import json
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Final
+
+from checkers.histories.io.recorded import SHOWN, shown
+from model.histories import COLUMNS
+
+if TYPE_CHECKING:
+    from checkers.histories.io.locations import Place
+
+LONGEST_LINE: Final = 16 << 20  # bytes; also the size of the blocks that Arrow reads
+_PYTHON: Final = {"int64": int, "int32": int, "string": str}
+
+
+def first_fault(path: Place, otherwise: str) -> str:
+    """Returns the first wrong line, its fault and the next step; `otherwise` if no line is wrong.
+
+    A line of a file without newlines may be longer than the memory, so reading it is limited.
+    """
+    with path.open("rb") as lines:
+        for number, line in enumerate(iter(lambda: lines.readline(LONGEST_LINE + 1), b""), 1):
+            if len(line) > LONGEST_LINE:
+                return f", line {number}: the line has more than 16 MiB; shorten its longest value"
+            fault = _fault_of(line) if line.strip() else ""
+            if fault:
+                return f", line {number}{fault}"
+    return f": {otherwise}; fix the file, or record it again"
+
+
+def _fault_of(line: bytes) -> str:
+    try:
+        row: Any = json.loads(line)
+    except json.JSONDecodeError as error:
+        cut = "" if line.endswith(b"\n") else ": the last line is cut short; delete it"
+        return f", column {error.colno}: {error.msg}{cut or '; fix that line'}"
+    except UnicodeDecodeError as error:
+        return f": {error}; JSON is UTF-8 text: convert the file"
+    except (RecursionError, ValueError) as error:  # nested too deeply, or too many digits
+        return f": {str(error)[:SHOWN]}; fix that line"
+    if not isinstance(row, dict):
+        return ": not a JSON object; write each row as one object whose fields are the columns"
+    for name in row:
+        if name not in COLUMNS:
+            return f": {unknown_column(name)}"
+    for name, (kind, _, _) in COLUMNS.items():
+        value = row.get(name)
+        if value is not None and type(value) is not _PYTHON[kind]:
+            return f": column {name} is {shown(value)}, not of type {kind}; fix that value"
+        bits = 32 if kind == "int32" else 64
+        if isinstance(value, int) and not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1):
+            return f": column {name} is {shown(value)}, more than {bits} bits; fix that value"
+    return ""
+
+
+def unknown_column(name: str) -> str:
+    """Returns the error for a column that histories do not have, with the nearest column.
+
+    >>> unknown_column("offest")
+    'a history has no column offest; if you mean offset, rename it; else delete it'
+    """
+    short = name[:SHOWN]
+    nearest = get_close_matches(short, COLUMNS, n=1)
+    meant = f"if you mean {nearest[0]}, rename it; else delete it" if nearest else "delete it"
+    return f"a history has no column {short}; {meant}"

@@ -1,0 +1,39 @@
+"""Runs that were killed before they ended, and what they kept."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+from checkers.report.run_files import EVENTS, HISTORY, RUNNING
+from checkers.scratch import locked
+
+VERDICTS = (b'"property_decided"', b'"anomaly_decided"')
+
+
+def killed_runs(base: Path) -> Iterator[str]:
+    """Yields a text for each run below `base` whose process was killed: what the run kept.
+
+    Each run is reported once.
+    """
+    for running in sorted(base.glob(f"*/{RUNNING}")):
+        lock = locked(running)
+        if lock is not None:
+            yield f"{running.parent}: this run was killed; {_kept(running.parent)}"
+            running.unlink(missing_ok=True)
+            os.close(lock)
+
+
+def _kept(folder: Path) -> str:
+    kept: list[str] = []
+    events = folder / EVENTS
+    lines = events.read_bytes().split(b"\n") if events.is_file() else []
+    verdicts = sum(any(name in line for name in VERDICTS) for line in lines[:-1])
+    if verdicts:
+        plural = "" if verdicts == 1 else "s"
+        kept.append(f"{verdicts} verdict{plural} (urteil report {shlex.quote(str(folder))})")
+    if (folder / HISTORY / "history.json").is_file():
+        kept.append(f"a history (urteil analyze {shlex.quote(str(folder / HISTORY))})")
+    return f"kept: {' and '.join(kept)}" if kept else "it has no verdicts"

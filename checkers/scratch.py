@@ -1,0 +1,96 @@
+"""Temporary folders that do not outlive a killed process for long: a later start removes them.
+
+A process holds a lock on each of its folders. The kernel releases the lock when the process ends,
+however it ends. So a folder that nobody locks was left by a killed process.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Final
+
+PREFIX: Final = "urteil-scratch-"
+_VARIABLE: Final = "TMPDIR"
+
+
+@contextmanager
+def scratch(parent: Path) -> Generator[Path]:
+    """Yields a new, locked folder below `parent`, and removes the folder at the end.
+
+    Removes the folders of killed processes first. Raises OSError if `parent` cannot be used.
+    """
+    remove_abandoned(parent)
+    folder, lock = _new(parent)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)  # a later start tries again
+        os.close(lock)
+
+
+@contextmanager
+def temporary_files() -> Generator[None]:
+    """Puts the temporary files of this process, and of those that it starts, into one folder.
+
+    Removes those of killed processes first. If no folder for temporary files is writable, changes
+    nothing: the first use of a temporary file then fails.
+    """
+    with ExitStack() as closing:
+        try:
+            folder = closing.enter_context(scratch(Path(tempfile.gettempdir())))
+        except OSError:
+            yield
+            return
+        before, variable = tempfile.tempdir, os.environ.get(_VARIABLE)
+        tempfile.tempdir = os.environ[_VARIABLE] = str(folder)
+        try:
+            yield
+        finally:
+            tempfile.tempdir = before
+            if variable is None:
+                del os.environ[_VARIABLE]
+            else:
+                os.environ[_VARIABLE] = variable
+
+
+def remove_abandoned(parent: Path) -> None:
+    """Removes the folders below `parent` that killed processes left."""
+    for folder in parent.glob(f"{PREFIX}*"):
+        lock = locked(folder)
+        if lock is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+            os.close(lock)
+
+
+def locked(path: Path) -> int | None:
+    """Locks a file or folder of this user, and returns its open file descriptor.
+
+    Returns None if a process holds the lock, or if the path does not exist any more.
+    """
+    try:
+        opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    except OSError:  # gone, a link, or another user's
+        return None
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.fstat(opened).st_uid == os.getuid() and path.exists():
+            return opened
+    except BlockingIOError:
+        pass
+    os.close(opened)
+    return None
+
+
+def _new(parent: Path) -> tuple[Path, int]:
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
+        lock = locked(folder)
+        if lock is not None:
+            return folder, lock
+        # Another process began at the same time, and has removed the folder.

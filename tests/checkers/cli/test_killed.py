@@ -1,0 +1,134 @@
+"""What a killed process leaves is removed and reported by the next start, and by no other."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from checkers.report.folder import RunFolder
+from checkers.report.killed_runs import killed_runs
+from checkers.report.run_files import EVENTS, RUNNING
+from checkers.scratch import PREFIX, remove_abandoned, scratch, temporary_files
+from tests.checkers.cli.conftest import Call
+
+HOLDS = """
+import sys, time
+from pathlib import Path
+from checkers.scratch import scratch
+with scratch(Path(sys.argv[1])) as folder:
+    (folder / "states").write_text("many")
+    print(folder, flush=True)
+    time.sleep(60)
+"""
+
+
+def abandoned(parent: Path) -> Path:
+    """Returns the folder of a process that was killed."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDS, str(parent)], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        folder = Path(process.stdout.readline().strip())
+        remove_abandoned(parent)
+        assert (folder / "states").exists(), "the process lives"
+        process.send_signal(signal.SIGKILL)
+    return folder
+
+
+def test_the_folder_of_a_killed_process_is_removed_by_the_next_one(tmp_path: Path) -> None:
+    left = abandoned(tmp_path)
+    assert left.exists()
+    with scratch(tmp_path) as mine:
+        assert list(tmp_path.iterdir()) == [mine]
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_no_folder_of_ours_stays(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (tmp_path / f"{PREFIX}link").symlink_to(elsewhere)
+    remove_abandoned(tmp_path)
+    assert elsewhere.exists()
+    assert (tmp_path / f"{PREFIX}link").is_symlink()
+
+
+def test_temporary_files_are_in_one_folder_which_ends_with_the_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.delenv("TMPDIR", raising=False)
+    with temporary_files():
+        one = Path(tempfile.mkdtemp())
+        assert one.parent.parent == tmp_path
+        assert os.environ["TMPDIR"] == str(one.parent)
+    assert not list(tmp_path.iterdir())
+    assert tempfile.gettempdir() == str(tmp_path)
+    assert "TMPDIR" not in os.environ
+
+
+def test_a_folder_that_is_not_writable_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missing = str(tmp_path / "missing")
+    monkeypatch.setattr(tempfile, "tempdir", missing)
+    with temporary_files():
+        assert tempfile.gettempdir() == missing
+
+
+LARGE = ("--set", "max_leader_epoch=2", "--set", "log_size=4", "--set", "max_records=4")
+CHECK = ("check", "replication", *LARGE, "--engine", "compiled", "--memory", "1MB")
+RECORD = ("record", "--sends", "100000")
+URTEIL = (sys.executable, "-c", "from checkers.cli.main import main; main()")
+
+
+def killed(folder: Path, words: tuple[str, ...], wrote: str) -> None:
+    """Starts a command, and kills it after it has written a file."""
+    with subprocess.Popen([*URTEIL, *words], cwd=folder, stdout=subprocess.DEVNULL) as process:
+        until = time.monotonic() + 60
+        while not list(folder.glob(wrote)):
+            assert process.poll() is None, "the command ended before it was killed"
+            assert time.monotonic() < until
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+
+
+def test_the_next_start_reports_what_killed_runs_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call
+) -> None:
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    killed(tmp_path, CHECK, "tmp/urteil-scratch-*/urteil-states-*/run-*")
+    killed(tmp_path, RECORD, "runs/*/history/history.json")
+    assert list(tmp_path.glob("tmp/*"))
+    first, second = (call("check", "group-offsets", "--budget", "1k-states") for _ in range(2))
+    assert first.stderr.count("this run was killed; ") == 1, "the check was reported by the record"
+    assert "kept: a history (urteil analyze " in first.stderr
+    assert "was killed" not in second.stderr
+    assert not list(tmp_path.glob("tmp/*"))
+    assert not list(tmp_path.glob("runs/*/running"))
+
+
+def test_a_killed_run_keeps_its_verdicts(tmp_path: Path) -> None:
+    folder = tmp_path / "one"
+    folder.mkdir()
+    (folder / RUNNING).touch()
+    event = b'{"v": 2, "event": "property_decided"}\n'
+    (folder / EVENTS).write_bytes(b'{"v": 2, "event": "run_started"}\n' + 2 * event + event[:-5])
+    (found,) = killed_runs(tmp_path)
+    assert found == f"{folder}: this run was killed; kept: 2 verdicts (urteil report {folder})"
+    assert not list(killed_runs(tmp_path)), "each is reported once"
+
+
+def test_a_run_that_goes_on_was_not_killed(tmp_path: Path) -> None:
+    run = RunFolder.make(tmp_path, command=["urteil"], seed=0)
+    assert not list(killed_runs(tmp_path))
+    run.end()
+    assert not list(killed_runs(tmp_path))
