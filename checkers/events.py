@@ -341,6 +341,28 @@ class VerdictCompared(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExplorerReady(Event):
+    """The page of `urteil explore` is at `url`; `link` opens the state that the options name."""
+
+    name: ClassVar[str] = "explorer_ready"
+    url: str
+    link: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateShown(Event):
+    """The last state of a path of `urteil explore --print`.
+
+    `text` is the state as text. `view` is the answer of the request /api/walk, which
+    `checkers.explore.requests` documents.
+    """
+
+    name: ClassVar[str] = "state_shown"
+    text: str
+    view: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunFinished(Event):
     """The last event of every run, with its exit code and its duration."""
 
@@ -363,6 +385,8 @@ _EVENTS: Final[Mapping[str, type[Event]]] = {
         Ready,
         BaselineApplied,
         VerdictCompared,
+        ExplorerReady,
+        StateShown,
         RunFinished,
     )
 }

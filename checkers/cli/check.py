@@ -342,7 +342,8 @@ def show_counterexamples(
         run.written(f"{file}.svg", drawing + "\n")
         replay = [command]
         if kept is not None and run.folder is not None:
-            replay.append(f"urteil replay {shlex.quote(str(run.folder.path / kept))}")
+            trace_file = shlex.quote(str(run.folder.path / kept))
+            replay += [f"urteil explore {trace_file}", f"urteil replay {trace_file}"]
         text = counterexample(
             spec, found, name, spec_name=title, replay=replay, verbose=run.verbose
         )

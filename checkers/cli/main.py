@@ -21,6 +21,7 @@ from model.faults import InputFault, UnknownName
 COMMANDS: Final = {
     "verify": "Run everything on the embedded reference broker: minutes, one report.",
     "check": "Explore a spec: every reachable state, shortest counterexamples.",
+    "explore": "Walk through the states of a spec, in a local web page.",
     "prove": "Prove a spec for any number of replicas, offsets and transactions (Z3).",
     "test": "Run Hypothesis property suites against the reference broker.",
     "sweep": "Simulate the reference broker from many seeds and analyze each history.",

@@ -132,7 +132,7 @@ def _reasons(writer: Writer, spec: Spec, discovery: Discovery, engine: str) -> I
         yield from _noted("fair because", [_why_fair(spec, discovery)])
         yield from _noted("shortest", [STEM if discovery.loop == discovery.steps else LASSO])
     else:
-        yield from _noted("false because", _why_false(writer, claim, discovery.trace))
+        yield from _noted("false because", why_claim_false(writer, claim, discovery.trace))
         yield from _noted("allowed because", _why_allowed(writer, spec, discovery.trace))
         yield from _noted("shortest", [SHORTEST if engine != "simulate" else LUCKY])
 
@@ -172,7 +172,7 @@ def _why_fair(spec: Spec, discovery: Discovery) -> str:
     return "the loop takes every fair action or disables it again and again"
 
 
-def _why_false(writer: Writer, claim: Claim, trace: Sequence[Step]) -> list[str]:
+def why_claim_false(writer: Writer, claim: Claim, trace: Sequence[Step]) -> list[str]:
     state = trace[-1].state
     if claim.about == "steps":
         state = joined(trace[-2].state, state)

@@ -14,6 +14,7 @@ from checkers.events import (
     DeliveryDecided,
     Event,
     Evidence,
+    ExplorerReady,
     Listed,
     Measured,
     PropertyDecided,
@@ -22,6 +23,7 @@ from checkers.events import (
     RowShown,
     RunFinished,
     RunStarted,
+    StateShown,
     VerdictCompared,
 )
 from checkers.report.decisions import MARKS, Decision, claim, grounds, heading, many, verdict
@@ -66,6 +68,8 @@ class Terminal:
                 self._print(f"{event.text}\n")
             case Measured() | Listed() | Ready() | VerdictCompared():
                 self._print(_line(event))
+            case ExplorerReady() | StateShown():
+                self._print(_line(event))
             case BaselineApplied():
                 self.baseline = event
             case RunFinished():
@@ -92,7 +96,10 @@ class Terminal:
             self._print(f"{kept}; exit code {event.exit_code}: {meaning}")
 
 
-def _line(event: Measured | Listed | Ready | VerdictCompared) -> str:
+_InOneText = Measured | Listed | Ready | VerdictCompared | ExplorerReady | StateShown
+
+
+def _line(event: _InOneText) -> str:
     match event:
         case Measured():
             value = f"{event.value:,}" if isinstance(event.value, int) else event.value
@@ -108,6 +115,10 @@ def _line(event: Measured | Listed | Ready | VerdictCompared) -> str:
             return f"ready: {event.bootstrap_servers}{control}{pids}"
         case VerdictCompared():
             return difference(event)
+        case ExplorerReady():
+            return f"ready: {event.link}"
+        case StateShown():
+            return event.text
 
 
 def baseline_lines(applied: BaselineApplied) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
+from collections.abc import Callable
 from itertools import pairwise
 
 from model.language.expressions import SpecError
@@ -25,13 +26,29 @@ def check(cls: type) -> None:
     except (OSError, TypeError):  # a class made at a prompt has no source
         return
     source = textwrap.dedent("".join(lines))
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Compare):
-            _check_comparison(cls, node, source, first)
+
+    def located(comparison: ast.Compare, mistake: str) -> SpecError:
+        return SpecError.at(cls.__name__, first + comparison.lineno - 1, mistake)
+
+    check_expression(ast.parse(source), source, located)
     _checked.add(cls)
 
 
-def _check_comparison(cls: type, comparison: ast.Compare, source: str, first: int) -> None:
+def check_expression(
+    tree: ast.AST, source: str, located: Callable[[ast.Compare, str], Exception]
+) -> None:
+    """Raises the error that `located` makes of the first comparison with such an operand.
+
+    `located` gets the comparison and the mistake as text; `source` is the text of the tree.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            _check_comparison(node, source, located)
+
+
+def _check_comparison(
+    comparison: ast.Compare, source: str, located: Callable[[ast.Compare, str], Exception]
+) -> None:
     operands = [comparison.left, *comparison.comparators]
     for left, right in pairwise(operands):
         between = _text_between(source, left, right)
@@ -39,9 +56,8 @@ def _check_comparison(cls: type, comparison: ast.Compare, source: str, first: in
         bare_right = _joins(right) and "(" not in between
         if bare_left or bare_right:
             text = " ".join((ast.get_source_segment(source, comparison) or "").split())
-            raise SpecError.at(
-                cls.__name__,
-                first + comparison.lineno - 1,
+            raise located(
+                comparison,
                 f"{text}\n  & and | bind tighter than a comparison: write all_of(..., ...), or"
                 " parentheses",
             )

@@ -17,6 +17,7 @@ from checkers.events import (
     EdgeShown,
     Event,
     Evidence,
+    ExplorerReady,
     FaultShown,
     Measured,
     OperationShown,
@@ -26,6 +27,7 @@ from checkers.events import (
     RowShown,
     RunFinished,
     RunStarted,
+    StateShown,
     UnreadableEvents,
     from_json,
 )
@@ -100,6 +102,8 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
     st.builds(Evidence, about=TEXT, text=TEXT, file=st.none() | TEXT, expected=st.booleans()),
     st.builds(Measured, metric=TEXT, value=st.integers() | TEXT),
     st.builds(Ready, bootstrap_servers=TEXT),
+    st.builds(ExplorerReady, url=TEXT, link=TEXT),
+    st.builds(StateShown, text=TEXT, view=st.dictionaries(TEXT, st.integers() | TEXT)),
     st.builds(RunFinished, exit_code=st.integers(0, 130)),
 )
 

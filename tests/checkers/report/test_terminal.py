@@ -12,12 +12,14 @@ from checkers.events import (
     AnomalyDecided,
     Event,
     Evidence,
+    ExplorerReady,
     Listed,
     Measured,
     PropertyDecided,
     Ready,
     RunFinished,
     RunStarted,
+    StateShown,
 )
 from checkers.report.terminal import Terminal, table
 from checkers.verdicts import verdict_on
@@ -147,6 +149,8 @@ def test_an_anomaly_that_should_occur_and_does_not_has_its_own_line() -> None:
         ([Measured(metric="history: operations", value=5_085)], "history: operations: 5,085\n"),
         ([Measured(metric="proof took", value=1.5, unit="s")], "proof took: 1.5 s\n"),
         ([Ready(bootstrap_servers="127.0.0.1:9092")], "ready: 127.0.0.1:9092\n"),
+        ([ExplorerReady(url="http://h/", link="http://h/#a")], "ready: http://h/#a\n"),
+        ([StateShown(text="state 0", view={})], "state 0\n"),
         ([Evidence(about="a", text="✗ a\n  so")], "✗ a\n  so\n\n"),
         (
             [Evidence(about="a", text="✗ a   violated\n  so", file="a.txt", expected=True)],

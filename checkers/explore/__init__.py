@@ -1,0 +1,18 @@
+"""Walks through the states of a spec, step by step, in a local web page or through a JSON API.
+
+    walks        initial states, enabled actions, and disabled ones with the reason
+    paths        a path as text, such as `leader_write(b0); follower_replicate(b1, b0)`
+    formulas     a formula of the spec language as text, with the place of a mistake
+    logs         the variables of a spec that are a log, with its end and marks
+    pictures     a state as logs, lanes, messages and tables, derived from the types of variables
+    views        what the page shows of the last state of a path
+    comparison   two variants after the same path
+    searches     breadth-first searches for a state, in the background
+    traces       recorded traces, opened as paths
+    requests     the JSON API
+    printed      a view as text for a terminal
+    server       the HTTP server, on the loopback address only
+
+Every answer depends only on its request: spec, variant, constants and path. So a link with these is
+the whole path, and opens the same state in every server.
+"""

@@ -1,0 +1,68 @@
+"""Compares two variants of a spec after the same path, step by step.
+
+If the other variant forbids a step, the states before this step are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from checkers.explore.paths import Path, PathFault, follow, read
+from checkers.explore.walks import Option, Walk
+from model.language.interpreter import State
+from model.language.values import Writer
+
+Compared = dict[str, Any]
+
+
+def compared(here: Path, other: Walk) -> Compared:
+    """Returns where the other variant differs: states, and actions enabled in only one of them."""
+    try:
+        start, calls = read(other, here.text)
+    except PathFault as fault:
+        return {"variant": other.variant.name, "step": 0, "stopped": str(fault)}
+    there = follow(other, start, calls)
+    step = len(there.states) - 1
+    ours = replace(here, calls=here.calls[:step], states=here.states[: step + 1])
+    differs = [
+        [*_differs(here.walk.writer, a, other.writer, b)]
+        for a, b in zip(ours.states, there.states, strict=True)
+    ]
+    return {
+        "variant": other.variant.name,
+        "step": step,
+        "stopped": there.why_stopped() if there.stopped is not None else None,
+        "differs_from": next((k for k, found in enumerate(differs) if found), None),
+        "differs": differs[-1],
+        "only_here": [*_only(ours, there)],
+        "only_there": [*_only(there, ours)],
+    }
+
+
+def _differs(
+    writer: Writer, state: State, other: Writer, there: State
+) -> Iterator[dict[str, str | None]]:
+    ours = {item.place: item.value for item in writer.items(state)}
+    theirs = {item.place: item.value for item in other.items(there)}
+    for place in dict.fromkeys((*ours, *theirs)):
+        if ours.get(place) != theirs.get(place):
+            yield {"place": place, "here": ours.get(place), "there": theirs.get(place)}
+
+
+def _only(path: Path, other: Path) -> Iterator[dict[str, str]]:
+    # The calls that are enabled at the end of `path`, but not at the end of `other`.
+    others = {o.call.text: o for o in other.walk.options(other.state)}
+    for option in path.walk.options(path.state):
+        same = others.get(option.call.text)
+        if option.kind == "enabled" and (same is None or same.kind != "enabled"):
+            yield {"call": option.call.text, "why": _why_not(other, same)}
+
+
+def _why_not(path: Path, option: Option | None) -> str:
+    if option is None:
+        return f"{path.walk.title} has no such action"
+    if option.guard is None:
+        return f"undefined: {option.undefined}"
+    return f"line {option.guard.line}: {path.walk.why_disabled(path.state, option)}"

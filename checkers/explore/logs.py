@@ -1,0 +1,89 @@
+"""Finds the logs among the variables of a spec, by their types.
+
+A log is a map from positions with a variable for its end: the sort of the end is the sort of the
+positions, and its name has the word *end*. For example, `log[b0].record[o]` is a log up to
+`log[b0].end_offset`, and `committed[o]` one up to `committed_end`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from model.language import terms as t
+from model.language.spec import Spec
+from model.language.state_variables import LeafShape, MapShape, RecordShape
+
+END: Final = re.compile(r"(^|_)end(_|$)")
+ORDERED: Final = ("int", "ordered")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Log:
+    """A log of a spec: the variables of its cells, its end and its marks."""
+
+    name: str  # of the map from positions, such as `log.record`
+    cells: tuple[t.Variable, ...]
+    end: t.Variable
+    marks: tuple[t.Variable, ...]
+
+    @property
+    def keys(self) -> tuple[t.SortInfo, ...]:
+        """The sorts that identify one log, such as its replica."""
+        return self.end.keys
+
+    @property
+    def position(self) -> t.SortInfo:
+        return self.end.value
+
+
+def logs_of(spec: Spec) -> Iterator[Log]:
+    """Yields the logs of the spec, in the order of their ends; none if it has no such map."""
+    for end in spec.variables:
+        if not END.search(end.name.rpartition(".")[2]) or end.value.flavour not in ORDERED:
+            continue
+        position, keys = end.value.name, end.keys
+        owner = end.name.rpartition(".")[0]
+        inside = [
+            v for v in spec.variables
+            if len(v.keys) > len(keys) and v.keys[: len(keys)] == keys
+            and v.keys[len(keys)].name == position
+            and _belongs(v.name, end.name, owner)
+        ]  # fmt: skip
+        if not inside:
+            continue
+        names = {_map_of(spec, v.name, len(keys)) for v in inside}
+        marks = [
+            v for v in spec.variables
+            if v != end and v.keys == keys and v.value.name == position
+        ]  # fmt: skip
+        for name in sorted(names):
+            cells = tuple(v for v in inside if _map_of(spec, v.name, len(keys)) == name)
+            yield Log(name=name, cells=cells, end=end, marks=tuple(marks))
+
+
+def _belongs(name: str, end: str, owner: str) -> bool:
+    if owner:
+        return name.startswith(f"{owner}.")
+    prefix = end.partition("_")[0]  # `committed_end` is the end of `committed`
+    return prefix == "end" or name.partition(".")[0] == prefix
+
+
+def _map_of(spec: Spec, variable: str, keys: int) -> str:
+    # The part of the name that the position's key follows: `log.record` of `log.record.id`.
+    head, *fields = variable.split(".")
+    shape, name, left = spec.shapes[head], head, keys
+    while fields or isinstance(shape, MapShape):
+        match shape:
+            case MapShape(value=value):
+                if left == 0:
+                    return name
+                shape, left = value, left - 1
+            case RecordShape(record=record):
+                part = fields.pop(0)
+                name, shape = f"{name}.{part}", record.fields()[part]
+            case LeafShape():
+                break
+    return name

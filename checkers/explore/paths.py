@@ -1,0 +1,164 @@
+"""A path through the states of a spec, as text: calls of actions, separated by semicolons.
+
+    controller_elect_leader(b0); leader_write(b0); follower_replicate(b1, b0)
+
+The calls are those of a counterexample, so its steps can be pasted. An argument is an element
+(`b0`), a name and a number (`leader_epoch 1` or `leader_epoch=1`), or a number alone. If a spec has
+several initial states, the path begins with a call of `init`; without it, the first one is taken.
+
+A path names actions, not states: two actions that lead to the same state are two paths.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from checkers.explore.walks import Call, Option, Start, Walk
+from model.faults import InputFault, UnknownName
+from model.language import terms as t
+from model.language.actions import Action
+from model.language.rows import RowState
+
+INIT: Final = "init"
+
+
+class PathFault(InputFault):
+    """A step of a path that cannot be read or taken; `step` counts from 1."""
+
+    def __init__(self, message: str, step: int) -> None:
+        super().__init__(message)
+        self.step = step
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Path:
+    """The steps taken from an initial state, and the state after each of them.
+
+    If a step could not be taken, `stopped` is this step, and the states end before it.
+    """
+
+    walk: Walk
+    start: Start
+    calls: tuple[Call, ...]
+    states: tuple[RowState, ...]
+    stopped: Option | None = None
+
+    @property
+    def state(self) -> RowState:
+        return self.states[-1]
+
+    @property
+    def text(self) -> str:
+        """The path as text, which `read` accepts."""
+        first = [self.start.call.text] if self.start is not self.walk.starts[0] else []
+        return "; ".join([*first, *(call.text for call in self.calls)])
+
+    def why_stopped(self) -> str:
+        """Returns which step could not be taken, and why; raises AssertionError if none."""
+        assert self.stopped is not None
+        step, call = len(self.states), self.stopped.call
+        head = f"step {step}, {call.text}, is not possible in {self.walk.title}"
+        if self.stopped.guard is None:
+            return f"{head}: undefined: {self.stopped.undefined}"
+        why = self.walk.why_disabled(self.state, self.stopped)
+        return f"{head}, as this is false in line {self.stopped.guard.line}: {why}"
+
+
+def split(text: str) -> list[str]:
+    """Returns the calls of a path as texts; empty if the path has no step."""
+    return [call for part in re.split(r"[;\n]", text) if (call := part.strip())]
+
+
+def read(walk: Walk, text: str) -> tuple[Start, tuple[Call, ...]]:
+    """Returns the initial state and the calls; raises PathFault for an unreadable call."""
+    texts = split(text)
+    start = walk.starts[0]
+    if texts and _name(texts[0]) == INIT:
+        values = _call(walk, [walk.spec.initial], texts[0], 0).values
+        found = [one for one in walk.starts if one.call.values == values]
+        if not found:
+            known = ", ".join(one.call.text for one in walk.starts[:8])
+            raise PathFault(f"{texts[0]} is no initial state of {walk.title}; use: {known}", 0)
+        start, texts = found[0], texts[1:]
+    calls = [_call(walk, walk.spec.actions, one, k) for k, one in enumerate(texts, 1)]
+    return start, tuple(calls)
+
+
+def follow(walk: Walk, start: Start, calls: Sequence[Call], known: Path | None = None) -> Path:
+    """Takes the calls until one of them is not possible.
+
+    `known` is another path; its states are reused as far as both paths are the same.
+    """
+    taken, states = list[Call](), [start.state]
+    if known is not None and known.walk is walk and known.start is start:
+        for ours, theirs in zip(calls, known.calls, strict=False):
+            if ours.key != theirs.key:
+                break
+            taken.append(ours)
+        states = [*known.states[: len(taken) + 1]]
+    for call in calls[len(taken) :]:
+        option = walk.option(states[-1], call)
+        if option.after is None:
+            stopped = Path(walk=walk, start=start, calls=tuple(taken), states=tuple(states))
+            return replace(stopped, stopped=option)
+        taken.append(call)
+        states.append(option.after)
+    return Path(walk=walk, start=start, calls=tuple(taken), states=tuple(states))
+
+
+def walked(walk: Walk, text: str, known: Path | None = None) -> Path:
+    """Takes the path of the text; raises PathFault for a step that cannot be read or taken."""
+    found = follow(walk, *read(walk, text), known)
+    if found.stopped is not None:
+        raise PathFault(found.why_stopped(), len(found.states))
+    return found
+
+
+def before(text: str, step: int) -> str:
+    """Returns the path without the step of this number, counted from 1, and all after it."""
+    calls = split(text)
+    first = 1 if calls and _name(calls[0]) == INIT and step > 0 else 0
+    return "; ".join(calls[: max(step - 1, 0) + first])
+
+
+# ---- one call
+
+
+def _name(text: str) -> str:
+    return text.partition("(")[0].strip()
+
+
+def _call(walk: Walk, actions: Sequence[Action], text: str, step: int) -> Call:
+    known = {action.name: action for action in actions}
+    shape = re.fullmatch(r"\s*(\w+)\s*(?:\(([^()]*)\))?\s*", text)
+    if shape is None:
+        raise PathFault(f"step {step}: {text!r} is no call; write ACTION(ELEMENT, ...)", step)
+    action = known.get(shape[1])
+    if action is None:
+        raise PathFault(
+            f"step {step}: {UnknownName(f'action of {walk.title}', shape[1], known)}", step
+        )
+    words = (
+        [word.strip() for word in (shape[2] or "").split(",")] if (shape[2] or "").strip() else []
+    )
+    if len(words) != len(action.params):
+        wanted = ", ".join(f"{p.name}: {p.sort.name}" for p in action.params)
+        raise PathFault(f"step {step}: {text} needs the arguments ({wanted})", step)
+    values = [_value(walk, p, w, step) for p, w in zip(action.params, words, strict=True)]
+    return walk.call(action, values)
+
+
+def _value(walk: Walk, param: t.Local, word: str, step: int) -> int:
+    elements = walk.interpreter.elements(param.sort)
+    short = re.sub(rf"^{re.escape(param.name)}\s*[= ]\s*", "", word)
+    for element in elements:
+        if short in (walk.writer.value(element, param.sort), str(element)):
+            return element
+    first, last = (walk.writer.value(x, param.sort) for x in (elements[0], elements[-1]))
+    raise PathFault(
+        f"step {step}: {word!r} is no {param.sort.name} of {walk.title}: use {first} to {last}",
+        step,
+    )

@@ -1,0 +1,307 @@
+"""Draws a state as data: lanes, logs, messages in flight, and cards with all other variables.
+
+The picture is derived from the types of the state variables, so every spec has one:
+
+    lane      an element of one sort, such as broker b0: that sort is the key of the logs; if the
+              spec has no log, it is the sort that most actions have as a parameter
+    log       a map from positions, whose end is another variable: `record[o]` up to `end_offset`;
+              every variable of the same sort and keys is a mark on the log, as the high watermark
+    message   an entry of a map of records that name an element of the lanes' sort, such as
+              `request[1]`, if the entry has a value other than its least one
+    badge     a variable without keys that names a lane, such as `registration.leader`
+    card      all other variables, by the variable that holds them
+
+The browser draws this data (`page/picture.js`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from checkers.explore.logs import Log, logs_of
+from model.language import terms as t
+from model.language.interpreter import State, Value
+from model.language.spec import Spec
+from model.language.state_variables import LeafShape, MapShape, RecordShape, Shape
+from model.language.values import Writer
+
+Drawn = dict[str, Any]
+
+ALL_CELLS: Final = 12  # a log with more cells is drawn up to its end
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Leaf:
+    head: str
+    keys: tuple[tuple[t.SortInfo, int], ...]
+    place: str
+    text: str
+    value: Value  # of a set: None
+    sort: t.SortInfo
+    variable: str
+    members: tuple[int, ...] = ()  # of a set
+    is_set: bool = False
+
+    def is_least(self, least: Value) -> bool:
+        return not self.members if self.is_set else self.value == least
+
+
+@dataclass(slots=True)
+class Painter:
+    """Draws the states of one spec at one scope."""
+
+    writer: Writer
+    logs: tuple[Log, ...] = ()
+    lane: t.SortInfo | None = None
+    messages: frozenset[str] = frozenset()  # heads of the maps of messages
+    hidden: frozenset[str] = field(default=frozenset())  # variables drawn on a log
+
+    @classmethod
+    def of(cls, writer: Writer) -> Painter:
+        """Returns the painter of the writer's spec, with the logs, lanes and messages it found."""
+        spec = writer.spec
+        logs = tuple(logs_of(spec))
+        made = cls(writer=writer, logs=logs, lane=_lane_sort(spec, writer, logs))
+        drawn = {v.name for log in logs for v in (*log.cells, log.end, *log.marks)}
+        made.hidden = frozenset(drawn)
+        made.messages = frozenset(made._maps_of_messages())
+        return made
+
+    def picture(self, state: State, before: State | None = None) -> Drawn:
+        """Returns the state as data for the page; `changed` marks what differs from `before`."""
+        leaves = [*self._every(state)]
+        old = None if before is None else {leaf.place: leaf.text for leaf in self._every(before)}
+        lanes = self._lanes()
+        by_lane: dict[int, list[Drawn]] = {k: [] for k in lanes}
+        cards: dict[str, list[Drawn]] = {}
+        for leaf in leaves:
+            if leaf.variable in self.hidden or leaf.head in self.messages:
+                continue
+            drawn = _field(leaf, old)
+            if leaf.keys and leaf.keys[0][0] == self.lane and leaf.keys[0][1] in by_lane:
+                drawn["name"] = _without_lane(drawn["name"])
+                by_lane[leaf.keys[0][1]].append(drawn)
+            else:
+                cards.setdefault(leaf.head, []).append(drawn)
+        badges = self._badges(leaves)
+        logs = [*self._drawn_logs(state, before)]
+        return {
+            "lane_sort": self.lane.name if self.lane else None,
+            "lanes": [
+                {
+                    "name": name,
+                    "badges": badges.get(k, []),
+                    "logs": [log for at, log in logs if at == k],
+                    "fields": by_lane[k],
+                }
+                for k, name in lanes.items()
+            ],
+            "logs": [log for at, log in logs if at is None],
+            "messages": [*self._drawn_messages(leaves, old)],
+            "cards": [{"name": name, "fields": fields} for name, fields in cards.items()],
+        }
+
+    # ---- lanes
+
+    def _lanes(self) -> dict[int, str]:
+        if self.lane is None:
+            return {}
+        return {k: self.writer.value(k, self.lane) for k in self.writer.ranges[self.lane.name]}
+
+    def _badges(self, leaves: list[_Leaf]) -> dict[int, list[str]]:
+        found: dict[int, list[str]] = {}
+        for leaf in leaves:
+            names = not leaf.keys and not leaf.is_set and self._is_lane(leaf.sort)
+            if names and leaf.value is not None:
+                found.setdefault(int(leaf.value), []).append(leaf.place)
+        return found
+
+    def _is_lane(self, sort: t.SortInfo) -> bool:
+        return self.lane is not None and sort.name == self.lane.name
+
+    # ---- logs
+
+    def _drawn_logs(self, state: State, before: State | None) -> Iterator[tuple[int | None, Drawn]]:
+        for log in self.logs:
+            for keys in self._choices(log.keys):
+                at = keys[0] if log.keys[:1] == (self.lane,) and self.lane else None
+                yield at, self._log(log, keys, state, before)
+
+    def _choices(self, sorts: tuple[t.SortInfo, ...]) -> list[tuple[int, ...]]:
+        found: list[tuple[int, ...]] = [()]
+        for sort in sorts:
+            found = [(*keys, k) for keys in found for k in self.writer.ranges[sort.name]]
+        return found
+
+    def _log(self, log: Log, keys: tuple[int, ...], state: State, before: State | None) -> Drawn:
+        positions = self.writer.ranges[log.position.name]
+        end = int(state[log.end.name, keys] or 0)
+        last_end = end if before is None else int(before[log.end.name, keys] or 0)
+        named = [self.writer.value(k, s) for k, s in zip(keys, log.keys, strict=True)]
+        furthest = max(end, last_end, *(int(state[m.name, keys] or 0) for m in log.marks), 0)
+        shown = positions if len(positions) <= ALL_CELLS else range(positions.start, furthest + 1)
+        return {
+            "name": self.writer.place(log.end.name, named).rpartition(".")[0] or log.name,
+            "end": end,
+            "ended": last_end,
+            "end_name": log.end.name,
+            "marks": [
+                {"name": m.name, "at": state[m.name, keys]}
+                for m in log.marks
+                if state[m.name, keys] is not None
+            ],
+            "cells": [
+                self._cell(log, (*keys, o), state, before, empty=o >= end)
+                for o in shown
+                if o in positions
+            ],
+        }
+
+    def _cell(
+        self, log: Log, keys: tuple[int, ...], state: State, before: State | None, *, empty: bool
+    ) -> Drawn:
+        fields = [
+            {
+                "name": v.name.removeprefix(f"{log.name}."),
+                "value": self._cell_text(v, keys, state),
+            }
+            for v in log.cells
+        ]
+        epoch = next((v for v in log.cells if v.value.name.endswith("Epoch")), None)
+        return {
+            "offset": keys[-1],
+            "fields": fields,
+            "epoch": None if epoch is None else state[epoch.name, keys],
+            "empty": empty,
+            "changed": before is not None
+            and any(
+                self._cell_text(v, keys, state) != self._cell_text(v, keys, before)
+                for v in log.cells
+            ),
+        }
+
+    def _cell_text(self, variable: t.Variable, keys: tuple[int, ...], state: State) -> str:
+        inner = variable.keys[len(keys) :]
+        if not inner:
+            return self.writer.value(state[variable.name, keys], variable.value)
+        texts = [
+            (", ".join(self.writer.value(k, s) for k, s in zip(more, inner, strict=True)), value)
+            for more in self._choices(inner)
+            if (value := state[variable.name, (*keys, *more)])
+        ]
+        if variable.value.flavour == "bool":
+            return "{" + " ".join(text for text, _ in texts) + "}"
+        return (
+            "{" + " ".join(f"{k}: {self.writer.value(v, variable.value)}" for k, v in texts) + "}"
+        )
+
+    # ---- messages
+
+    def _maps_of_messages(self) -> Iterator[str]:
+        for name, shape in self.writer.spec.shapes.items():
+            match shape:
+                case MapShape(key=key, value=RecordShape(record=record)):
+                    sorts = [s.info for s in record.fields().values() if isinstance(s, LeafShape)]
+                    on_log = any(v.partition(".")[0] == name for v in self.hidden)
+                    if (
+                        not on_log
+                        and not self._is_lane(key.info)
+                        and any(map(self._is_lane, sorts))
+                    ):
+                        yield name
+                case _:
+                    pass
+
+    def _drawn_messages(
+        self, leaves: list[_Leaf], old: Mapping[str, str] | None
+    ) -> Iterator[Drawn]:
+        entries: dict[str, list[_Leaf]] = {}
+        for leaf in leaves:
+            if leaf.head in self.messages and leaf.keys:
+                sort, k = leaf.keys[0]
+                entries.setdefault(f"{leaf.head}[{self.writer.value(k, sort)}]", []).append(leaf)
+        for place, fields in entries.items():
+            if all(one.is_least(self._least(one.sort)) for one in fields):
+                continue
+            lanes = [one.value for one in fields if self._is_lane(one.sort) and not one.is_set]
+            drawn = [_field(one, old) for one in fields]
+            yield {
+                "id": place,
+                "to": next((int(k) for k in lanes if k is not None), None),
+                "fields": [{**f, "name": f["name"].removeprefix(f"{place}.")} for f in drawn],
+                "changed": any(f["changed"] for f in drawn),
+            }
+
+    def _least(self, sort: t.SortInfo) -> Value:
+        if sort.optional:
+            return None
+        return False if sort.flavour == "bool" else self.writer.ranges[sort.name].start
+
+    # ---- leaves
+
+    def _every(self, state: State) -> Iterator[_Leaf]:
+        for name, shape in self.writer.spec.shapes.items():
+            yield from self._leaves(name, shape, name, (), name, state)
+
+    def _leaves(
+        self,
+        head: str,
+        shape: Shape,
+        path: str,
+        keys: tuple[tuple[t.SortInfo, int], ...],
+        place: str,
+        state: State,
+    ) -> Iterator[_Leaf]:
+        numbers = tuple(k for _, k in keys)
+        match shape:
+            case LeafShape(info=info):
+                value = state[path, numbers]
+                text = self.writer.value(value, info)
+                yield _Leaf(head=head, keys=keys, place=place, text=text, value=value, sort=info,
+                            variable=path)  # fmt: skip
+            case MapShape(key=key, value=LeafShape(info=t.SortInfo(flavour="bool"))):
+                elements = self.writer.ranges[key.__name__]
+                members = tuple(k for k in elements if state[path, (*numbers, k)])
+                text = "{" + " ".join(self.writer.value(k, key.info) for k in members) + "}"
+                yield _Leaf(head=head, keys=keys, place=place, text=text, value=None,
+                            sort=key.info, variable=path, members=members, is_set=True)  # fmt: skip
+            case MapShape(key=key, value=inner):
+                for k in self.writer.ranges[key.__name__]:
+                    at = f"{place}[{self.writer.value(k, key.info)}]"
+                    yield from self._leaves(head, inner, path, (*keys, (key.info, k)), at, state)
+            case RecordShape(record=record):
+                for name, inner in record.fields().items():
+                    yield from self._leaves(
+                        head, inner, f"{path}.{name}", keys, f"{place}.{name}", state
+                    )
+
+
+def _field(leaf: _Leaf, old: Mapping[str, str] | None) -> Drawn:
+    return {
+        "name": leaf.place,
+        "value": leaf.text,
+        "changed": old is not None and old.get(leaf.place) != leaf.text,
+    }
+
+
+def _without_lane(place: str) -> str:
+    # `replica[b0].leader` on the lane of b0 is `replica.leader`
+    return re.sub(r"^(\w+)\[[^\]]*\]", r"\1", place)
+
+
+def _lane_sort(spec: Spec, writer: Writer, logs: tuple[Log, ...]) -> t.SortInfo | None:
+    of_logs = Counter(log.keys[0].name for log in logs if log.keys)
+    used = Counter(p.sort.name for a in spec.actions for p in a.params)
+    keyed = Counter(k.name for v in spec.variables for k in v.keys)
+    plain = [
+        name
+        for name, sort in spec.sorts.items()
+        if name in keyed and sort.flavour != "bool"
+        and (sort.flavour == "sort" or (sort.flavour == "ordered" and writer.prefix(name)))
+    ]  # fmt: skip
+    best = max(plain, key=lambda n: (of_logs[n], used[n], keyed[n]), default=None)
+    return None if best is None else spec.sorts[best].info
