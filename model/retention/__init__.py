@@ -4,9 +4,9 @@ Retention and DeleteRecords delete the oldest records. Compaction deletes a reco
 a later record.
 """
 
-from model.retention import bugs, versions
+from model.retention import bugs, eligible, versions
 from model.variants import variants_in
 
-VARIANTS = variants_in(versions, bugs)
+VARIANTS = variants_in(versions, eligible, bugs)
 
 __all__ = ["VARIANTS"]

@@ -163,9 +163,9 @@ class RetentionActions(RetentionState):
     def is_deleted(s, r: Replica) -> Bool:
         """True if every replica, live or not, has deleted all records that DeleteRecords names.
 
-        So no later leader returns these records. Kafka waits only for the live replicas. It is not
-        enough that the leader has deleted the records: the variant `answers-alone` breaks the claim
-        `deleted_stays_deleted` in 6 steps.
+        So no later leader returns these records. Kafka waits only for the live replicas: see the
+        variant `waits-for-the-live`. It is not enough that the leader has deleted the records: the
+        variant `answers-alone` breaks the claim `deleted_stays_deleted` in 6 steps.
         """
         return forall(s.requested <= s.log[x].log_start for x in Replica)
 

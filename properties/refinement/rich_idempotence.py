@@ -9,7 +9,7 @@ a state that does not match.
 The abstract state has numbers that a batch had before, and the rich state has not. So an abstract
 state cannot be computed from a rich state: the walk keeps both.
 
-Source: Lynch and Vaandrager, Forward and Backward Simulations, 1995.
+Source: Lamport, Specifying Systems, chapter 5.8.
 Simplified: one partition; no records are deleted, and the client gives up no batch.
 """
 

@@ -20,7 +20,7 @@ def test_a_claim_is_false_of_the_release_and_true_of_the_fix(call: Any) -> None:
     assert rows(output) == [
         ("log_start_is_committed", "holds", "kafka-4.3", None, None, None),
         ("latest_values_are_kept", "violated", "kafka-4.3", 8, "kip-107", "holds"),
-        ("deleted_stays_deleted", "holds", "kafka-4.3", None, None, None),
+        ("deleted_stays_deleted", "violated", "waits-for-the-live", 7, "with-elr", "holds"),
         ("log_starts_grow", "holds", "kafka-4.3", None, None, None),
     ]
     assert "retention kafka-4.3: from Kafka 3.5 to 4.3" in output.stderr
@@ -32,8 +32,9 @@ def test_the_table_has_a_line_for_each_false_claim_and_one_for_the_rest(call: An
     assert table == [
         "Kafka 4.3",
         "  retention",
-        "    ✗ latest_values_are_kept  false of kafka-4.3, 8 steps  holds in kip-107",
-        "    ✓ 3 claims hold in kafka-4.3",
+        "    ✗ latest_values_are_kept  false of kafka-4.3, 8 steps           holds in kip-107",
+        "    ✗ deleted_stays_deleted   false of waits-for-the-live, 7 steps  holds in with-elr",
+        "    ✓ 2 claims hold in kafka-4.3",
     ]
 
 

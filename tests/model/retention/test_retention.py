@@ -13,6 +13,7 @@ from model.retention.bugs import (
     LeavesHighWatermarkBehind,
     TakesLeadersStart,
 )
+from model.retention.eligible import WaitsForTheLive, WithElr
 from model.retention.versions import Kafka43, Retention
 from tests.model.conftest import Play
 
@@ -109,6 +110,23 @@ def test_a_diverged_follower_drops_old_records_before_it_joins_the_isr(play: Beg
     assert log.do("fetch 0", "expand_isr 0").broken() == set()
     wrong = play(Kafka43()).do(*PARTED_BELOW, "expand_isr 0")
     assert wrong.broken() == {"latest_values_are_kept"}
+
+
+# ---- eligible leader replicas
+
+STOPPED = ("produce 0 0", "fetch 1", "advance_high_watermark 0", "shrink_isr 1")
+DELETED = ("delete_records 0 1", "answer_delete_records 0")
+
+
+def test_an_eligible_replica_that_was_down_returns_deleted_records(play: Begin) -> None:
+    """KIP-107 waits for live replicas; with an ELR, a replica that was down may lead at once."""
+    wrong = play(WaitsForTheLive()).do(*STOPPED, *DELETED, "elect_eligible 1")
+    assert wrong.broken() == {"deleted_stays_deleted"}
+
+
+def test_delete_records_waits_for_an_eligible_replica(play: Begin) -> None:
+    right = play(WithElr()).do(*STOPPED, "delete_records 0 1")
+    assert right.refused("answer_delete_records 0")
 
 
 # ---- explored
