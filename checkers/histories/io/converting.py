@@ -81,11 +81,11 @@ def _completed(folder: Path) -> Generator[Path]:
         shutil.rmtree(writing, ignore_errors=True)
 
 
-def _tables(history: Location, unmapped: Counter[str]) -> Iterator[pa.Table]:
+def _tables(history: Location, unmapped: Counter[str]) -> Iterator[tuple[Place, pa.Table]]:
     for read, place in reading.sources(history):
         before = None if read is recorded.tables else version(place)
         for table in _read(read, place, unmapped):
-            yield reading.conforming(_known(table, unmapped), place)
+            yield place, reading.cast(_known(table, unmapped), place)
         if before is not None:
             refuse_changed(place, before)
 

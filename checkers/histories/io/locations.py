@@ -58,7 +58,7 @@ TIMEOUT_S: Final = 20  # of a request; each is tried three times
 _ADDRESS: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _DENIED: Final = re.compile(
     r"ACCESS_DENIED|INVALID_ACCESS_KEY|SIGNATURE|credential|HTTP status 40[13]|permission"
-    r"|expired.?token",
+    r"|expired.?token|authenticat",
     re.IGNORECASE,
 )
 _NO_BUCKET: Final = re.compile(
@@ -343,8 +343,8 @@ def refused(place: Remote, error: Exception) -> UnreadableLocation:
         move = f"the store refuses these credentials, or has none: {CREDENTIALS[key]}"
     elif isinstance(error, FileNotFoundError) or "HTTP status 404" in text:
         move = "no such object or folder: check the address"
-    elif place.scheme == "hdfs" and "libhdfs" in text:
-        move = "hdfs:// needs Hadoop's native client: set HADOOP_HOME and CLASSPATH"
+    elif place.scheme == "hdfs" and ("libhdfs" in text or "libjvm" in text):
+        move = "hdfs:// needs Hadoop's native client: set JAVA_HOME, HADOOP_HOME and CLASSPATH"
     elif _UNREACHABLE.search(text):
         move = "the store does not answer: check endpoint, region and network"
     else:

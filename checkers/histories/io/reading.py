@@ -89,10 +89,16 @@ def tables(history: Location) -> Iterator[pa.Table]:
 
     Raises UnreadableHistory, or UnreadableLocation, for example if a file changes meanwhile.
     """
+    for place, table in _unchecked(history):
+        refuse(odd_rows(Batch(table)), place)
+        yield table
+
+
+def _unchecked(history: Location) -> Iterator[tuple[Place, pa.Table]]:
     for read, place in sources(history):
         before = None if read is recorded.tables else version(place)
         for table in read(place):
-            yield conforming(table, place)
+            yield place, cast(table, place)
         if before is not None:
             refuse_changed(place, before)
 
@@ -116,23 +122,36 @@ def parquet_parts(history: Location, folder: Path) -> list[Place]:
         return stored  # unchecked
     folder.mkdir(parents=True, exist_ok=True)
     parts: list[Place] = []
-    for number, table in enumerate(chain([SCHEMA.empty_table()], gathered(tables(history)))):
+    for number, table in enumerate(chain([SCHEMA.empty_table()], gathered(_unchecked(history)))):
         part = folder / f"part-{number:05d}.parquet"
         write_part(table, part)
         parts.append(part)
     return parts
 
 
-def gathered(some: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """Yields the rows in tables of at least `ROWS_AT_ONCE` rows; only the last one is shorter."""
-    held: list[pa.Table] = []
-    for table in some:
-        held.append(table)
-        if sum(one.num_rows for one in held) >= ROWS_AT_ONCE:
-            yield pa.concat_tables(held)
-            held = []
+def gathered(some: Iterable[tuple[Place, pa.Table]]) -> Iterator[pa.Table]:
+    """Yields checked tables of at least `ROWS_AT_ONCE` rows; only the last one is shorter.
+
+    The rows of many small files are checked together. Raises UnreadableHistory, with the file.
+    """
+    held: list[tuple[Place, pa.Table]] = []
+    rows = 0
+    for place, table in some:
+        held.append((place, table))
+        rows += table.num_rows
+        if rows >= ROWS_AT_ONCE:
+            yield _checked(held)
+            held, rows = [], 0
     if held:
-        yield pa.concat_tables(held)
+        yield _checked(held)
+
+
+def _checked(held: list[tuple[Place, pa.Table]]) -> pa.Table:
+    together = pa.concat_tables([table for _, table in held]).combine_chunks()
+    if odd_rows(Batch(together)).num_rows:
+        for place, table in held:
+            refuse(odd_rows(Batch(table)), place)
+    return together
 
 
 def _many_and_small(files: list[Place]) -> bool:
@@ -330,16 +349,6 @@ _SUFFIXES_IN_FOLDERS: Final = (".parquet", ".ndjson", ".jsonl")
 
 
 # ---------------------------------------------------------------- the columns
-
-
-def conforming(table: pa.Table, path: Place) -> pa.Table:
-    """Returns the table with exactly the columns in `COLUMNS`.
-
-    Raises UnreadableHistory, with the column or operation, if a column or a value is wrong.
-    """
-    conformed = cast(table, path)
-    refuse(odd_rows(Batch(conformed)), path)
-    return conformed
 
 
 def cast(table: pa.Table, path: Place) -> pa.Table:

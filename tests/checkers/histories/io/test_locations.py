@@ -116,6 +116,33 @@ def test_many_small_files_become_few(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert pa.concat_tables([pq.read_table(part) for part in parts]).equals(TABLE)
 
 
+def test_an_invalid_row_in_one_of_many_files_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(TABLE.num_rows):
+        pq.write_table(TABLE.slice(number, 1), tmp_path / f"{number:03}.parquet")
+    odd = TABLE.slice(2, 1).set_column(3, "outcome", pa.array(["good"]))
+    pq.write_table(odd, tmp_path / "002.parquet")
+    monkeypatch.setattr(reading, "MANY_FILES", 3)
+    with pytest.raises(UnreadableHistory, match=r"002\.parquet, a row of operation 2: column out"):
+        parquet_parts(tmp_path, tmp_path / "parts")
+
+
+@pytest.mark.parametrize(
+    ("error", "move"),
+    [
+        ("libhdfs.so: cannot open", "set JAVA_HOME, HADOOP_HOME and CLASSPATH"),
+        ("Unable to load libjvm dlopen(", "set JAVA_HOME, HADOOP_HOME and CLASSPATH"),
+        ("Could not create a OAuth2 access token to authenticate", "hdfs://n/x: the store refuses"),
+        ("AWS Error NO_SUCH_BUCKET", "there is no such bucket: check its name"),
+        ("curlCode: 7, Could not connect to server", "the store does not answer: check endpoint"),
+        ("AWS Error 17", "check the address, or copy the history to a local folder"),
+    ],
+)
+def test_the_error_of_a_store_names_the_next_move(error: str, move: str) -> None:
+    assert move in str(locations.refused(Remote("hdfs", "n", "x"), OSError(error)))
+
+
 @pytest.mark.parametrize(
     ("files", "message"),
     [
