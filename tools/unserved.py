@@ -19,8 +19,6 @@ _VOTERS: Final = "There is one controller, and no quorum to change."
 
 UNSERVED: Final[Mapping[Api, str]] = {
     Api.CREATE_DELEGATION_TOKEN: _TOKENS,
-    Api.ALTER_REPLICA_LOG_DIRS: "A broker has one log directory.",
-    Api.ALTER_CLIENT_QUOTAS: "There are no quotas.",
     Api.UPDATE_FEATURES: "The features of the cluster never change.",
     Api.UNREGISTER_BROKER: "The brokers of the cluster never change.",
     Api.ADD_RAFT_VOTER: _VOTERS,

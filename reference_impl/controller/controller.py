@@ -29,6 +29,7 @@ from reference_impl.controller import (
     topic_configs,
     topics,
 )
+from reference_impl.controller.client_quotas import alter_quotas
 from reference_impl.controller.cluster_state import ClusterState
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
 from reference_impl.node.step import (
@@ -44,6 +45,7 @@ from reference_impl.node.step import (
     TimerKind,
 )
 from reference_impl.node.timeouts import KAFKA_TIMEOUTS, Timeouts
+from reference_impl.protocol.client_quotas import AlterQuotas, Quotas
 from reference_impl.protocol.controller import (
     NO_METADATA,
     AdministrationRequest,
@@ -97,6 +99,7 @@ class Controller:
     )
     deletions: Mapping[str, int] = field(default_factory=dict[str, int])  # by topic
     defaults: TopicDefaults = NO_DEFAULTS
+    quotas: Quotas = ()
     image: MetadataImage = NO_METADATA
 
     @classmethod
@@ -125,6 +128,7 @@ class Controller:
             topic_partitions=dict(image.topic_partitions),
             deletions=dict(image.deletions),
             defaults=image.defaults,
+            quotas=image.quotas,
             image=image,
         )
         return controller, (controller._session_timer(now_ms),)
@@ -139,6 +143,8 @@ class Controller:
                         after, answer = self._heartbeat(now_ms, request)
                     case AlterPartition():
                         after, answer = self._alter(request)
+                    case AlterQuotas():
+                        after, answer = self._alter_quotas(request)
                     case request if isinstance(request, AdministrationRequest):
                         after, answer = self._administer(request)
                     case ElectLeader():
@@ -344,6 +350,12 @@ class Controller:
         )
         return after, answer
 
+    def _alter_quotas(self, request: AlterQuotas) -> tuple[Controller, Response]:
+        quotas, answer = alter_quotas(self.quotas, request)
+        if quotas == self.quotas:
+            return self, answer
+        return replace(self, version=self.version + 1, quotas=quotas), answer
+
     def _elect(self, request: ElectLeader) -> tuple[Controller, Response]:
         place = request.topic_partition
         state = self.topic_partitions.get(place)
@@ -368,6 +380,7 @@ class Controller:
             topic_partitions=tuple(sorted(self.topic_partitions.items(), key=lambda row: row[0])),
             deletions=tuple(sorted(self.deletions.items())),
             defaults=self.defaults,
+            quotas=self.quotas,
         )
         update = UpdateMetadata(image=image)
         return replace(self, image=image), tuple(

@@ -27,6 +27,7 @@ from model.vocabulary import (
     PartitionEpoch,
     TopicPartition,
 )
+from reference_impl.protocol.client_quotas import AlteredQuotas, AlterQuotas, Quotas
 from reference_impl.protocol.messages import NO_BROKER, UNKNOWN_BROKER_EPOCH, ErrorCode
 from reference_impl.protocol.reassignment import (
     AlteredReassignment,
@@ -93,6 +94,7 @@ class MetadataImage:
     topic_partitions: tuple[tuple[TopicPartition, PartitionState], ...] = ()
     deletions: tuple[tuple[str, int], ...] = ()  # how often topics of each name were deleted
     defaults: TopicDefaults = NO_DEFAULTS
+    quotas: Quotas = ()
 
 
 NO_METADATA: Final = MetadataImage()
@@ -307,6 +309,7 @@ AdministrationRequest = (
     | CreatePartitions
     | AlterConfigs
     | AlterDefaults
+    | AlterQuotas
     | HoldElection
     | AlterReassignment
     | ListReassignments
@@ -317,6 +320,7 @@ AdministrationResponse = (
     | CreatedPartitions
     | AlteredConfigs
     | AlteredDefaults
+    | AlteredQuotas
     | HeldElection
     | AlteredReassignment
     | ListedReassignments

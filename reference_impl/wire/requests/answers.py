@@ -16,7 +16,7 @@ from reference_impl.wire.requests.cluster import (
     share_and_streams,
     switched_off,
 )
-from reference_impl.wire.requests.configs import configs
+from reference_impl.wire.requests.configs import client_quotas, configs
 from reference_impl.wire.requests.coordinators import (
     consumer_groups,
     group_administration,
@@ -72,7 +72,9 @@ ANSWERS: Final[Mapping[Api, Callable[[ServedBroker, Call], Coroutine[Any, Any, b
     Api.RENEW_DELEGATION_TOKEN: switched_off.renew_or_expire_token,
     Api.EXPIRE_DELEGATION_TOKEN: switched_off.renew_or_expire_token,
     Api.DESCRIBE_DELEGATION_TOKEN: switched_off.describe_tokens,
-    Api.DESCRIBE_CLIENT_QUOTAS: switched_off.describe_client_quotas,
+    Api.DESCRIBE_CLIENT_QUOTAS: client_quotas.describe_client_quotas,
+    Api.ALTER_CLIENT_QUOTAS: client_quotas.alter_client_quotas,
+    Api.ALTER_REPLICA_LOG_DIRS: inspection.alter_replica_log_dirs,
     Api.SASL_HANDSHAKE: sasl.sasl_handshake,
     Api.SASL_AUTHENTICATE: sasl.sasl_authenticate,
     Api.DESCRIBE_USER_SCRAM_CREDENTIALS: sasl.describe_scram,

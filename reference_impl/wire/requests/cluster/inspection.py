@@ -1,5 +1,5 @@
-"""Wire handlers of DescribeProducers, DescribeLogDirs, DescribeTransactions, ListTransactions,
-WriteTxnMarkers and DescribeQuorum.
+"""Wire handlers of DescribeProducers, DescribeLogDirs, AlterReplicaLogDirs, DescribeTransactions,
+ListTransactions, WriteTxnMarkers and DescribeQuorum.
 
 WriteTxnMarkers is a request between brokers. An administrator may also send it, to end a hanging
 transaction. Such a transaction is open in a log, but the coordinator does not know it.
@@ -48,6 +48,8 @@ from reference_impl.wire.requests.broker.served_broker import (
 )
 
 LOG_DIR: Final = "memory"
+_FUTURE_SUFFIX: Final = len(".-future") + 32  # of the folder to which a replica moves
+_LONGEST_NAME: Final = 255
 UNKNOWN_BYTES: Final = -1
 CLUSTER_METADATA: Final = TopicPartition("__cluster_metadata", 0)
 CONTROLLER_ID: Final = BrokerId(3_000)  # brokers are numbered from 1
@@ -95,6 +97,51 @@ async def describe_producers(broker: ServedBroker, call: Call) -> bytes:
         for topic in call.body.topics
     ]
     return call.respond(topics=tuple(rows))
+
+
+async def alter_replica_log_dirs(broker: ServedBroker, call: Call) -> bytes:
+    """Handles AlterReplicaLogDirs; returns the frame with a result for each topic partition.
+
+    A broker has one log folder, so a replica can only be moved to where it is already.
+
+    Kafka: ReplicaManager.alterReplicaLogDirs.
+    """
+    folders = {
+        TopicPartition(topic.name, at): folder.path
+        for folder in call.body.dirs
+        for topic in folder.topics
+        for at in topic.partitions
+    }
+    existing = await existing_partitions(broker)
+
+    def error(place: TopicPartition, folder: str) -> ErrorCode:
+        reasons = (
+            (
+                len(f"{place.topic}-{place.index}") + _FUTURE_SUFFIX > _LONGEST_NAME,
+                ErrorCode.INVALID_TOPIC_EXCEPTION,
+            ),
+            (folder != LOG_DIR, ErrorCode.LOG_DIR_NOT_FOUND),
+            (place not in existing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+            (broker.replica(place) is None, ErrorCode.REPLICA_NOT_AVAILABLE),
+        )
+        return next((error for applies, error in reasons if applies), ErrorCode.NONE)
+
+    by_topic: dict[str, list[Any]] = {}
+    for place, folder in folders.items():
+        made = call.make(
+            "AlterReplicaLogDirPartitionResult",
+            partition_index=place.index,
+            error_code=error(place, folder),
+        )
+        by_topic.setdefault(place.topic, []).append(made)
+    return call.respond(
+        results=tuple(
+            call.make(
+                "AlterReplicaLogDirTopicResult", topic_name=topic, partitions=tuple(partitions)
+            )
+            for topic, partitions in by_topic.items()
+        )
+    )
 
 
 async def describe_log_dirs(broker: ServedBroker, call: Call) -> bytes:

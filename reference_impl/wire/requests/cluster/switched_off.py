@@ -1,11 +1,11 @@
-"""Wire handlers of features that are switched off: access control, tokens and client quotas.
+"""Wire handlers of features that are switched off: access control and delegation tokens.
 
 The answers are those of a Kafka without these features. Without an authorizer the answer is
-SECURITY_DISABLED, without authentication a request for tokens is refused, and without quotas the
-list is empty. Requests of telemetry are not served, and ApiVersions does not list them. The module
+SECURITY_DISABLED, and without authentication a request for tokens is refused. Requests of telemetry
+are not served, and ApiVersions does not list them. The module
 `share_and_streams` handles the requests of share and streams groups.
 
-Source: KIP-48, KIP-140, KIP-546; AclApis, KafkaApis of Apache Kafka.
+Source: KIP-48, KIP-140; AclApis, KafkaApis of Apache Kafka.
 """
 
 from __future__ import annotations
@@ -48,7 +48,3 @@ async def renew_or_expire_token(_broker: ServedBroker, call: Call) -> bytes:
 
 async def describe_tokens(_broker: ServedBroker, call: Call) -> bytes:
     return call.respond(error_code=NOT_ALLOWED, tokens=())
-
-
-async def describe_client_quotas(_broker: ServedBroker, call: Call) -> bytes:
-    return call.respond(error_code=0, error_message=None, entries=())

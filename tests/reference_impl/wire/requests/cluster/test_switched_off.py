@@ -55,12 +55,6 @@ def test_tokens_need_an_authenticated_connection(version: int, broker: Any) -> N
     assert (described.error_code, described.tokens) == (NOT_ALLOWED, ())
 
 
-@versions(Api.DESCRIBE_CLIENT_QUOTAS)
-def test_there_are_no_quotas(version: int, broker: Any) -> None:
-    answer = broker.call(Api.DESCRIBE_CLIENT_QUOTAS, version, components=[], strict=False)
-    assert (answer.error_code, answer.entries) == (0, ())
-
-
 def test_librdkafka_learns_that_there_is_no_authorizer(cluster: Served) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     wanted = AclBinding(

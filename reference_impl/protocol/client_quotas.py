@@ -1,0 +1,46 @@
+"""Client quotas: the limits of users, client ids and IP addresses, and the request to change them.
+
+    entity    (("client-id", "app"), ("user", None))      None is the default entity of its type
+    quotas    (("producer_byte_rate", 1048576.0), ...)
+
+Quotas are stored and described, but no request is throttled.
+
+Source: KIP-546; ClientQuotaControlManager of Apache Kafka.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reference_impl.protocol.messages import ErrorCode
+
+Entity = tuple[tuple[str, str | None], ...]  # type and name, sorted by type
+Quotas = tuple[tuple[Entity, tuple[tuple[str, float], ...]], ...]  # sorted by entity and key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaAlteration:
+    """The changed quotas of one entity: a value, or None for a quota that is removed."""
+
+    entity: Entity
+    changes: tuple[tuple[str, float | None], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterQuotas:
+    """Request: change client quotas; a broker forwards it to the controller."""
+
+    alterations: tuple[QuotaAlteration, ...]
+    validate_only: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlteredQuotas:
+    """Response: of each entity, the error that rejects its changes, or NONE, and the message."""
+
+    results: tuple[tuple[Entity, ErrorCode, str], ...]
+
+
+def entity_of(parts: dict[str, str | None]) -> Entity:
+    """Returns the entity with these names by type."""
+    return tuple(sorted(parts.items()))
