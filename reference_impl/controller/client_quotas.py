@@ -101,10 +101,10 @@ def _refused_value(
         if value <= 0:
             return f"Quota {key} must be greater than 0"
         largest = keys[key]
-        if largest is not ANY and value > largest:
+        if largest is not None and value > largest:
             kind = "INT" if largest < 2**31 else "LONG"
             return f"Proposed value for {key} is too large for a {kind}."
-        if largest is not ANY and value % 1 > _FRACTION:
+        if largest is not None and value % 1 > _FRACTION:
             return f"{key} cannot be a fractional value."
     return ""
 
