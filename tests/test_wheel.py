@@ -70,6 +70,11 @@ def test_the_wheel_holds_our_packages_and_nothing_else(installed: Path) -> None:
     assert found == {"model", "reference_impl", "properties", "checkers"}
 
 
+def test_the_wheel_has_the_page_of_the_explorer(installed: Path) -> None:
+    (page,) = installed.parent.parent.glob("lib/python*/site-packages/checkers/explore/page")
+    assert {"index.html", "page.css", "page.js", "picture.js"} <= {p.name for p in page.iterdir()}
+
+
 def test_the_wheel_publishes_the_pytest_plugin(installed: Path) -> None:
     (points,) = installed.parent.parent.glob(
         "lib/python*/site-packages/urteil-*.dist-info/entry_points.txt"

@@ -169,9 +169,9 @@ class Explorer:
         constants = _constants(request)
         if request.get("lenient"):  # the other variant may lack a constant
             constants = {n: v for n, v in constants.items() if n in variant.cls.constants}
-        key = (spec, variant.name, tuple(sorted(constants.items())))
+        made = variant.make(constants)  # the constants that the request leaves out, too
+        key = (spec, variant.name, *(getattr(made, name) for name in made.constants))
         if key not in self._walks:
-            made = variant.make(constants)
             read_whole(variant, made)
             walk = Walk.of(variant, made)
             _ = made.claims, made.action_properties, made.liveness_properties, made.witnesses

@@ -27,6 +27,7 @@ function go(change, keepsAhead = false) {
 
 async function load() {
   const mine = ++turn;
+  if (view === null) byId("count").textContent = "loading"; // the server reads the spec
   where = { ...opened, ...readAddress(location.hash) };
   where.spec ??= opened.spec;
   try {

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from checkers.explore.requests import Explorer
 from model.language.interpreter import Interpreter, State, Undefined
 from model.language.spec import Spec
 from model.language.values import Writer
@@ -82,6 +83,14 @@ def test_a_random_walk_is_that_of_the_interpreter(name: str, request: Any) -> No
         chosen = expected[path[-1]]
         assert not isinstance(chosen, str)
         state = chosen
+
+
+def test_a_spec_is_read_once_for_equal_constants() -> None:
+    explorer = Explorer(opened={"spec": "consumer-group"})
+    constants = explorer.answer("spec", {})["constants"]
+    (first,) = explorer._walks.values()
+    explorer.answer("walk", {"constants": constants})
+    assert list(explorer._walks.values()) == [first]
 
 
 def test_a_walk_with_one_wrong_answer_is_noticed() -> None:
