@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from checkers.events import (
     AnomalyDecided,
+    BaselineApplied,
     DeliveryDecided,
     EdgeShown,
     Event,
@@ -29,11 +30,14 @@ from checkers.events import (
     RunStarted,
     StateShown,
     UnreadableEvents,
+    VerdictCompared,
     from_json,
 )
 from checkers.verdicts import MEANINGS
 
 TEXT = st.text()  # surrogates included: a value is whatever a client saw
+ENTRIES = st.lists(TEXT, max_size=2).map(tuple)
+SHAPES = st.dictionaries(TEXT, TEXT, max_size=2)
 TIME_NS = st.integers(0, 2**62)
 OPERATIONS = st.builds(
     OperationShown,
@@ -98,13 +102,27 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
         verdict=st.just("holds"),
         count=st.integers(0),
         permitted=st.booleans(),
+        system=st.none() | TEXT,
+        fingerprints=SHAPES,
+        known=SHAPES,
+        expired=SHAPES,
     ),
     st.builds(Evidence, about=TEXT, text=TEXT, file=st.none() | TEXT, expected=st.booleans()),
     st.builds(Measured, metric=TEXT, value=st.integers() | TEXT),
     st.builds(Ready, bootstrap_servers=TEXT),
     st.builds(ExplorerReady, url=TEXT, link=TEXT),
     st.builds(StateShown, text=TEXT, view=st.dictionaries(TEXT, st.integers() | TEXT)),
-    st.builds(RunFinished, exit_code=st.integers(0, 130)),
+    st.builds(BaselineApplied, file=TEXT, known=ENTRIES, expired=ENTRIES, unmatched=ENTRIES),
+    st.builds(
+        VerdictCompared,
+        change=st.sampled_from(["new", "gone", "changed"]),
+        claim=TEXT,
+        subject=TEXT,
+        before=st.none() | TEXT,
+        count_after=st.none() | st.integers(0),
+        fingerprints=SHAPES,
+    ),
+    st.builds(RunFinished, exit_code=st.integers(0, 130), seconds=st.none() | st.floats(0, 1e6)),
 )
 
 

@@ -114,6 +114,9 @@ def test_a_part_of_a_name_finds_the_names_that_contain_it() -> None:
         ("urteil check replication --set log", {"log_size="}),
         ("urteil check --engine n", {"numpy"}),
         ("urteil conform --family tran", {"transactions"}),
+        ("urteil diff last~", {"last~1"}),
+        ("urteil runs --verdict und", {"undecided"}),
+        ("urteil runs --claim duplicate-", {"duplicate-across-keys"}),
     ],
 )
 def test_the_shell_completes_names_without_slow_imports(line: str, offered: set[str]) -> None:

@@ -17,6 +17,7 @@ from click.testing import CliRunner, Result
 
 from checkers.cli.run import Interrupted, Run, command
 from checkers.events import AnomalyDecided, PropertyDecided
+from checkers.over_time.store import opened
 from checkers.verdicts import Verdict
 from model.faults import InputFault
 
@@ -107,6 +108,22 @@ def test_verdicts_before_a_bug_of_urteil_are_in_the_folder_with_the_traceback(
     assert kept == ["run_started", "property_decided", "run_finished"]
     assert "ZeroDivisionError: by us" in (folder / "bug.txt").read_text()
     assert json.loads((folder / "run.json").read_text())["seed"] == 0
+
+
+def test_a_run_that_cannot_enter_the_store_keeps_its_verdict_and_says_so(tmp_path: Path) -> None:
+    def damage(run: Run) -> None:
+        decide("holds")(run)
+        (tmp_path / "runs.sqlite").write_text("no database" * 100)
+
+    result = ran(damage, tmp_path)
+    assert result.exit_code == 0
+    assert "the run is not in the store yet" in result.stderr
+    assert "move runs.sqlite away" in result.stderr
+    assert ran(decide("holds"), tmp_path).exit_code == 2
+    (tmp_path / "runs.sqlite").unlink()
+    with opened(tmp_path) as store:
+        store.add_missing()
+        assert [run.counts() for run in store.runs()] == ["1 holds"]
 
 
 def test_a_folder_that_cannot_be_created_names_the_next_step(tmp_path: Path) -> None:
