@@ -27,7 +27,7 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -241,9 +241,12 @@ def campaign(
     done, found = 0, Counter[str]()
     with ProcessPoolExecutor(processes) as pool:
         of_each = pool.map(partial(_differences, anomalies), blocks)
-        for numbers, (rows, differing) in zip(blocks, of_each, strict=True):
-            done, found = done + len(numbers), found + rows
-            yield done, found, differing
+        try:
+            for numbers, (rows, differing) in zip(blocks, of_each, strict=True):
+                done, found = done + len(numbers), found + rows
+                yield done, found, differing
+        finally:  # the caller may end the campaign early
+            pool.shutdown(cancel_futures=True)
 
 
 def _differences(anomalies: Catalogue, numbers: range) -> tuple[Counter[str], list[Difference]]:
@@ -254,31 +257,49 @@ def _differences(anomalies: Catalogue, numbers: range) -> tuple[Counter[str], li
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.analyze.agreement")
     parser.add_argument("--histories", type=int, default=100_000)
-    parser.add_argument("--seed", type=int, default=0, help="number of the first history")
+    parser.add_argument("--seconds", type=float, help="end after this time")
+    parser.add_argument(
+        "--seed", type=int, help="number of the first history; default: continue the last campaign"
+    )
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
-    others = [
-        it for it in json.loads(KEPT_IN.read_text())["campaigns"] if it["seed"] != arguments.seed
-    ]
-    began, differ = time.perf_counter(), 0
-    for done, found, differing in campaign(
-        arguments.histories, arguments.seed, arguments.processes
-    ):
-        differ += len(differing)
-        sys.stdout.writelines(f"{one}\n" for one in differing)
-        if done % KEPT_EVERY and done < arguments.histories:
-            continue
+    campaigns: list[Mapping[str, Any]] = json.loads(KEPT_IN.read_text())["campaigns"]
+    before = continued(campaigns, arguments.seed)
+    others = [one for one in campaigns if one["seed"] != before["seed"]]
+    began = time.perf_counter()
+    facts: Mapping[str, Any] = before
+    first = before["seed"] + before["histories"]
+    for done, found, differing in campaign(arguments.histories, first, arguments.processes):
+        seconds = time.perf_counter() - began
         facts = {
-            "seed": arguments.seed,
-            "histories": done,
-            "differences": differ,
-            "seconds": round(time.perf_counter() - began),
-            "rows": dict(sorted(found.items())),
+            "seed": before["seed"],
+            "histories": before["histories"] + done,
+            "differences": facts["differences"] + len(differing),
+            "seconds": before["seconds"] + round(seconds),
+            "rows": dict(sorted((Counter(before["rows"]) + found).items())),
         }
-        file = write_results("agreement", [], {"campaigns": [*others, facts]})
-        sys.stdout.write(f"{done:,} histories, {differ} differences; kept in {file}\n")
+        sys.stdout.writelines(f"{one}\n" for one in differing)
+        over = arguments.seconds is not None and seconds >= arguments.seconds
+        if done % KEPT_EVERY and done < arguments.histories and not over:
+            continue
+        kept = [*others, facts]
+        file = write_results("agreement", [], {"campaigns": kept})
+        total, differ = (sum(one[name] for one in kept) for name in ("histories", "differences"))
+        sys.stdout.write(f"{total:,} histories, {differ} differences; kept in {file}\n")
         sys.stdout.flush()
-    return 1 if differ else 0
+        if over:
+            break
+    return 1 if facts["differences"] else 0
+
+
+def continued(campaigns: Sequence[Mapping[str, Any]], seed: int | None) -> Mapping[str, Any]:
+    """Returns what the campaign has found so far: the one that begins with this number.
+
+    Without a number, it is the one with the highest numbers. A new campaign has found nothing.
+    """
+    known = [one for one in campaigns if seed in (None, one["seed"])]
+    new = {"seed": seed or 0, "histories": 0, "differences": 0, "seconds": 0, "rows": {}}
+    return max(known, key=lambda one: int(one["seed"]), default=new)
 
 
 if __name__ == "__main__":

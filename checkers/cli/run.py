@@ -10,6 +10,7 @@ import os
 import shlex
 import signal
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from checkers import verdicts
+from checkers.disk_full import disk_full
 from checkers.events import (
     AnomalyDecided,
     Event,
@@ -166,6 +168,12 @@ class Run:
         self.interrupted = True
         raise KeyboardInterrupt
 
+    def folders(self) -> Iterator[Path]:
+        """Yields the folders that this run writes to."""
+        if self.folder is not None:
+            yield self.folder.path
+        yield Path(tempfile.gettempdir())
+
     def meaning(self, code: int) -> str:
         if code == verdicts.HOLDS and not self.decided:
             return "done"  # a command without verdicts
@@ -305,15 +313,7 @@ def command(
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # only the last event is left to emit
             if code == verdicts.HOLDS and (decides or run.decided):
                 code = verdicts.exit_code(run.decided, require_exercised=run.require_exercised)
-            if code == verdicts.UNUSABLE_INPUT and run.folder is not None:
-                run.folder.drop_if_bare()
-                run.reporters.remove(run.folder)
-            elif run.baseline is not None:
-                run.emit(run.baseline.result())
-            run.emit(RunFinished(exit_code=code, seconds=round(time.monotonic() - run.began, 2)))
-            keep_in_store(run)
-            if run.folder is not None:
-                run.folder.end()
+            code = _finished(run, code)
             signal.signal(signal.SIGINT, before)
             raise SystemExit(code)
 
@@ -371,14 +371,15 @@ def _guarded(
             )
         function(run, **options)
     except InputFault as fault:
-        run.line.clear()
-        click.echo(f"urteil {run.command}: {in_one_line(fault)}", err=True)
-        return verdicts.UNUSABLE_INPUT
+        return _refused(run, fault)
     except (Interrupted, KeyboardInterrupt):
         return _interrupted(run)
-    except Exception:  # anything else is a bug of ours: report it with its traceback
+    except Exception as error:  # anything else is a bug of ours: report it with its traceback
         if run.interrupted:  # an interrupted library may raise an error of its own
             return _interrupted(run)
+        full = disk_full(error, run.folders())
+        if full is not None:
+            return _refused(run, full)
         trace = traceback.format_exc()
         if run.folder is not None:
             run.folder.keep("bug.txt", trace)
@@ -386,6 +387,33 @@ def _guarded(
         click.echo(f"{trace}urteil {run.command}: {A_BUG}", err=True)
         return verdicts.OUR_OWN_BUG
     return verdicts.HOLDS
+
+
+def _refused(run: Run, fault: InputFault) -> int:
+    run.line.clear()
+    click.echo(f"urteil {run.command}: {in_one_line(fault)}", err=True)
+    return verdicts.UNUSABLE_INPUT
+
+
+def _finished(run: Run, code: int) -> int:
+    """Emits the last event and returns the exit code: `code`, or 2 if the disk is full."""
+    try:
+        if code == verdicts.UNUSABLE_INPUT and run.folder is not None:
+            run.folder.drop_if_bare()
+            run.reporters.remove(run.folder)
+        elif run.baseline is not None:
+            run.emit(run.baseline.result())
+        run.emit(RunFinished(exit_code=code, seconds=round(time.monotonic() - run.began, 2)))
+        keep_in_store(run)
+    except OSError as error:
+        fault = disk_full(error, run.folders())
+        if fault is None:
+            raise
+        return _refused(run, fault)
+    finally:
+        if run.folder is not None:
+            run.folder.end()
+    return code
 
 
 def keep_in_store(run: Run) -> None:

@@ -7,6 +7,8 @@ history has only one partition, one task does the whole analysis.
 
 from __future__ import annotations
 
+import errno
+import os
 import pickle
 import re
 import tempfile
@@ -95,15 +97,17 @@ def _analyse_locally(
 
 @contextmanager
 def errors_of_tasks() -> Generator[None]:
-    """Raises UnreadableHistory inside the block if a Spark task failed with it.
+    """Raises UnreadableHistory, or OSError for a full disk, if a task in the block failed with it.
 
     Spark returns the error of a task as a text, which ends with the error's type and message.
     """
-    from pyspark.errors import PythonException
+    from pyspark.errors import PySparkException
 
     try:
         yield
-    except PythonException as error:
+    except PySparkException as error:
+        if os.strerror(errno.ENOSPC) in str(error):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
         found = re.findall(rf"^\S*\b{UnreadableHistory.__name__}: (.+)$", str(error), re.MULTILINE)
         if not found:
             raise

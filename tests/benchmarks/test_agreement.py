@@ -14,7 +14,15 @@ import numpy as np
 import pytest
 
 from benchmarks.analyze import agreement
-from benchmarks.analyze.agreement import BLOCK, DELIVERY, KINDS, Block, Difference, campaign
+from benchmarks.analyze.agreement import (
+    BLOCK,
+    DELIVERY,
+    KINDS,
+    Block,
+    Difference,
+    campaign,
+    continued,
+)
 from checkers.histories.analysis import KEPT
 from checkers.histories.anomalies.delivery import delivery_kernels, repetitions
 from checkers.histories.columnar.fingerprints import Ints
@@ -266,3 +274,10 @@ def test_a_campaign_names_every_history_that_shows_a_wrong_definition() -> None:
 
     assert shows
     assert sorted(map(str, named)) == [f"history {n}: {name} differs" for n in shows]
+
+
+def test_a_campaign_continues_the_one_with_the_highest_numbers() -> None:
+    first, last = ({"seed": seed, "histories": 20, "differences": 0} for seed in (0, 500))
+    assert continued([last, first], None) is last
+    assert continued([last, first], 0) is first
+    assert continued([last, first], 7)["histories"] == 0

@@ -85,13 +85,13 @@ class Spilled:
         self.found, self.level = count, (count - size, count)
         self.judged = self.expanded = count - size
         keys = _view(c.search_keys(search), count * self.library.key_bytes)
-        keys.tofile(self._file("keys"))
+        write(keys, self._file("keys"))
         with self._file("parents").open("wb") as file:
             for start in range(0, count, CHUNK):
                 parents = np.empty(min(CHUNK, count - start), np.uint32)
                 c.search_parents(search, start, len(parents), parents.ctypes.data)
-                parents.tofile(file)
-        _view(c.search_level(search), size * self.width).tofile(self._frontier(self.level[0]))
+                file.write(parents.data)
+        write(_view(c.search_level(search), size * self.width), self._frontier(self.level[0]))
         rows = keys.reshape(count, -1)
         for start in range(0, count, self.quota):
             self._take_run(rows[start : start + self.quota])
@@ -198,22 +198,22 @@ class Spilled:
         rows = self._rows(letters)[fresh]
         keys = letters["hash"][fresh] if self.library.fingerprints else rows
         with self._file("keys").open("ab") as file:
-            np.ascontiguousarray(keys).tofile(file)
+            file.write(np.ascontiguousarray(keys).data)
         with self._file("parents").open("ab") as file:
-            letters["parent"][fresh].astype(np.uint32).tofile(file)
+            file.write(letters["parent"][fresh].astype(np.uint32).data)
         with self._frontier(self.level[1]).open("ab") as file:
-            np.ascontiguousarray(rows).tofile(file)
+            file.write(np.ascontiguousarray(rows).data)
         self.found += len(fresh)
 
     def _keep(self, hashes: Hashes, states: Rows | None) -> None:
         if not len(hashes):
             return
         number = len(self.runs)
-        hashes.tofile(self._file(f"run-{number}-hashes"))
+        write(hashes, self._file(f"run-{number}-hashes"))
         file = None
         if states is not None:
             file = self._file(f"run-{number}-states")
-            np.ascontiguousarray(states).tofile(file)
+            write(states, file)
         self.runs.append(Run(self._file(f"run-{number}-hashes"), file, hashes[::CHUNK].copy()))
 
     # ---- files
@@ -238,6 +238,14 @@ class Spilled:
 
     def _file(self, name: str) -> Path:
         return self.folder / name
+
+
+def write(array: NDArray[Any], path: Path) -> None:
+    """Writes the array to a file; raises an OSError with the system's error number.
+
+    NumPy's own `tofile` raises one without it.
+    """
+    path.write_bytes(np.ascontiguousarray(array).data)
 
 
 def _view(address: int, size: int) -> NDArray[np.uint8]:

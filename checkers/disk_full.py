@@ -1,0 +1,40 @@
+"""Recognizes errors of a full disk: they are no bug of Urteil."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from model.faults import InputFault
+
+FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+LITTLE_BYTES: Final = 1 << 20
+
+
+class DiskFull(InputFault):
+    """A file cannot grow: the disk or a quota is full, or the file has its largest size."""
+
+
+def disk_full(error: BaseException, folders: Iterable[Path]) -> DiskFull | None:
+    """Returns the fault for the user if this error, or a cause of it, is a full disk; else None.
+
+    An error that names no file gets its place from `folders`: those on a disk without space.
+    """
+    found: BaseException | None = error
+    while found is not None:
+        if isinstance(found, OSError) and found.errno in FULL:
+            place = found.filename or " and ".join(map(str, filter(_is_full, folders)))
+            return DiskFull(
+                f"{place or 'a file'}: {os.strerror(found.errno)}; free space, or name other "
+                "folders: --out for results, the variable TMPDIR for temporary files"
+            )
+        found = found.__cause__ or found.__context__
+    return None
+
+
+def _is_full(folder: Path) -> bool:
+    return folder.exists() and shutil.disk_usage(folder).free < LITTLE_BYTES
