@@ -1,7 +1,7 @@
 """A small S3 server on loopback: objects in memory, lists, ranges, and one pair of credentials.
 
-It answers HEAD and GET as S3 does, and refuses requests that another key signed. The tests also
-passed against moto's server.
+It answers HEAD and GET as S3 does, and refuses requests of another key. It does not verify
+signatures.
 """
 
 from __future__ import annotations
