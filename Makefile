@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: verify test lint docs bench bench-kafka clients others tlc hostile trial hunt convictions counterexamples mutants requirements clean
+.PHONY: verify test lint docs bench bench-kafka clients others tlc hostile trial hunt agreement convictions counterexamples mutants requirements clean
 
 verify: $(READY)
 	$(BIN)/urteil verify
@@ -72,6 +72,11 @@ hunt: $(READY)
 CONVICTIONS_SECONDS := 3600
 convictions: $(READY)
 	$(BIN)/python -m tools.convictions --seconds $(CONVICTIONS_SECONDS)
+
+# Generated histories on which kernels must equal the literal definitions. It goes on where it ended.
+AGREEMENT_SECONDS := 3600
+agreement: $(READY)
+	$(BIN)/python -m benchmarks.analyze.agreement --histories 1000000 --seconds $(AGREEMENT_SECONDS)
 
 # Single-point mutants of the product, and the tests that kill them: docs/mutants.md. It goes on where it ended.
 MUTANTS_SECONDS := 3600
