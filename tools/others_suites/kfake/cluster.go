@@ -148,8 +148,13 @@ func (cfg config) words() []string {
 // NumBrokers sets the number of brokers.
 func NumBrokers(n int) Opt { return func(cfg *config) { cfg.brokers = n } }
 
-// DefaultNumPartitions sets the number of partitions of seeded topics without one.
-func DefaultNumPartitions(n int) Opt { return func(cfg *config) { cfg.partitions = int32(n) } }
+// DefaultNumPartitions sets the number of partitions of topics without one, also of seeded ones.
+func DefaultNumPartitions(n int) Opt {
+	return func(cfg *config) {
+		cfg.partitions = int32(n)
+		cfg.settings["num.partitions"] = strconv.Itoa(n)
+	}
+}
 
 // SeedTopics creates topics.
 func SeedTopics(partitions int32, topics ...string) Opt {
