@@ -71,7 +71,8 @@ def remove_abandoned(parent: Path) -> None:
 def locked(path: Path) -> int | None:
     """Locks a file or folder of this user, and returns its open file descriptor.
 
-    Returns None if a process holds the lock, or if the path does not exist any more.
+    Returns None if a process holds the lock, or if the path does not exist any more. Raises OSError
+    on a file system without locks.
     """
     try:
         opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
@@ -83,6 +84,9 @@ def locked(path: Path) -> int | None:
             return opened
     except BlockingIOError:
         pass
+    except OSError:
+        os.close(opened)
+        raise
     os.close(opened)
     return None
 

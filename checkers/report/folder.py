@@ -52,7 +52,7 @@ class RunFolder:
         try:
             path.mkdir(parents=True)
             (path / RUNNING).touch()
-            running = locked(path / RUNNING)
+            running = _locked(path / RUNNING)
             (path / DESCRIPTION).write_text(json.dumps(described, indent=1) + "\n")
         except OSError as why:
             raise InputFault(
@@ -99,6 +99,14 @@ class RunFolder:
         self._taken.add(free)
         (self.path / free).write_text(text, encoding="utf-8")
         return free
+
+
+def _locked(marker: Path) -> int | None:
+    try:
+        return locked(marker)
+    except OSError:  # without locks, a run that goes on would be reported as killed
+        marker.unlink()
+        return None
 
 
 def command_line() -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import signal
 import subprocess
@@ -125,6 +127,22 @@ def test_a_killed_run_keeps_its_verdicts(tmp_path: Path) -> None:
     (found,) = killed_runs(tmp_path)
     assert found == f"{folder}: this run was killed; kept: 2 verdicts (urteil report {folder})"
     assert not list(killed_runs(tmp_path)), "each is reported once"
+
+
+def test_without_locks_no_run_is_reported_as_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def flock(opened: int, operation: int) -> None:
+        del opened, operation
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    run = RunFolder.make(tmp_path, command=["urteil"], seed=0)
+    assert not list(killed_runs(tmp_path))
+    run.end()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with temporary_files():
+        assert tempfile.gettempdir() == str(tmp_path)
 
 
 def test_a_run_that_goes_on_was_not_killed(tmp_path: Path) -> None:
