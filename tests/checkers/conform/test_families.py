@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from checkers.conform.families import FAMILIES, sequence, sequences
+from checkers.conform.left_out import NEVER_SENT
 from checkers.conform.steps import READS, Steps, all_requests, as_json, described, from_json
 from model.faults import UnknownName
 from reference_impl.wire.messages.apis import Api
@@ -78,8 +79,8 @@ def test_all_apis_are_sent_and_their_versions_too() -> None:
     for one in drawn:
         for send in all_requests(one.steps):
             sent[send.api].add(send.version)
-    assert set(sent) == set(VERSIONS)
-    for api in VERSIONS:
+    assert set(sent) == VERSIONS.keys() - NEVER_SENT.keys()
+    for api in sent:
         known = set(range(VERSIONS[api].first_answered, VERSIONS[api].last + 1))
         assert sent[api] == known, api
 
