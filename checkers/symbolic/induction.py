@@ -13,6 +13,12 @@ names of the claims that suffice. A proof from fewer claims is still a proof. So
 time, but proves nothing false. A spec writes its slices as a class attribute:
 
     using = {("append", "log_is_complete"): ("fetched_is_copied", "one_leader")}
+
+A claim may also *follow* from other claims in the same state. Then it is true whenever they are,
+and one query without any action proves all conditions of the claim. A spec writes this as a class
+attribute; a claim may follow only from claims outside the table or above it in the table:
+
+    consequences = {"one_leader": ("a_majority_votes_for_each_leader", "votes_are_given_once")}
 """
 
 from __future__ import annotations
@@ -31,6 +37,9 @@ from model.language.expressions import SpecError
 from model.language.spec import Action, Claim, Spec, title_of
 
 INIT: Final = "init"  # the name of the initial condition among the actions
+Consequences = Mapping[
+    str, Sequence[str]
+]  # claim -> the claims from which it follows in every state
 Using = Mapping[tuple[str, str], Sequence[str]]  # (action, claim) -> the claims of its slice
 
 
@@ -66,6 +75,7 @@ class Induction:
     def __init__(self, spec: Spec, step: Step, using: Using | None = None) -> None:
         self.spec, self.step = spec, step
         self.using = checked(spec, declared(spec) if using is None else using)
+        self.consequences = in_order(spec)
 
     def goal(self, action: Action, claim: Claim) -> Goal:
         """Returns the proof obligation that the claim is true after the action.
@@ -75,6 +85,17 @@ class Induction:
         action.
         """
         return self._initially(claim) if action.name == INIT else self._preserved(action, claim)
+
+    def consequence(self, claim: Claim) -> Goal:
+        """Returns the proof obligation that the claim follows from the claims in `consequences`.
+
+        The obligation is about one state, and about no action. Raises Declined if Z3 cannot express
+        the claim.
+        """
+        return Goal(
+            facts=[replace(self._slice(self.consequences[claim.name], []), named="")],
+            formula=self.step.formula(claim.formula, self.step.before),
+        )
 
     def _initially(self, claim: Claim) -> Goal:
         start = self.step.initial()
@@ -144,6 +165,27 @@ def declared(spec: Spec) -> Using:
     """
     slices: Any = getattr(type(spec), "using", {})
     return slices  # type: ignore[no-any-return]  # the base class has no such attribute
+
+
+def in_order(spec: Spec) -> Consequences:
+    """Returns the table `consequences` of the spec, which says which claims follow from which.
+
+    Empty if the spec has none. Raises SpecError for an unknown name, and for a claim that would
+    follow from itself or from a later claim of the table.
+    """
+    table: Consequences = getattr(type(spec), "consequences", {})
+    names, seen = [c.name for c in spec.claims], set[str]()
+    for claim, premises in table.items():
+        for name in (claim, *premises):
+            require_known(spec, "claim", name, names)
+        late = [name for name in premises if name in table and name not in seen]
+        if late:
+            raise SpecError(
+                f"{title_of(spec)}: {claim} follows from {late[0]}, which is not above it in"
+                " `consequences`\n  order the table, so that no claim follows from itself"
+            )
+        seen.add(claim)
+    return table
 
 
 def checked(spec: Spec, using: Using) -> Using:

@@ -12,7 +12,7 @@ proof leaves a property undecided.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from checkers.symbolic.induction import INIT, Goal, Induction, Using, framed, require_known
@@ -201,8 +201,11 @@ class _Prover:
         self.induction = Induction(spec, Step(spec, Translation(self.sorts)), using)
         self.small = [SmallScope(spec, tried) for tried in scopes_of(spec, scope)]
         self.seed, self.limit_ms = seed, limit_ms
+        self._consequences: dict[str, Outcome] = {}
 
     def outcome(self, action: Action, claim: Claim) -> Outcome:
+        if claim.name in self.induction.consequences:
+            return self._consequence(claim)
         if action.name != INIT and framed(action, claim):
             return Outcome(verdict="proved", how=FRAME)
         try:
@@ -215,3 +218,19 @@ class _Prover:
                 yield small.induction.goal(action, claim), small.sorts
 
         return decide(goal, self.sorts, at_scopes, limit_ms=self.limit_ms, seed=self.seed)
+
+    def _consequence(self, claim: Claim) -> Outcome:
+        if claim.name in self._consequences:
+            return replace(self._consequences[claim.name], seconds=0.0)
+        try:
+            goal = self.induction.consequence(claim)
+        except Declined as reason:
+            return Outcome(verdict="unknown", how=f"{DECLINED}{reason}")
+
+        def at_scopes() -> Iterator[tuple[Goal, Sorts]]:
+            for small in self.small:
+                yield small.induction.consequence(claim), small.sorts
+
+        found = decide(goal, self.sorts, at_scopes, limit_ms=self.limit_ms, seed=self.seed)
+        self._consequences[claim.name] = replace(found, how=f"it follows, {found.how}")
+        return self._consequences[claim.name]

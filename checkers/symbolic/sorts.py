@@ -17,7 +17,7 @@ in an experiment, it proved some conditions only after ordered sorts had replace
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise, product
 
 import z3
@@ -42,6 +42,7 @@ class Sorts(ABC):
         # a context of its own, so that earlier queries cannot change the result of later ones
         self.context = z3.Context()
         self.axioms: list[Expr] = []
+        self.assumptions: list[str] = []  # axioms about the protocol's sorts, in words
         self._plain: dict[str, Expr] = {}
         self._optional: dict[str, Expr] = {}
         self._at_most: dict[str, Expr] = {}
@@ -53,6 +54,10 @@ class Sorts(ABC):
     @abstractmethod
     def comes_next(self, info: t.SortInfo, left: Expr, right: Expr) -> Expr:
         """Returns a formula that is true if `right` is the next element after `left`."""
+
+    @abstractmethod
+    def majority(self, info: t.SortInfo, is_member: Callable[[Expr], Expr]) -> Expr:
+        """Returns a formula that is true if more than half of the elements are members."""
 
     @abstractmethod
     def _make(self, info: t.SortInfo) -> Expr: ...
@@ -116,6 +121,10 @@ class Sorts(ABC):
 class Unbounded(Sorts):
     """Z3 sorts with any number of elements, at least one."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._quorum: dict[str, tuple[Expr, Expr, Expr]] = {}
+
     def elements(self, info: t.SortInfo) -> Sequence[Expr] | None:
         self.of(info)
         return None
@@ -157,6 +166,35 @@ class Unbounded(Sorts):
             self.at_most(info, left, right), left != right, z3.ForAll([between], none_between)
         )
 
+    def majority(self, info: t.SortInfo, is_member: Callable[[Expr], Expr]) -> Expr:
+        """Returns a formula that is true if all replicas of some quorum are members."""
+        quorum, is_quorum, has = self._quorums(info)
+        some, element = z3.FreshConst(quorum, "quorum"), z3.FreshConst(self.of(info), info.name)
+        all_members = z3.ForAll(
+            [element],
+            z3.Implies(has(some, element), is_member(element)),
+            patterns=[has(some, element)],
+        )
+        return z3.Exists([some], z3.And(is_quorum(some), all_members), patterns=[is_quorum(some)])
+
+    def _quorums(self, info: t.SortInfo) -> tuple[Expr, Expr, Expr]:
+        if info.name not in self._quorum:
+            sort, boolean = self.of(info), z3.BoolSort(self.context)
+            quorum = z3.DeclareSort(f"QuorumOf{info.name}", self.context)
+            is_quorum = z3.Function(f"is_quorum_of_{info.name}", quorum, boolean)
+            has = z3.Function(f"quorum_has_{info.name}", quorum, sort, boolean)
+            shared = z3.Function(f"shared_{info.name}", quorum, quorum, sort)
+            p, q = (z3.Const(letter, quorum) for letter in "pq")
+            both = z3.And(has(p, shared(p, q)), has(q, shared(p, q)))
+            either = is_quorum(p), is_quorum(q)  # named: z3 keeps no reference from a pattern
+            trigger = z3.MultiPattern(*either)
+            self._quorum[info.name] = quorum, is_quorum, has
+            self.axioms.append(
+                z3.ForAll([p, q], z3.Implies(z3.And(*either), both), patterns=[trigger])
+            )
+            self.assumptions.append(f"any two majorities of {info.name} share an element")
+        return self._quorum[info.name]
+
 
 class Finite(Sorts):
     """Z3 sorts whose elements are those of a finite scope."""
@@ -193,3 +231,7 @@ class Finite(Sorts):
     def comes_next(self, info: t.SortInfo, left: Expr, right: Expr) -> Expr:
         nexts = [z3.And(left == a, right == b) for a, b in pairwise(self.elements(info))]
         return z3.Or(*nexts, self.context)
+
+    def majority(self, info: t.SortInfo, is_member: Callable[[Expr], Expr]) -> Expr:
+        elements = self.elements(info)
+        return z3.AtLeast(*map(is_member, elements), len(elements) // 2 + 1)

@@ -85,6 +85,8 @@ class Translation:
                 return z(n.left) == z(n.right)
             case t.Le():
                 return self.sorts.at_most(n.left.sort, z(n.left), z(n.right))
+            case t.Lt() if (members := t.majority_in(n)) is not None:
+                return self._majority(members, env, state)
             case t.Lt():
                 left, right = z(n.left), z(n.right)
                 return z3.And(self.sorts.at_most(n.left.sort, left, right), left != right)
@@ -122,6 +124,14 @@ class Translation:
             )
         fresh = [z3.FreshConst(self.sorts.of(b.sort), b.name) for b in n.binders]
         return bound(fresh, self.formula(n.body, extended(env, n.binders, fresh), state))
+
+    def _majority(self, members: t.Count, env: Env, state: Valuation) -> Expr:
+        (binder,) = members.binders
+
+        def is_member(element: Expr) -> Expr:
+            return self.formula(members.body, extended(env, members.binders, [element]), state)
+
+        return self.sorts.majority(binder.sort, is_member)
 
     def all_of(self, formulas: list[Expr]) -> Expr:
         return z3.And(*formulas, self.sorts.context)

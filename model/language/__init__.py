@@ -74,6 +74,7 @@ from model.language.expressions import (
     implies,
     last,
     least_of,
+    majority,
     nothing,
     true,
 )
@@ -102,5 +103,5 @@ __all__ = [
     "SpecError", "Temporal", "action", "action_property", "all_of", "always_eventually", "any_of",
     "count", "eventually", "eventually_always", "everything", "exists", "false", "first", "forall",
     "iff", "implies", "invariant", "ite", "last", "leads_to", "least_of", "lemma", "liveness",
-    "nothing", "true", "when", "witness",
+    "majority", "nothing", "true", "when", "witness",
 ]  # fmt: skip

@@ -347,6 +347,19 @@ def count(bodies: Iterator[Bool]) -> Number:
     return wrap(Number, t.Count(*close(scope.binders, scope.conjunction())))
 
 
+def majority(bodies: Iterator[Bool]) -> Bool:
+    """True if the body is true for more than half of the elements of a sort.
+
+    Raises SpecError if the elements are those of a set. A proof assumes of majorities only that any
+    two of them share an element.
+    """
+    scope = _Scope.of(bodies)
+    if scope.ranges:
+        raise SpecError("majority(...) ranges over a set\n  iterate a sort of the spec")
+    binders, body = close(scope.binders, scope.body)
+    return wrap(Bool, t.Lt(t.Count(binders, t.negation(body)), t.Count(binders, body)))
+
+
 I = TypeVar("I", bound=_Compared)  # noqa: E741 - the usual letter of an index
 
 

@@ -1,0 +1,8 @@
+"""The KRaft quorum in a small spec, provable for any number of replicas, epochs and offsets."""
+
+from model.quorum_abstract import bugs, versions
+from model.variants import variants_in
+
+VARIANTS = variants_in(versions, bugs)
+
+__all__ = ["VARIANTS"]

@@ -1,0 +1,218 @@
+"""The actions of the abstract quorum: votes, leaders, followers, restarts.
+
+The table lists all actions (`Next` in TLA+). No action is fair, because only safety is proved.
+
+    elections    become_candidate, learn_epoch, grant_vote, become_leader, resign
+    leaders      append, flush, advance_high_watermark
+    followers    truncate, fetch, acknowledge
+    failures     restart
+"""
+
+from __future__ import annotations
+
+from model.language import (
+    Bool,
+    action,
+    all_of,
+    any_of,
+    false,
+    forall,
+    implies,
+    ite,
+    majority,
+    true,
+    when,
+)
+from model.quorum_abstract.state import AbstractQuorumState, Epoch, Offset, Replica
+
+
+class AbstractQuorumActions(AbstractQuorumState):
+    """The actions of the abstract quorum, with the rule that a leader flushes before it commits."""
+
+    # ---- elections
+
+    def enters(s, r: Replica, newer: Epoch) -> None:
+        """The replica enters a larger epoch; it does not lead, and has no votes."""
+        when(s.replica[r].epoch < newer)
+        s.replica[r].epoch = newer
+        s.replica[r].is_leader = false
+        for v in Replica:
+            s.granted[r][v] = False
+
+    @action
+    def become_candidate(s, r: Replica, newer: Epoch) -> None:
+        """A replica begins a larger epoch, and votes for itself."""
+        s.enters(r, newer)
+        s.voted[newer][r][r] = True
+        s.granted[r][r] = True
+
+    @action
+    def learn_epoch(s, r: Replica, newer: Epoch) -> None:
+        """A replica learns a larger epoch."""
+        s.enters(r, newer)
+
+    @action
+    def grant_vote(s, voter: Replica, r: Replica, voter_latest: Offset, latest: Offset) -> None:
+        """A voter votes for a candidate of its epoch."""
+        own = s.replica[r].epoch
+        when(
+            s.replica[voter].epoch == own,
+            s.voted[own][r][r],
+            s.may_vote_again(voter, r),
+            s.has_enough_records(voter, r, voter_latest, latest),
+        )
+        s.voted[own][voter][r] = True
+        s.granted[r][voter] = True
+
+    def may_vote_again(s, voter: Replica, r: Replica) -> Bool:
+        """True if the voter has voted for no other replica in its epoch."""
+        return forall(implies(s.voted[s.replica[voter].epoch][voter][x], x == r) for x in Replica)
+
+    def has_enough_records(
+        s, voter: Replica, r: Replica, voter_latest: Offset, latest: Offset
+    ) -> Bool:
+        """True if the candidate's log is at least as up to date as the voter's log."""
+        ours, theirs = s.replica[r], s.replica[voter]
+        our_epoch, their_epoch = ours.entry[latest], theirs.entry[voter_latest]
+        longer = theirs.end_offset <= ours.end_offset
+        return any_of(
+            (theirs.end_offset == Offset.least())
+            & (voter_latest == latest)
+            & (latest == Offset.least()),
+            all_of(
+                theirs.end_offset.is_next_after(voter_latest),
+                ours.end_offset.is_next_after(latest),
+                (their_epoch < our_epoch) | ((their_epoch == our_epoch) & longer),
+            ),
+        )
+
+    @action
+    def become_leader(s, r: Replica) -> None:
+        """A candidate with the votes of a majority leads with its own log."""
+        own, log = s.replica[r].epoch, s.replica[r]
+        when(~s.elected[own][r], majority(s.granted[r][v] for v in Replica))
+        s.elected[own][r] = True
+        s.replica[r].is_leader = true
+        s.led[own].begun = true
+        s.led[own].start_offset = log.end_offset
+        s.led[own].end_offset = log.end_offset
+        s.led[own].entry = log.entry
+
+    @action
+    def resign(s, r: Replica) -> None:
+        """A leader stops leading, and stays in its epoch."""
+        when(s.replica[r].is_leader)
+        s.replica[r].is_leader = false
+
+    # ---- leaders
+
+    @action
+    def append(s, r: Replica, end: Offset) -> None:
+        """A leader appends a record, which is not flushed yet."""
+        at, own = s.replica[r].end_offset, s.replica[r].epoch
+        when(s.replica[r].is_leader, end.is_next_after(at))
+        s.replica[r].entry[at] = own
+        s.replica[r].end_offset = end
+        s.led[own].entry[at] = own
+        s.led[own].end_offset = end
+
+    @action
+    def flush(s, r: Replica) -> None:
+        """A leader flushes its log."""
+        when(s.replica[r].is_leader)
+        s.replica[r].flushed = s.replica[r].end_offset
+        s.led[s.replica[r].epoch].fetched[r] = s.replica[r].end_offset
+
+    @action
+    def advance_high_watermark(s, r: Replica, mark: Offset) -> None:
+        """A leader commits the records below `mark`, which a majority of the voters has."""
+        own = s.replica[r].epoch
+        led = s.led[own]
+        when(
+            s.replica[r].is_leader,
+            led.high_watermark < mark,
+            mark <= led.end_offset,
+            s.may_commit(own, mark),
+            majority(mark <= s.has_up_to(r, x) for x in Replica),
+        )
+        s.led[own].high_watermark = mark
+
+    def may_commit(s, own: Epoch, mark: Offset) -> Bool:
+        """True if the last record below `mark` has the epoch of the leader."""
+        return s.led[own].start_offset < mark
+
+    def has_up_to(s, leader: Replica, x: Replica) -> Offset:
+        """Returns up to where the replica counts for a commit: what it has flushed."""
+        return s.led[s.replica[leader].epoch].fetched[x]
+
+    # ---- followers
+
+    def follows(s, r: Replica) -> Bool:
+        """True if the replica is a follower in an epoch that has had a leader."""
+        own = s.replica[r].epoch
+        return s.led[own].begun & ~s.elected[own][r]
+
+    def agrees(s, r: Replica, offset: Offset) -> Bool:
+        """True if the replica's record at the offset is also in the log of its epoch's leader."""
+        led = s.led[s.replica[r].epoch]
+        return all_of(
+            offset < led.end_offset,
+            s.replica[r].entry[offset] == led.entry[offset],
+        )
+
+    def may_fetch(s, r: Replica, latest: Offset) -> Bool:
+        """True if the follower's log is empty, or the leader has the follower's last record."""
+        return any_of(
+            s.replica[r].end_offset == Offset.least(),
+            s.replica[r].end_offset.is_next_after(latest) & s.agrees(r, latest),
+        )
+
+    @action
+    def truncate(s, r: Replica, end: Offset) -> None:
+        """A follower removes the last records of its log, which are not in the leader's log."""
+        log = s.replica[r]
+        when(
+            s.follows(r),
+            end < log.end_offset,
+            forall(implies((end <= o) & (o < log.end_offset), ~s.agrees(r, o)) for o in Offset),
+        )
+        flushed = ite(end < log.flushed, end, log.flushed)
+        s.replica[r].flushed = flushed
+        s.replica[r].end_offset = end
+
+    @action
+    def fetch(s, r: Replica, latest: Offset, end: Offset) -> None:
+        """A follower appends the leader's next record, and flushes its log."""
+        at = s.replica[r].end_offset
+        led = s.led[s.replica[r].epoch]
+        when(s.follows(r), s.may_fetch(r, latest), at < led.end_offset, end.is_next_after(at))
+        s.replica[r].entry[at] = led.entry[at]
+        s.replica[r].end_offset = end
+        s.replica[r].flushed = end
+
+    @action
+    def acknowledge(s, r: Replica, latest: Offset) -> None:
+        """A follower fetches from the end of its log; so the leader learns what it has."""
+        when(s.follows(r), s.may_fetch(r, latest))
+        s.led[s.replica[r].epoch].fetched[r] = s.replica[r].end_offset
+
+    # ---- failures
+
+    @action
+    def restart(s, r: Replica, end: Offset) -> None:
+        """A replica restarts; it loses what it has not flushed, in whole or in part."""
+        log = s.replica[r]
+        when(log.flushed <= end, end <= log.end_offset)
+        for v in Replica:
+            s.granted[r][v] = s.votes_after_restart(r, v)
+        s.replica[r].end_offset = end
+        s.replica[r].flushed = end
+        s.replica[r].is_leader = s.leads_after_restart(r)
+
+    def votes_after_restart(s, r: Replica, v: Replica) -> Bool:
+        """True if the replica still has the vote: only its own one."""
+        return s.granted[r][v] & (v == r)
+
+    def leads_after_restart(s, r: Replica) -> Bool:
+        """True if the replica leads after a restart: never."""
+        return false

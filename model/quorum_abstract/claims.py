@@ -1,0 +1,88 @@
+"""The claims about the abstract quorum."""
+
+from __future__ import annotations
+
+from model.language import Bool, all_of, exists, forall, implies, invariant, witness
+from model.quorum_abstract.actions import AbstractQuorumActions
+from model.quorum_abstract.state import Epoch, Offset, Replica
+
+
+class AbstractQuorum(AbstractQuorumActions):
+    """The abstract quorum with its claims, but without the lemmas that prove them."""
+
+    # ---- claims
+
+    @invariant
+    def one_leader_per_epoch(s) -> Bool:
+        """At most one replica ever leads in each epoch."""
+        return forall(
+            implies(s.elected[e][a] & s.elected[e][b], a == b)
+            for e in Epoch
+            for a in Replica
+            for b in Replica
+        )
+
+    @invariant
+    def leaders_have_committed_records(s) -> Bool:
+        """Every record that a leader has committed is in the log of every leader of a later
+        epoch.
+        """
+        return forall(
+            implies(
+                all_of(older < e, s.led[e].begun, o < s.led[older].high_watermark),
+                (o < s.led[e].end_offset) & (s.led[e].entry[o] == s.led[older].entry[o]),
+            )
+            for e in Epoch
+            for older in Epoch
+            for o in Offset
+        )
+
+    @invariant
+    def committed_records_agree(s) -> Bool:
+        """At each offset, any two leaders commit the same record."""
+        return forall(
+            implies(
+                (o < s.led[a].high_watermark) & (o < s.led[b].high_watermark),
+                s.led[a].entry[o] == s.led[b].entry[o],
+            )
+            for a in Epoch
+            for b in Epoch
+            for o in Offset
+        )
+
+    @invariant
+    def logs_match(s) -> Bool:
+        """If two replicas have the same record at an offset, all records before it are the same."""
+        return forall(
+            implies(
+                all_of(
+                    o < s.replica[a].end_offset,
+                    o < s.replica[b].end_offset,
+                    s.replica[a].entry[o] == s.replica[b].entry[o],
+                    below <= o,
+                ),
+                s.replica[a].entry[below] == s.replica[b].entry[below],
+            )
+            for a in Replica
+            for b in Replica
+            for o in Offset
+            for below in Offset
+        )
+
+    # ---- witnesses
+
+    @witness
+    def a_second_leader_commits(s) -> Bool:
+        """Reachable: a leader commits a record of a former leader, with one of its own."""
+        return exists(
+            (o < s.led[e].high_watermark) & (s.led[e].entry[o] < e) for e in Epoch for o in Offset
+        )
+
+    @witness
+    def records_are_in_doubt(s) -> Bool:
+        """Reachable: a follower has a record that its leader lacks."""
+        return exists(
+            all_of(s.follows(r), o < s.replica[r].end_offset, ~s.agrees(r, o))
+            for r in Replica
+            for o in Offset
+        )

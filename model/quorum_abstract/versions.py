@@ -1,0 +1,32 @@
+"""The versions of the abstract quorum."""
+
+from __future__ import annotations
+
+from model.language import ite
+from model.quorum_abstract.proof import QuorumLemmas
+from model.quorum_abstract.state import Offset, Replica
+from model.releases import LATEST, kafka, unreleased
+from model.variants import version
+
+
+@version(
+    "flush-before-commit",
+    in_force=unreleased("proposed: a leader of Kafka counts its records before it flushes them"),
+    default=True,
+)
+class QuorumProof(QuorumLemmas):
+    """Kafka 4.3 with the proposed rule: a leader counts only its flushed records for a commit."""
+
+
+@version(
+    "kafka-4.3",
+    breaks="leaders_have_committed_records",
+    steps=9,
+    at={"replicas": 1},
+    in_force=kafka("4.0", LATEST, "not tried on a real controller"),
+)
+class Kafka43(QuorumProof):
+    """Kafka 4.3: a leader counts its own records for a commit before it has flushed them."""
+
+    def has_up_to(s, leader: Replica, x: Replica) -> Offset:
+        return ite(x == leader, s.replica[leader].end_offset, super().has_up_to(leader, x))
