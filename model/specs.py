@@ -31,6 +31,7 @@ SPECS: Final = (
     "replication-abstract",
     "transactions-abstract",
     "idempotence-abstract",
+    "quorum-abstract",
 )
 
 

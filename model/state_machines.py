@@ -381,4 +381,34 @@ STATE_MACHINES: Final[Mapping[str, tuple[StateMachine, ...]]] = {  # by the name
             ),
         ),
     ),
+    "quorum-abstract": (
+        StateMachine(
+            of="a replica",
+            means={
+                "UNATTACHED": "its epoch has no leader, and it is no candidate",
+                "CANDIDATE": "it has begun its epoch, which has no leader",
+                "LEADER": "it leads in its epoch",
+                "RESIGNED": "it was the leader of its epoch",
+                "FOLLOWER": "another replica has become leader of its epoch",
+            },
+            at=[
+                {"replicas": 2, "epochs": 3, "offsets": 2},
+                {"replicas": 3, "epochs": 2, "offsets": 2},
+            ],
+            steps=(
+                ("UNATTACHED", "become_candidate", "CANDIDATE"),
+                ("UNATTACHED", "become_candidate | become_leader | learn_epoch", "FOLLOWER"),
+                ("CANDIDATE", "learn_epoch", "UNATTACHED"),
+                ("CANDIDATE", "become_leader", "LEADER"),
+                ("CANDIDATE", "become_leader", "FOLLOWER"),
+                ("LEADER", "learn_epoch", "UNATTACHED"),
+                ("LEADER", "become_candidate", "CANDIDATE"),
+                ("LEADER", "resign | restart", "RESIGNED"),
+                ("RESIGNED", "learn_epoch", "UNATTACHED"),
+                ("RESIGNED", "become_candidate", "CANDIDATE"),
+                ("FOLLOWER", "learn_epoch", "UNATTACHED"),
+                ("FOLLOWER", "become_candidate", "CANDIDATE"),
+            ),
+        ),
+    ),
 }

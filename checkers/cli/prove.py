@@ -145,7 +145,8 @@ def verdict_on(
             None,
         )
     if proof.holds:
-        return "holds", f"{len(proof.conditions)} conditions, without bounds", None
+        assumed = "".join(f"; assumed: {one}" for one in proof.assumptions)
+        return "holds", f"{len(proof.conditions)} conditions, without bounds{assumed}", None
     discovery = runs.discoveries.get(name) if runs is not None else None
     if discovery is not None and discovery.verdict == "violated":
         return "violated", None, discovery.steps

@@ -89,6 +89,7 @@ class Proof:
     conditions: tuple[Condition, ...]
     vacuity: Vacuity
     interrupted: bool
+    assumptions: tuple[str, ...] = ()  # axioms that the proof uses, in words
 
     @property
     def failed(self) -> tuple[Condition, ...]:
@@ -190,6 +191,7 @@ def prove(
         conditions=tuple(conditions),
         vacuity=vacuity,
         interrupted=interrupted,
+        assumptions=tuple(prover.sorts.assumptions),
     )
 
 

@@ -23,6 +23,7 @@ from itertools import pairwise, product
 import z3
 
 from checkers.symbolic.limits import Expr
+from checkers.symbolic.majorities import assumption
 from model.language import terms as t
 from model.language.expressions import SpecError
 from model.language.scope import Ranges
@@ -192,7 +193,7 @@ class Unbounded(Sorts):
             self.axioms.append(
                 z3.ForAll([p, q], z3.Implies(z3.And(*either), both), patterns=[trigger])
             )
-            self.assumptions.append(f"any two majorities of {info.name} share an element")
+            self.assumptions.append(assumption(info.name))
         return self._quorum[info.name]
 
 

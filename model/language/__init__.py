@@ -22,6 +22,7 @@ formulas    == != < <= & | ~            & and | bind tighter than ==: write all_
             all_of any_of implies iff   evaluated from left to right
             forall(p(r) for r in Replica)  exists(...); `for r in s.isr` ranges over a set
             count(p(r) for r in Replica)   how many; not provable
+            majority(p(r) for r in Replica)  true for more than half of the elements
             first(Offset, p, default=x)    the least offset o with p(o), otherwise x; last(...) is
                                         the greatest; not provable
 sets        isr - {r}, isr | {r}, isr == {r}, everything(Replica)

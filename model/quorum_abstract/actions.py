@@ -41,19 +41,34 @@ class AbstractQuorumActions(AbstractQuorumState):
 
     @action
     def become_candidate(s, r: Replica, newer: Epoch) -> None:
-        """A replica begins a larger epoch, and votes for itself."""
+        """A replica begins a larger epoch, and votes for itself.
+
+        Kafka: QuorumState.transitionToCandidate. Simplified: it needs no pre-votes, and may do so
+        at any time. Without the guard that the epoch is larger, the claim `one_leader_per_epoch`
+        breaks in 6 steps.
+        """
         s.enters(r, newer)
         s.voted[newer][r][r] = True
         s.granted[r][r] = True
 
     @action
     def learn_epoch(s, r: Replica, newer: Epoch) -> None:
-        """A replica learns a larger epoch."""
+        """A replica learns a larger epoch.
+
+        Kafka: KafkaRaftClient.transitionToUnattached and transitionToFollower. Simplified: any
+        larger epoch may be learned. Without the guard that the epoch is larger, the claim
+        `one_leader_per_epoch` breaks in 9 steps.
+        """
         s.enters(r, newer)
 
     @action
     def grant_vote(s, voter: Replica, r: Replica, voter_latest: Offset, latest: Offset) -> None:
-        """A voter votes for a candidate of its epoch."""
+        """A voter votes for a candidate of its epoch, and stores its vote on the disk.
+
+        Kafka: KafkaRaftClient.handleVoteRequest. Simplified: the candidate has the vote at once.
+        Without the guard that both are in the same epoch, the claim `one_leader_per_epoch` breaks
+        in 6 steps.
+        """
         own = s.replica[r].epoch
         when(
             s.replica[voter].epoch == own,
@@ -65,13 +80,22 @@ class AbstractQuorumActions(AbstractQuorumState):
         s.granted[r][voter] = True
 
     def may_vote_again(s, voter: Replica, r: Replica) -> Bool:
-        """True if the voter has voted for no other replica in its epoch."""
+        """True if the voter has voted for no other replica in its epoch.
+
+        Without this rule, the variant `votes-twice` breaks the claim `one_leader_per_epoch` in 6
+        steps.
+        """
         return forall(implies(s.voted[s.replica[voter].epoch][voter][x], x == r) for x in Replica)
 
     def has_enough_records(
         s, voter: Replica, r: Replica, voter_latest: Offset, latest: Offset
     ) -> Bool:
-        """True if the candidate's log is at least as up to date as the voter's log."""
+        """True if the candidate's log is at least as up to date as the voter's log.
+
+        Both parameters are the offsets of the last records. If this rule compares only the first
+        records, the variant `votes-for-shorter-log` breaks the claim
+        `leaders_have_committed_records` in 13 steps.
+        """
         ours, theirs = s.replica[r], s.replica[voter]
         our_epoch, their_epoch = ours.entry[latest], theirs.entry[voter_latest]
         longer = theirs.end_offset <= ours.end_offset
@@ -88,7 +112,12 @@ class AbstractQuorumActions(AbstractQuorumState):
 
     @action
     def become_leader(s, r: Replica) -> None:
-        """A candidate with the votes of a majority leads with its own log."""
+        """A candidate with the votes of a majority leads with its own log.
+
+        Kafka: KafkaRaftClient.onBecomeLeader. Simplified: its first record is a separate step.
+        Without the guard that a majority has voted for the candidate, the claim
+        `one_leader_per_epoch` breaks in 2 steps.
+        """
         own, log = s.replica[r].epoch, s.replica[r]
         when(~s.elected[own][r], majority(s.granted[r][v] for v in Replica))
         s.elected[own][r] = True
@@ -100,7 +129,11 @@ class AbstractQuorumActions(AbstractQuorumState):
 
     @action
     def resign(s, r: Replica) -> None:
-        """A leader stops leading, and stays in its epoch."""
+        """A leader stops leading, and stays in its epoch.
+
+        Kafka: LeaderState.timeUntilCheckQuorumExpires. Simplified: a leader may resign at any time.
+        Every claim also holds without the guard of this action.
+        """
         when(s.replica[r].is_leader)
         s.replica[r].is_leader = false
 
@@ -108,7 +141,12 @@ class AbstractQuorumActions(AbstractQuorumState):
 
     @action
     def append(s, r: Replica, end: Offset) -> None:
-        """A leader appends a record, which is not flushed yet."""
+        """A leader appends a record, which is not flushed yet.
+
+        Kafka: KafkaRaftClient.appendBatch. Simplified: a batch is one record. Without the guard
+        that the record takes one offset, the claim `leaders_have_committed_records` breaks in 14
+        steps.
+        """
         at, own = s.replica[r].end_offset, s.replica[r].epoch
         when(s.replica[r].is_leader, end.is_next_after(at))
         s.replica[r].entry[at] = own
@@ -118,14 +156,23 @@ class AbstractQuorumActions(AbstractQuorumState):
 
     @action
     def flush(s, r: Replica) -> None:
-        """A leader flushes its log."""
+        """A leader flushes its log.
+
+        Kafka: KafkaRaftClient.flushLeaderLog. Simplified: the whole log is flushed at once. In the
+        explored scope, every claim also holds without the guard of this action.
+        """
         when(s.replica[r].is_leader)
         s.replica[r].flushed = s.replica[r].end_offset
         s.led[s.replica[r].epoch].fetched[r] = s.replica[r].end_offset
 
     @action
     def advance_high_watermark(s, r: Replica, mark: Offset) -> None:
-        """A leader commits the records below `mark`, which a majority of the voters has."""
+        """A leader commits the records below `mark`, which a majority of the voters has.
+
+        Kafka: LeaderState.maybeUpdateHighWatermark. Simplified: followers do not learn the high
+        watermark. Without the guard that a majority has the records, the claim
+        `leaders_have_committed_records` breaks in 10 steps.
+        """
         own = s.replica[r].epoch
         led = s.led[own]
         when(
@@ -138,7 +185,11 @@ class AbstractQuorumActions(AbstractQuorumState):
         s.led[own].high_watermark = mark
 
     def may_commit(s, own: Epoch, mark: Offset) -> Bool:
-        """True if the last record below `mark` has the epoch of the leader."""
+        """True if the last record below `mark` has the epoch of the leader.
+
+        Kafka compares `mark` with the offset at which the epoch began. Without this rule, a run of
+        22 steps loses a committed record (Raft, figure 8); it is too long for an exploration.
+        """
         return s.led[own].start_offset < mark
 
     def has_up_to(s, leader: Replica, x: Replica) -> Offset:
@@ -169,7 +220,12 @@ class AbstractQuorumActions(AbstractQuorumState):
 
     @action
     def truncate(s, r: Replica, end: Offset) -> None:
-        """A follower removes the last records of its log, which are not in the leader's log."""
+        """A follower removes the last records of its log, which are not in the leader's log.
+
+        Kafka: KafkaRaftClient.handleFetchResponse, with a diverging epoch. Simplified: it may
+        remove only a part of what the leader lacks. Without the guard that the leader has none of
+        the records, the claim `leaders_have_committed_records` breaks in 14 steps.
+        """
         log = s.replica[r]
         when(
             s.follows(r),
@@ -182,7 +238,12 @@ class AbstractQuorumActions(AbstractQuorumState):
 
     @action
     def fetch(s, r: Replica, latest: Offset, end: Offset) -> None:
-        """A follower appends the leader's next record, and flushes its log."""
+        """A follower appends the leader's next record, and flushes its log.
+
+        Kafka: KafkaRaftClient.appendAsFollower. Simplified: one record in each answer; a late
+        answer is a late read of the leader's log. In the explored scope, every claim also holds
+        without one of its guards.
+        """
         at = s.replica[r].end_offset
         led = s.led[s.replica[r].epoch]
         when(s.follows(r), s.may_fetch(r, latest), at < led.end_offset, end.is_next_after(at))
@@ -192,7 +253,12 @@ class AbstractQuorumActions(AbstractQuorumState):
 
     @action
     def acknowledge(s, r: Replica, latest: Offset) -> None:
-        """A follower fetches from the end of its log; so the leader learns what it has."""
+        """A follower fetches from the end of its log; so the leader learns what it has.
+
+        Kafka: LeaderState.updateReplicaState. Simplified: the leader learns this at once. Without
+        the guard that the replica follows a leader, the claim `leaders_have_committed_records`
+        breaks in 14 steps.
+        """
         when(s.follows(r), s.may_fetch(r, latest))
         s.led[s.replica[r].epoch].fetched[r] = s.replica[r].end_offset
 
@@ -200,19 +266,24 @@ class AbstractQuorumActions(AbstractQuorumState):
 
     @action
     def restart(s, r: Replica, end: Offset) -> None:
-        """A replica restarts; it loses what it has not flushed, in whole or in part."""
+        """A replica restarts; it loses what it has not flushed, in whole or in part.
+
+        It keeps its epoch and its vote, and does not lead. Kafka: QuorumState.initialize.
+        Simplified: stop and restart are one step. Without the guard that flushed records stay, the
+        claim `leaders_have_committed_records` breaks in 14 steps.
+        """
         log = s.replica[r]
         when(log.flushed <= end, end <= log.end_offset)
         for v in Replica:
             s.granted[r][v] = s.votes_after_restart(r, v)
         s.replica[r].end_offset = end
         s.replica[r].flushed = end
-        s.replica[r].is_leader = s.leads_after_restart(r)
+        s.replica[r].is_leader = false
 
     def votes_after_restart(s, r: Replica, v: Replica) -> Bool:
-        """True if the replica still has the vote: only its own one."""
-        return s.granted[r][v] & (v == r)
+        """True if the replica still has the vote: only its own one.
 
-    def leads_after_restart(s, r: Replica) -> Bool:
-        """True if the replica leads after a restart: never."""
-        return false
+        If it keeps the others, the variant `keeps-votes` breaks the claim
+        `leaders_have_committed_records` in 16 steps.
+        """
+        return s.granted[r][v] & (v == r)

@@ -72,10 +72,13 @@ class AbstractQuorum(AbstractQuorumActions):
     # ---- witnesses
 
     @witness
-    def a_second_leader_commits(s) -> Bool:
-        """Reachable: a leader commits a record of a former leader, with one of its own."""
+    def a_record_outlives_its_leader(s) -> Bool:
+        """Reachable: a replica leads with a record that a leader of an earlier epoch committed."""
         return exists(
-            (o < s.led[e].high_watermark) & (s.led[e].entry[o] < e) for e in Epoch for o in Offset
+            all_of(older < e, s.led[e].begun, o < s.led[older].high_watermark)
+            for e in Epoch
+            for older in Epoch
+            for o in Offset
         )
 
     @witness

@@ -1,4 +1,14 @@
-"""The lemmas that make the claims about the abstract quorum inductive."""
+"""The lemmas that make the claims about the abstract quorum inductive.
+
+The main idea of the proof is that of Paxos and Raft. A record of a leader is *dead* if the leader
+can never commit it: a majority has left the epoch, and has not acknowledged the record. A later
+leader has the votes of a majority, which has left all earlier epochs. So each record of an earlier
+leader is dead, or one of the voters has acknowledged it. Such a voter still has the record, and
+votes only for a candidate that has it. So each leader begins with all records that are not dead.
+
+Only a record of the leader's own epoch is acknowledged in this sense; the records before it stay
+with it. Some claims follow from others in the same state (`consequences`).
+"""
 
 from __future__ import annotations
 
@@ -93,7 +103,7 @@ class QuorumLemmas(AbstractQuorum):
 
     @lemma
     def no_other_replica_can_win(s) -> Bool:
-        """After an epoch has begun, a majority of votes is only for a replica that has led in it."""
+        """After an epoch has begun, only a replica that has led in it has a majority of votes."""
         return forall(
             implies(s.led[e].begun & majority(s.voted[e][v][c] for v in Replica), s.elected[e][c])
             for e in Epoch
@@ -386,7 +396,7 @@ class QuorumLemmas(AbstractQuorum):
 
     @lemma
     def a_majority_has_what_is_committed(s) -> Bool:
-        """A majority has acknowledged what a leader has committed, a record of its epoch with it."""
+        """A majority has acknowledged what a leader has committed, a record of its epoch too."""
         return forall(
             implies(
                 Offset.least() < s.led[e].high_watermark,

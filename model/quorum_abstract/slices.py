@@ -58,7 +58,7 @@ SLICES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ("learn_epoch", KEPT): (KEPT,),
     ("become_candidate", COMPLETE): (COMPLETE,),
     ("learn_epoch", COMPLETE): (COMPLETE,),
-    ("become_candidate", VOTED): (VOTED, KEPT, SHAPE, FETCHED),
+    ("become_candidate", VOTED): (VOTED, KEPT, SHAPE),
     ("restart", SHAPE): (SHAPE,),
     ("become_candidate", STAYS): (STAYS, FETCHED),
     ("learn_epoch", STAYS): (STAYS, FETCHED),

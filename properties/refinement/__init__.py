@@ -6,6 +6,7 @@
     detailed replication        ->  the log that the transactions spec uses  (`committed_log`)
     detailed transactions       ->  transactions-abstract  (`rich_transactions`)
     detailed idempotence        ->  idempotence-abstract with restarts  (`rich_idempotence`)
+    detailed quorum             ->  quorum-abstract        (`rich_quorum`)
 
 A *detailed* (rich) spec is close to Kafka's code and is explored; an *abstract* spec is small
 enough to be proved. Runs of the broker are validated event by event (`trace_validation`). For a

@@ -50,6 +50,7 @@ COUNTS = {
     "replication-abstract": Counts(162_154, 1_612_700, 25, (5, 4)),
     "transactions-abstract": Counts(1_660, 5_579, 14, (6, 6, 9, 4)),
     "idempotence-abstract": Counts(4_816, 27_282, 11, (4, 2, 3)),
+    "quorum-abstract": Counts(482_956, 4_907_905, 27, (13, 10)),
 }
 
 

@@ -69,6 +69,7 @@ _SPECS: Final = (
     "retention",
     "quorum",
     "reassignment",
+    "quorum-abstract",
 )
 _OF_SPECS: Final = (
     "actions.py",
@@ -81,6 +82,7 @@ _MAPPINGS: Final = (
     "broker_replication.py",
     "broker_transactions.py",
     "committed_log.py",
+    "rich_quorum.py",
     "rich_transactions.py",
     "transaction_numbers.py",
 )

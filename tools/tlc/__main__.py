@@ -2,7 +2,8 @@
 
 A variant is a version or a bug of a spec, and has one row in the file of results.
 `python -m tools.tlc [--seconds N] [--out FILE] [PATTERN ...]` compares only the variants that match
-a pattern, such as `election/*`. The rows of all other variants then stay in the file. The exit
+a pattern, such as `election` or `election/kip-*`. The rows of all other variants then stay in the
+file. The exit
 code is 1 if TLC and the explorer differ.
 """
 
@@ -11,12 +12,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from model.specs import all_variants
+from model.variants import Variant
 from tools.tlc.comparison import Row, compared, summary
 from tools.tlc.running import ARTIFACT, jar
 
@@ -30,17 +32,20 @@ def main(arguments: list[str]) -> int:
     and the explorer differ, else 0.
     """
     parser = argparse.ArgumentParser(prog="python -m tools.tlc", description=__doc__)
-    parser.add_argument("patterns", nargs="*", default=["*"], help="SPEC/VARIANT, with globs")
+    parser.add_argument(
+        "patterns", nargs="*", default=["*"], help="SPEC or SPEC/VARIANT, with globs"
+    )
     parser.add_argument("--seconds", type=float, default=60.0, help="limit of one run of TLC")
     parser.add_argument("--out", type=Path, default=RESULTS, help="JSON file to write")
     options = parser.parse_args(arguments)
+    matching = [v for v in all_variants() if _matches(v, options.patterns)]
+    if not matching:
+        parser.error(f"no variant matches {' '.join(options.patterns)}; try SPEC or 'SPEC/*'")
     tlc, rows = jar(), {}
     if options.patterns != ["*"] and options.out.exists():
         rows = kept(options.out)
-    for variant in all_variants():
+    for variant in matching:
         name = f"{variant.spec}/{variant.name}"
-        if not any(fnmatchcase(name, p) for p in options.patterns):
-            continue
         row = rows[name] = compared(variant, seconds=options.seconds, jar=tlc)
         verdict = "differs: " + "; ".join(row.differences) if row.differences else "agrees"
         left = f"; not finished: {', '.join(row.unfinished)}" if row.unfinished else ""
@@ -48,6 +53,11 @@ def main(arguments: list[str]) -> int:
         sys.stdout.flush()
         options.out.write_text(written(in_order(rows), options.seconds))
     return int(any(row.differences for row in rows.values()))
+
+
+def _matches(variant: Variant, patterns: Sequence[str]) -> bool:
+    names = variant.spec, f"{variant.spec}/{variant.name}"
+    return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
 
 
 def kept(file: Path) -> dict[str, Row]:

@@ -71,10 +71,10 @@ class Blank(Part):
 
     @classmethod
     def of(cls, writer: Writer, shape: Shape) -> Blank:
-        return cls(_blank(writer, shape), OPEN, writer, shape)
+        return cls(_blank(writer, shape, {}), OPEN, writer, shape)
 
 
-def _blank(writer: Writer, shape: Shape) -> Doc:
+def _blank(writer: Writer, shape: Shape, outer: Names) -> Doc:
     match shape:
         case LeafShape():
             return writer.least(shape.info)
@@ -82,12 +82,12 @@ def _blank(writer: Writer, shape: Shape) -> Doc:
             return "{}"
         case MapShape():
             among = writer.set_of(shape.key.info)
-            named = writer.named((t.Local(shape.key.info, snake(among)),), {})
-            (key,) = named.values()
-            return function(key, among, _blank(writer, shape.value))
+            key = t.Local(shape.key.info, snake(among))
+            inside = writer.named((key,), outer)
+            return function(inside[key.uid], among, _blank(writer, shape.value, inside))
         case RecordShape():
             fields = shape.record.fields().items()
-            parts = [becomes(name, "|->", _blank(writer, inner)) for name, inner in fields]
+            parts = [becomes(name, "|->", _blank(writer, inner, outer)) for name, inner in fields]
             return listed("[", parts, "]")
 
 

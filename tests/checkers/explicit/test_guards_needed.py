@@ -106,6 +106,11 @@ NEEDED = [
         variant="with-losses",
     ),
     Needed("idempotence-abstract", "acknowledge", "high_watermark", "acknowledged_is_durable", 1),
+    Needed("quorum-abstract", "learn_epoch", "replica.epoch", "one_leader_per_epoch", 9),
+    Needed("quorum-abstract", "become_leader", "count", "one_leader_per_epoch", 2),
+    Needed(
+        "quorum-abstract", "advance_high_watermark", "count", "leaders_have_committed_records", 10
+    ),
     Needed("transactions-abstract", "begin", "forall", "faithful", 7),
     Needed("transactions-abstract", "append", "seen_epoch", "no_hanging_transaction", 6),
 ]

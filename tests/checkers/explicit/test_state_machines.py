@@ -214,6 +214,20 @@ def roles(state: State, ranges: Mapping[str, range]) -> Iterator[str]:
         yield Role.labels[state["member.role", (r,)] or 0]
 
 
+def voters(state: State, ranges: Mapping[str, range]) -> Iterator[str]:
+    for r in ranges["Replica"]:
+        own = Read(state, "replica.", (r,))
+        epoch = own["epoch"]
+        has_led, is_candidate = state["elected", (epoch, r)], state["voted", (epoch, r, r)]
+        yield named(
+            LEADER=own["is_leader"],
+            RESIGNED=has_led,
+            CANDIDATE=is_candidate and not state["led.begun", (epoch,)],
+            FOLLOWER=state["led.begun", (epoch,)],
+            UNATTACHED=True,
+        )
+
+
 PROJECTIONS: dict[str, tuple[Projection, ...]] = {
     "replication": (replicas,),
     "election": (registered_replicas, brokers),
@@ -228,6 +242,7 @@ PROJECTIONS: dict[str, tuple[Projection, ...]] = {
     "replication-abstract": (leader_epochs,),
     "transactions-abstract": (transactions,),
     "idempotence-abstract": (offsets_of_leader,),
+    "quorum-abstract": (voters,),
 }
 
 

@@ -1,0 +1,32 @@
+"""What proofs assume of majorities: any two of them share an element.
+
+A proof for any number of elements cannot count. So it replaces the majorities of a sort by
+*quorums*: sets of which any two share an element. For a sort with few elements this assumption is
+checked here, for all pairs of majorities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+UP_TO = 6  # elements
+
+
+def assumption(sort: str) -> str:
+    """Returns the assumption about the majorities of a sort, in words."""
+    return (
+        f"any two majorities of {sort} share an element (true of all pairs up to {UP_TO} elements)"
+    )
+
+
+def majorities(size: int) -> Iterator[frozenset[int]]:
+    """Yields all sets that have more than half of `size` elements."""
+    for chosen in product((False, True), repeat=size):
+        if 2 * sum(chosen) > size:
+            yield frozenset(i for i, is_in in enumerate(chosen) if is_in)
+
+
+def disjoint(sets: list[frozenset[int]]) -> list[tuple[frozenset[int], frozenset[int]]]:
+    """Returns all pairs of sets that share no element."""
+    return [(a, b) for a, b in product(sets, repeat=2) if not a & b]

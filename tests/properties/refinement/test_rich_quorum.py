@@ -1,0 +1,47 @@
+"""Every step of the spec `quorum` is none or more steps of the proved abstract quorum."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from model.quorum.bugs import LeadsAfterRestart
+from model.quorum.versions import Kafka43, Quorum
+from properties.refinement.behaviour import Call
+from properties.refinement.rich_quorum import Refinement, Transition
+
+TWO: Mapping[str, int] = {"replicas": 2}
+
+
+def test_every_step_of_two_replicas_is_explained() -> None:
+    refinement = Refinement(Quorum(**TWO))
+    assert refinement.first_unexplained() is None
+    assert (refinement.pairs, refinement.taken["append"]) == (646, 16)
+    assert {a.name for a in refinement.abstract.actions} - {*refinement.taken} == {
+        "restart",  # nothing fails by default
+        "truncate",  # needs three replicas
+    }
+
+
+@pytest.mark.parametrize("wrong", [LeadsAfterRestart, Kafka43])
+def test_a_bug_takes_an_unexplained_step(wrong: type[Quorum]) -> None:
+    spec = wrong(replicas=1, max_epoch=2, max_failures=1)
+    assert Refinement(spec).first_unexplained() is not None
+
+
+class ForgetsToFlush(Refinement):
+    def calls(self, step: Transition) -> list[Call]:
+        return [] if step.action == "flush" else super().calls(step)
+
+
+class AppendsTooLate(Refinement):
+    def calls(self, step: Transition) -> list[Call]:
+        return super().calls(step)[:1]
+
+
+@pytest.mark.parametrize("mutant", [ForgetsToFlush, AppendsTooLate])
+def test_a_wrong_mapping_is_noticed(mutant: type[Refinement]) -> None:
+    unexplained = mutant(Quorum(**TWO)).first_unexplained()
+    assert unexplained is not None
+    assert "in the abstract quorum" in unexplained.reason
