@@ -4,8 +4,7 @@ For each epoch, the state keeps a *leadership*: the leader's log, where this log
 epoch began, the high watermark, and how far each replica has acknowledged. A leadership only grows.
 So the state needs no messages: a fetch response that arrives late is a late read of the leadership.
 
-Source: KIP-595; QuorumState, KafkaRaftClient and LeaderState of Kafka 4.3; Ongaro's dissertation,
-section 3.6.
+Source: KIP-595; QuorumState, KafkaRaftClient and LeaderState of Kafka 4.3.
 Simplified: the voters never change; a record is its epoch; records are fetched one at a time; there
 are no pre-votes and no snapshots; followers do not learn the high watermark. All logs are empty at
 first.

@@ -22,6 +22,7 @@ from model.language import (
     invariant,
     lemma,
     majority,
+    true,
     when,
 )
 
@@ -56,12 +57,12 @@ class Votes(Spec):
     @action
     def accept(s) -> None:
         when(majority(s.yes[v] for v in Voter))
-        s.accepted = True
+        s.accepted = true
 
     @action
     def refuse(s) -> None:
         when(s.enough(s.no))
-        s.refused = True
+        s.refused = true
 
     def enough(s, votes: Set[Voter]) -> Bool:
         return majority(votes[v] for v in Voter)
