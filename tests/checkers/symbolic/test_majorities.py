@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import pytest
@@ -34,7 +35,9 @@ class Voter(Sort):
 class Votes(Spec):
     """Voters vote for yes or for no, and a majority decides."""
 
-    consequences: ClassVar = {"one_decision": ("a_majority_decides", "votes_are_given_once")}
+    consequences: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "one_decision": ("a_majority_decides", "votes_are_given_once")
+    }
 
     yes: Set[Voter]
     no: Set[Voter]
@@ -91,7 +94,7 @@ class OneVoteDecides(Votes):
 
 
 class InACircle(Votes):
-    consequences: ClassVar = {"one_decision": ("one_decision",)}
+    consequences: ClassVar[Mapping[str, tuple[str, ...]]] = {"one_decision": ("one_decision",)}
 
 
 @pytest.mark.parametrize("size", range(1, UP_TO + 1))
