@@ -201,11 +201,11 @@ class Map(Generic[K, V]):
     def __iter__(self: Map[K, Bool]) -> Iterator[K]:
         return each(self.key, lambda k: self[k].node)
 
-    def __sub__(self: Map[K, Bool], other: set[K]) -> Map[K, Bool]:
-        return Map(self.key, lambda k: all_of(self[k], *(k != x for x in other)))
+    def __sub__(self: Map[K, Bool], other: set[K] | Map[K, Bool]) -> Map[K, Bool]:
+        return Map(self.key, lambda k: self[k] & ~_has(other, k))
 
-    def __or__(self: Map[K, Bool], other: set[K]) -> Map[K, Bool]:
-        return Map(self.key, lambda k: any_of(self[k], *(k == x for x in other)))
+    def __or__(self: Map[K, Bool], other: set[K] | Map[K, Bool]) -> Map[K, Bool]:
+        return Map(self.key, lambda k: self[k] | _has(other, k))
 
     def __eq__(self, other: object) -> Bool:  # type: ignore[override]
         if isinstance(other, set):
@@ -222,6 +222,10 @@ class Map(Generic[K, V]):
         return ~(self == other)
 
     __hash__ = object.__hash__
+
+
+def _has(elements: set[K] | Map[K, Bool], k: K) -> Bool:
+    return elements[k] if isinstance(elements, Map) else any_of(*(k == x for x in elements))
 
 
 def each_of(sort: Any) -> Iterator[Any]:

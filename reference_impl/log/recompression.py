@@ -64,8 +64,7 @@ def target_compression(producers: Compression, config: LogConfig) -> Compression
         return producers
     if config.compression_type is CompressionType.UNCOMPRESSED:
         return "none"
-    (codec,) = (one for one in COMPRESSIONS if one == config.compression_type.value)
-    return codec
+    return COMPRESSIONS[COMPRESSIONS.index(config.compression_type.value)]
 
 
 def level_of(codec: Compression, config: LogConfig) -> int | None:
