@@ -177,8 +177,8 @@ class InSyncReplicas:
         epoch. The high watermark alone is not enough: that of a new leader may be below records
         that are already committed (KAFKA-7128). As in Kafka, the log start is not checked.
         """
-        # The bug `joins-with-old-records` of model/retention shows what may go wrong without a
-        # check of the log start.
+        # The version `kafka-4.3` of model/retention shows what may go wrong without a check of the
+        # log start.
         remote = self.remotes[broker]
         known = context.brokers.get(broker)
         return (

@@ -109,7 +109,7 @@ REPRODUCTION: Final = Reproduction(
     model=(
         Instance(
             spec="retention",
-            variant="joins-with-old-records",
+            variant="kafka-4.3",
             claim="latest_values_are_kept",
         ),
     ),

@@ -78,6 +78,7 @@ def test_a_variable_that_names_a_lane_is_its_badge_and_the_rest_are_cards(pictur
         ("replication-abstract", "Replica", ["led.entry", "replica.entry", "committed"]),
         ("transactions-abstract", "Transaction", []),
         ("idempotence-abstract", "Producer", ["stamp"]),
+        ("quorum-abstract", "Replica", ["replica.entry", "led.entry"]),
     ],
 )
 def test_lanes_and_logs_of_every_spec(spec: str, lanes: str, logs: list[str]) -> None:
@@ -89,7 +90,7 @@ def test_lanes_and_logs_of_every_spec(spec: str, lanes: str, logs: list[str]) ->
 
 
 def test_the_table_above_has_every_spec() -> None:
-    assert len(SPECS) == 13
+    assert len(SPECS) == 14
 
 
 @pytest.mark.parametrize("name", SPECS)

@@ -8,6 +8,7 @@ from reference_impl.protocol.messages import RETRIABLE, ErrorCode
 
 # Kafka lets clients retry these too. No simulated client gets them, or it handles them by itself.
 NO_PLAIN_RETRY = {
+    ErrorCode.REPLICA_NOT_AVAILABLE,
     ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
     ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
     ErrorCode.ELECTION_NOT_NEEDED,
