@@ -233,7 +233,7 @@ def parts_of(release: str) -> Mapping[str, Callable[[Run], None]]:
     newest_patch(release)
 
     def model_of_release(run: Run) -> None:
-        """Explore what the release has in force, and the rules that fix its violations."""
+        """Explore each spec with the release's rules, and with the rules that fix them."""
         check_release(run, EVERY, release, ReleaseOptions(recorded_only=True))
 
     def proof_of_release(run: Run) -> None:

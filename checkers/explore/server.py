@@ -39,9 +39,9 @@ POLICY: Final = (
 
 
 class Server(ThreadingHTTPServer):
-    """The server of one explorer; `url` is its address.
+    """Serves the page and the API of one `Explorer`; `url` is the address of the page.
 
-    At its end it closes every connection: a browser keeps some open without a request.
+    When the server ends, it closes every connection, because browsers keep idle ones open.
     """
 
     daemon_threads = False
@@ -79,7 +79,7 @@ class Server(ThreadingHTTPServer):
         return connection, address
 
     def shutdown_request(self, request: Any) -> None:
-        """Closes a connection."""
+        """Closes a connection, which then needs no closing at the end of the server."""
         self.connections.discard(request)
         super().shutdown_request(request)
 

@@ -32,7 +32,7 @@ class AbstractQuorumActions(AbstractQuorumState):
     # ---- elections
 
     def enters(s, r: Replica, newer: Epoch) -> None:
-        """The replica enters a larger epoch; it does not lead, and has no votes."""
+        """The replica enters a larger epoch, in which it is no leader yet and has no votes."""
         when(s.replica[r].epoch < newer)
         s.replica[r].epoch = newer
         s.replica[r].is_leader = false

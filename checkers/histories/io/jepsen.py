@@ -91,7 +91,7 @@ class _Pairing:
     never: list[Operation] = field(default_factory=list)
     timed: bool | None = None  # whether events have a `:time`; None before the first event
     position: int = 0
-    unmapped: Counter[str] | None = None  # counts of what is not read
+    unmapped: Counter[str] | None = None  # how often each unknown field occurs
 
     def add(self, event: Form) -> Operation | None:
         """Reads the next event, and returns the operation that it completes.

@@ -301,7 +301,7 @@ def beside(history: Location, name: str) -> Place | None:
 
 
 def version(place: Place) -> Version | None:
-    """Returns size and time of change of a file; None if it is no file."""
+    """Returns a file's size and time of last change; None if there is no such file."""
     if isinstance(place, Remote):
         return place.version()
     try:

@@ -8,35 +8,9 @@ from checkers.explicit.search import explore
 from model.idempotence_abstract.bugs import AnyEpoch, AnySequence, UncleanElection
 from model.idempotence_abstract.versions import IdempotentProducer
 from model.language import Spec
-from model.language.actions import Action
-from model.language.interpreter import Interpreter, State
-
-Call = tuple[str, *tuple[int, ...]]  # an action with its arguments
+from tests.model.idempotence_abstract.runs import Call, broken, refused, run
 
 A, B = 0, 1  # producers
-
-
-def step(spec: Spec, name: str) -> Action:
-    return next(a for a in spec.actions if a.name == name)
-
-
-def run(spec: Spec, *calls: Call) -> State:
-    interpreter = Interpreter.of(spec)
-    state = interpreter.initial(spec)[0]
-    for name, *values in calls:
-        after = interpreter.step(step(spec, name), state, values)
-        assert after is not None, f"{name}{values} is not enabled"
-        state = after
-    return state
-
-
-def refused(spec: Spec, state: State, name: str, *values: int) -> bool:
-    return Interpreter.of(spec).why_disabled(step(spec, name), state, values) is not None
-
-
-def broken(spec: Spec, state: State) -> set[str]:
-    interpreter = Interpreter.of(spec)
-    return {c.name for c in spec.claims if not c.lemma and not interpreter.holds(c.formula, state)}
 
 
 FIRST: Call = ("append_first", A, 0, 1)  # sequence 0 of epoch 0 of A, at offset 0

@@ -10,14 +10,11 @@ import pytest
 
 from checkers.explicit.search import explore
 from checkers.symbolic import prove
-from model.idempotence_abstract.restarts import RestartsClaims
 from model.idempotence_abstract.state import Offset, Producer, Sequence
 from model.idempotence_abstract.versions import SnapshotKeepsNewest, WithRestarts
 from model.language import Bool, false, true
-from model.language.actions import Action
-from model.language.interpreter import Interpreter, State
-
-Call = tuple[str, *tuple[int, ...]]  # an action with its arguments
+from model.language.interpreter import Interpreter
+from tests.model.idempotence_abstract.runs import Call, broken, refused, run, step
 
 P = 0  # the producer
 R1, R2 = 0, 1  # two batches
@@ -28,29 +25,6 @@ BOTH_APPENDED: tuple[Call, ...] = (
     ("send", R2, P, 1),
     ("append_next", P, 1, 0, 2),
 )
-
-
-def step(spec: RestartsClaims, name: str) -> Action:
-    return next(a for a in spec.actions if a.name == name)
-
-
-def run(spec: RestartsClaims, *calls: Call) -> State:
-    interpreter = Interpreter.of(spec)
-    state = interpreter.initial(spec)[0]
-    for name, *values in calls:
-        after = interpreter.step(step(spec, name), state, values)
-        assert after is not None, f"{name}{values} is not enabled"
-        state = after
-    return state
-
-
-def refused(spec: RestartsClaims, state: State, name: str, *values: int) -> bool:
-    return Interpreter.of(spec).why_disabled(step(spec, name), state, values) is not None
-
-
-def broken(spec: RestartsClaims, state: State) -> set[str]:
-    interpreter = Interpreter.of(spec)
-    return {c.name for c in spec.claims if not c.lemma and not interpreter.holds(c.formula, state)}
 
 
 def test_a_leader_that_keeps_its_window_refuses_no_batch_of_its_log() -> None:
