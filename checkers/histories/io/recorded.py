@@ -169,7 +169,8 @@ def tables(folder: Place) -> Iterator[pa.Table]:
 
 
 def _numbers(folder: Place) -> list[int]:
-    kept = [*folder.glob("part-?????.parquet"), *folder.glob("tail-?????.ndjson")]
+    # tails first: while this function runs, a recorder may replace a tail by its part
+    kept = [*folder.glob("tail-?????.ndjson"), *folder.glob("part-?????.parquet")]
     numbers = sorted({int(path.stem[5:]) for path in kept})
     if numbers != list(range(len(numbers))):
         missing = min(set(range(len(numbers))) - set(numbers))

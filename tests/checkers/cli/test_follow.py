@@ -58,8 +58,12 @@ def following(history: Path) -> Iterator[tuple[subprocess.Popen[str], Iterator[d
             process.kill()
 
 
-def evidence(events: Iterator[dict[str, Any]]) -> str:
-    return str(next(event["text"] for event in events if event["event"] == "evidence"))
+def evidence(process: subprocess.Popen[str], events: Iterator[dict[str, Any]]) -> str:
+    for event in events:
+        if event["event"] == "evidence":
+            return str(event["text"])
+    assert process.stderr is not None
+    raise AssertionError(f"it ended with {process.wait()}: {process.stderr.read()}")
 
 
 def counts(events: Iterator[dict[str, Any]]) -> dict[str, int]:
@@ -73,10 +77,10 @@ def test_a_verdict_is_kept_until_the_recording_is_finished(tmp_path: Path) -> No
         history = recording.enter_context(HistoryWriter(folder, DESCRIBED, rows_per_part=50))
         sent_and_read(history, range(60))
         with following(folder) as (process, events):
-            assert "✗" not in evidence(events)
+            assert "✗" not in evidence(process, events)
             another_value(history, 7)
             sent_and_read(history, range(60, 120))  # parts enough for the stream
-            assert "✗ inconsistent-offsets" in evidence(events)
+            assert "✗ inconsistent-offsets" in evidence(process, events)
             recording.close()
             rest = list(events)
             assert process.wait() == 1
@@ -94,7 +98,7 @@ def test_an_interrupt_ends_following_with_a_last_analysis(tmp_path: Path) -> Non
         sent_and_read(history, range(60))
         history.invoke(3, "send", (Send("k-0", "open"),))
         with following(folder) as (process, events):
-            assert "✗" not in evidence(events)
+            assert "✗" not in evidence(process, events)
             another_value(history, 7)
             os.killpg(process.pid, signal.SIGINT)
             rest = list(events)

@@ -154,6 +154,24 @@ def test_a_recorder_killed_between_two_parts_is_read_once(tmp_path: Path) -> Non
         assert seen(folder) == seen(after) == expected(script), moment
 
 
+def test_a_part_that_replaces_its_tail_while_the_folder_is_listed_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "history"
+    script: list[Step] = [(0, "ok", (Send("a-0", "x", 0),)), (1, "ok", (Poll("a-0", 0, "x"),))]
+    writer = write(folder, script, rows_per_part=1000)
+    listed = Path.glob
+
+    def then_the_tail_is_replaced(path: Path, pattern: str) -> list[Path]:
+        found = list(listed(path, pattern))
+        monkeypatch.undo()
+        writer.__exit__(None, None, None)
+        return found
+
+    monkeypatch.setattr(Path, "glob", then_the_tail_is_replaced)
+    assert seen(folder) == expected(script)
+
+
 @settings(deadline=None)
 @given(st.lists(st.tuples(outcomes, st.lists(micros, max_size=3).map(tuple)), max_size=9))
 def test_rows_and_operations_convert_into_each_other(
