@@ -189,7 +189,7 @@ def _without_the_first(h: History, declared: Declarations) -> tuple[Delivery, ..
 
 
 def _alone(batch: Batch, rows: Ints) -> tuple[Ints, Ints]:
-    """A seeded fault of the analysis: it takes each process for a separate application."""
+    """A seeded fault of the analysis: it treats each process as a separate application."""
     return np.arange(len(rows)), batch.ints("process")[rows]
 
 

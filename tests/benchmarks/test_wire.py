@@ -1,4 +1,4 @@
-"""The client of the wire benchmark: its requests do what their names say."""
+"""A prepared frame of the wire benchmark's client can be sent many times, with the same effect."""
 
 from __future__ import annotations
 

@@ -7,8 +7,8 @@ Some guards matter only beyond the default bounds, or when an action is switched
 explorations cover these guards.
 
 A changed guard or update of a spec changes some of these numbers, even if every claim still holds.
-Whoever changes a spec on purpose writes the new numbers here, and says in the commit why they are
-right.
+After an intended change of a spec, write the new numbers here, and explain in the commit why
+they are right.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from model.transactions.versions import Version1
 
 
 class Counts(NamedTuple):
-    """What an exploration of every state finds; `witnesses` has the steps to each witness."""
+    """The counts of a complete exploration; `witnesses` has the distance to each witness."""
 
     distinct: int
     generated: int
@@ -74,7 +74,7 @@ BEYOND = [
 
 
 def counts(spec: Spec) -> Counts:
-    """Returns what an exploration finds; the steps to a witness that is not found are -1."""
+    """Explores the spec; the distance to a witness that is not found is -1."""
     found = explore(spec)
     assert found.exhausted
     assert not found.violated

@@ -1,4 +1,4 @@
-"""The context in which broker 1 takes a step; tests replace what matters to them."""
+"""The context in which broker 1 takes a step; tests replace the fields that matter to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The campaign for false convictions: a slice of it, its record, and its page."""
+"""A campaign plants bugs and faults, and looks for anomalies that they do not explain."""
 
 from __future__ import annotations
 

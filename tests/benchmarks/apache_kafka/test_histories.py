@@ -89,7 +89,7 @@ def test_safely_configured_it_keeps_every_promise() -> None:
         assert log[send.key][send.offset] == send.value
 
 
-def test_with_acks_1_and_unclean_elections_it_loses_what_it_acknowledged() -> None:
+def test_kafka_loses_acknowledged_records_with_acks_1_and_unclean_elections() -> None:
     """Kafka loses acknowledged records with acks=1 and unclean elections; the analysis finds them.
 
     A record is lost if the last read of the log does not contain it. The analysis reports a lost

@@ -1,4 +1,4 @@
-"""The model checker SPIN counts the same states and transitions in an exported spec."""
+"""SPIN, another model checker, finds as many states and transitions in a spec as our explorer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`urteil analyze` rejects unreadable input with exit code 2 and one line that helps."""
+"""`urteil analyze` rejects unreadable input with exit code 2 and one line that says why."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ def test_pipelines_of_transactions_through_a_failover_have_no_anomaly(
 def test_a_transaction_bug_of_the_broker_shows_its_anomaly(
     call: Any, bug: str, anomaly: str
 ) -> None:
-    """At least one of three recordings shows the anomaly; on a busy machine, one may miss it."""
+    """One of at most three recordings shows the anomaly; on a busy machine, one may miss it."""
 
     def shows(seed: int) -> bool:
         words = ("--sends", "100", "--partitions", "2", "--seed", str(seed))

@@ -1,4 +1,4 @@
-"""The options of `urteil broker` for TLS and SASL: a mistake ends with exit code 2."""
+"""A mistake in the TLS or SASL options of `urteil broker` ends the command with exit code 2."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`urteil check` gives a verdict on action properties and on liveness properties."""
+"""`urteil check` checks action properties and liveness properties."""
 
 from __future__ import annotations
 

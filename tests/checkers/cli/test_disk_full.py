@@ -1,4 +1,4 @@
-"""A full disk ends a command with one line and exit code 2, and is no bug of Urteil."""
+"""A full disk ends a command with one line and exit code 2, and is not reported as our bug."""
 
 from __future__ import annotations
 

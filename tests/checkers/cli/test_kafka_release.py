@@ -1,4 +1,4 @@
-"""`--kafka RELEASE` takes the rules of a release of Kafka, and shows the rules that fix it."""
+"""`--kafka RELEASE` checks the rules of a Kafka release, and names rules that fix a violation."""
 
 from __future__ import annotations
 

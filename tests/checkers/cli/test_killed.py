@@ -1,4 +1,4 @@
-"""What a killed process leaves is removed and reported by the next start, and by no other."""
+"""The start after a kill removes the killed process's files and reports its run, just once."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ with scratch(Path(sys.argv[1])) as folder:
 
 
 def abandoned(parent: Path) -> Path:
-    """Returns the folder of a process that was killed."""
+    """Starts a process that has a scratch folder, kills it, and returns the folder."""
     with subprocess.Popen(
         [sys.executable, "-c", HOLDS, str(parent)], stdout=subprocess.PIPE, text=True
     ) as process:
@@ -91,7 +91,7 @@ URTEIL = (sys.executable, "-c", "from checkers.cli.main import main; main()")
 
 
 def killed(folder: Path, words: tuple[str, ...], wrote: str) -> None:
-    """Starts a command, and kills it after it has written a file."""
+    """Starts a command, and kills it once a file matches the pattern `wrote`."""
     with subprocess.Popen([*URTEIL, *words], cwd=folder, stdout=subprocess.DEVNULL) as process:
         until = time.monotonic() + 60
         while not list(folder.glob(wrote)):

@@ -1,4 +1,4 @@
-"""A served cluster with a data directory is killed by SIGKILL under load, again and again."""
+"""A served cluster with a data directory loses nothing acknowledged when killed again and again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verdicts over time as transcripts: runs, diff, baseline, and known violations in every output."""
+"""`urteil runs` and `urteil diff` compare verdicts over time; a baseline lists known violations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`urteil verify` compares the verdict of each part of the project with the expected verdict."""
+"""`urteil verify` compares the verdicts of its parts, such as `model`, with the expected ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same requests run on two systems in turn; test doubles give answers from lists."""
+"""A campaign sends the same requests to two systems, here to test doubles with listed answers."""
 
 from __future__ import annotations
 

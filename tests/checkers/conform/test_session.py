@@ -1,4 +1,4 @@
-"""Connections and sessions with a served broker, and with servers that misbehave."""
+"""`urteil conform` sends requests to a served broker, and notes how a faulty server fails."""
 
 from __future__ import annotations
 

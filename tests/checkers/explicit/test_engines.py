@@ -38,7 +38,7 @@ def test_the_terms_of_a_formula_are_counted_as_if_quantifiers_were_written_out(
 
 
 def written_out(n: t.Node) -> int:
-    """The oracle: counts the terms one by one, again for each value of a quantifier."""
+    """Counts the terms one by one, as an oracle; a quantifier's body counts once for each value."""
     binders = (n.binder,) if isinstance(n, t.Extreme) else getattr(n, "binders", ())
     values = FiniteTerms(AT).bindings(binders, {})
     return sum(1 + sum(written_out(inner) for inner in t.children(n)) for _ in values)

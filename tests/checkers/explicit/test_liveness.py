@@ -330,7 +330,7 @@ def test_liveness_agrees_with_the_oracle_on_random_graphs(drawn: Drawn) -> None:
 
 
 def assert_shortest(found: Discovery, lengths: Lengths) -> None:
-    """Asserts that no path to such a loop is shorter."""
+    """Asserts that the counterexample is as short as the oracle's shortest violation."""
     if found.loop == found.steps:
         assert found.loop == lengths.to_rest
     else:
@@ -340,10 +340,10 @@ def assert_shortest(found: Discovery, lengths: Lengths) -> None:
 
 @dataclass(frozen=True)
 class Lengths:
-    """The lengths of the shortest paths to a node of a fair set."""
+    """The fewest steps to a set of nodes in which a fair behaviour can stay for ever."""
 
-    to_loop: int  # to any fair set
-    to_rest: int | None  # to a fair set of one node
+    to_loop: int  # to any such set
+    to_rest: int | None  # to such a set of one node
 
 
 def oracle(

@@ -28,7 +28,7 @@ def explorer() -> Iterator[Explorer]:
 
 @pytest.fixture
 def ask(explorer: Explorer) -> Ask:
-    """Returns a function: `ask("walk", path="leader_write(b0)")` asks about the variant `BUG`."""
+    """Returns a function: `ask("walk", path=...)` sends the API a request about `BUG`."""
 
     def asking(name: str, **request: Any) -> dict[str, Any]:
         return explorer.answer(name, {**BUG, **request})
@@ -38,7 +38,7 @@ def ask(explorer: Explorer) -> Ask:
 
 @pytest.fixture
 def ended(ask: Ask) -> Ask:
-    """Returns a function that begins a search and returns its result."""
+    """Returns a function that starts a search, waits for its end, and returns its result."""
 
     def searching(name: str, **request: Any) -> dict[str, Any]:
         found = ask(name, **request)

@@ -14,7 +14,7 @@ def explorer_of(spec: str) -> Explorer:
 
 
 def walk_of(spec: str) -> Walk:
-    """Returns the walk of the spec's default variant, which its explorer uses too."""
+    """Returns the object with which the explorer takes steps of the spec's default variant."""
     explorer = explorer_of(spec)
     walk, _ = explorer._walk({})
     return walk

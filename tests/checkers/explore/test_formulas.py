@@ -1,4 +1,4 @@
-"""A formula from text is the formula of the spec language; a mistake has its place."""
+"""A typed formula is parsed as if it stood in the spec; an error names the mistake's position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page works in a real browser: clicks change the address, and the address is the state."""
+"""The page works in a real browser: a click changes the address, which determines the state."""
 
 from __future__ import annotations
 

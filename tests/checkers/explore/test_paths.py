@@ -1,4 +1,4 @@
-"""A path is text that can be pasted from a counterexample; a mistake names its step."""
+"""A path is text that can be pasted from a counterexample; the error for a wrong step names it."""
 
 from __future__ import annotations
 

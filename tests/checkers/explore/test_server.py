@@ -1,4 +1,4 @@
-"""The server answers its own page only, and a mistake is an answer, never a traceback."""
+"""The server answers only requests of its own page; an error is a response, never a traceback."""
 
 from __future__ import annotations
 

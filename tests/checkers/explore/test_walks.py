@@ -45,7 +45,7 @@ def by_oracle(spec: Spec, interpreter: Interpreter, state: State) -> dict[str, S
 
 
 def by_api(view: dict[str, Any]) -> tuple[set[str], dict[str, str]]:
-    """Returns the enabled calls, and for each other call the conjunct or the error."""
+    """Returns the enabled calls, and for each other call its false conjunct or its error."""
     enabled = {one["call"] for one in view["enabled"]}
     refused = {one["call"]: f"undefined: {one['why']}" for one in view["undefined"]}
     for group in view["disabled"]:

@@ -40,7 +40,7 @@ BY_KIND: dict[str, st.SearchStrategy[MicroOperation]] = {
 
 @st.composite
 def operations(draw: st.DrawFn, process: int) -> Operation:
-    """Draws an operation of a process of its own, with a value that no other operation sends."""
+    """Draws the only operation of a process; no other process sends its value."""
     f = draw(st.sampled_from([*BY_KIND, "send", "poll"]))
     did = draw(st.lists(BY_KIND[f], min_size=1, max_size=2))
     if f == "send":

@@ -1,8 +1,8 @@
 """Reads log segments in plain Python, byte by byte; tests compare the fast reader with it.
 
 Source: Kafka documentation, "Record Batch"; DefaultRecordBatch, DefaultRecord, FileLogInputStream.
-Simplified: of messages of magic 0 and 1 only position and offset are read. The name of a record's
-header need not be UTF-8: Kafka does not check it.
+Simplified: reads only position and offset of messages of magic 0 and 1. The name of a record's
+header need not be UTF-8, because Kafka does not check this.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The baseline: what is known, what has expired, what matches nothing, and wrong entries."""
+"""A baseline lists known violations: they do not fail a run until they expire."""
 
 from __future__ import annotations
 

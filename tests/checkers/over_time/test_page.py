@@ -1,4 +1,4 @@
-"""The page of verdicts over time: each claim's runs, seeds, versions, durations; no requests."""
+"""The page of verdicts over time shows each claim's runs, and loads nothing from the network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commit of the user's repository, and what has none."""
+"""A run's commit is that of the user's repository, or None without a repository, commit or git."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The store of runs keeps every run: with two writers, a killed writer, and without its file."""
+"""No run is lost if two processes write the store, a writer is killed, or the store is deleted."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ DESCRIBED = {"command": ["urteil", "analyze", "h.edn"], "seed": 7, "started": "2
 
 
 class Page(HTMLParser):
-    """Parses an HTML page to texts, links and ids; asserts that elements are closed."""
+    """Parses an HTML page into texts, links and ids; asserts that elements are closed."""
 
     VOID = frozenset({"meta", "link", "input", "br"})
 

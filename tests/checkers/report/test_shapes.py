@@ -1,4 +1,4 @@
-"""Fingerprints: equal for two recordings of one bug, different for another bug."""
+"""Two recordings of one bug have equal fingerprints; another bug has a different fingerprint."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ LOST_IN_A_TRANSACTION = """
 
 
 def fingerprints(found: Analysis) -> Mapping[str, Mapping[str, str]]:
-    """Returns the fingerprints, with their shapes, of each violated anomaly of an analysis."""
+    """Returns, for each violated anomaly, its fingerprints with the text that is hashed."""
     stage = Fingerprints()
     kept: dict[str, Mapping[str, str]] = {}
     for decision in found.decisions:

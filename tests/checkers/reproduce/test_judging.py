@@ -39,7 +39,7 @@ def test_its_recorded_control_holds(name: str) -> None:
 def test_every_finding_has_recorded_histories() -> None:
     """Each reproduction with a documentation page has recorded histories.
 
-    Excepted are reproductions in which one response of a broker already proves the defect.
+    Reproductions in which one response of a broker already proves the defect need none.
     """
     findings = {one.name for one in REPRODUCTIONS.values() if one.page and one.case.breaks is None}
     assert findings <= {*NAMES}

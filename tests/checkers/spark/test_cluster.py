@@ -71,7 +71,7 @@ class Cluster:
 
 
 def without(folder: Path) -> tuple[str, ...]:
-    """Returns words before a command, which then sees an empty folder; none without root."""
+    """Returns a command prefix under which the folder appears empty; () without root."""
     words = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"', str(folder))
     tried = subprocess.run([*words, "true"], check=False, capture_output=True)
     return words if tried.returncode == 0 else ()

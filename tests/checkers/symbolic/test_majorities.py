@@ -1,4 +1,4 @@
-"""What a proof assumes of majorities is true of few elements, and a proof assumes no more."""
+"""Proofs assume that two majorities share an element; this is true of all small sets of voters."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Votes(Spec):
 
     @invariant
     def one_decision(s) -> Bool:
-        """Not both are decided."""
+        """Yes and no are never both decided."""
         return ~(s.accepted & s.refused)
 
     @lemma
@@ -87,7 +87,7 @@ class Votes(Spec):
 
 
 class OneVoteDecides(Votes):
-    """One vote suffices for no."""
+    """A single no decides for no, but yes still needs a majority."""
 
     def enough(s, votes: Set[Voter]) -> Bool:
         return exists(votes[v] for v in Voter)

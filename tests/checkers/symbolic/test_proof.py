@@ -262,7 +262,7 @@ def test_unknown_names_list_the_nearest() -> None:
 
 
 class Chain(Spec):
-    """A spec in which a new turn gets the source of an earlier turn, and that source's holder."""
+    """The action copies an earlier turn's source, and the source's holder, to a new turn."""
 
     source: Map[Turn, Turn]
     holder: Map[Turn, Player]

@@ -17,7 +17,7 @@ class Turn(Ordered):
 
 
 class Clock(Spec):
-    """Turns advance, and the hand follows."""
+    """A clock whose turn advances; its hand is then set to the turn."""
 
     turn: Turn
     hand: Turn

@@ -1,4 +1,4 @@
-"""The requests of an administrator, with the answers of a broker."""
+"""An administrator's actions, such as an election, are sent as requests; refusals are errors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ REFUSED = {"error_code": "INVALID_REPLICA_ASSIGNMENT", "error_message": "no such
 
 
 class Broker:
-    """Answers each request with the answer for its API, and keeps the requests."""
+    """Answers each request with the fixed answer for its API, and lists the requests."""
 
     name = "broker"
     bootstrap_servers = "127.0.0.1:9092"

@@ -1,4 +1,4 @@
-"""Runs an abstract spec action by action, and says which claims its state breaks."""
+"""Runs an abstract spec action by action, and returns the claims that a state breaks."""
 
 from __future__ import annotations
 

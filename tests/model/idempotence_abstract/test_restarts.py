@@ -1,7 +1,7 @@
-"""A leader restarts while a client waits for an answer: what is proved, and what Kafka's rule does.
+"""A leader restarts while a client waits for a response; no batch may be appended twice.
 
-The proof of `with-restarts` has no bounds. The rule of Kafka's snapshots fails at one condition,
-and the same batch is then appended twice.
+The spec `with-restarts` is proved without bounds. With the rule of Kafka's snapshots one condition
+of the proof fails, and a batch is appended twice.
 """
 
 from __future__ import annotations
@@ -81,14 +81,14 @@ def test_the_rule_of_kafka_fails_at_restart_alone() -> None:
 
 
 class RefusesAny(WithRestarts):
-    """The leader refuses a batch that is not the lowest one, so a lower one may be in the log."""
+    """A mutant whose leader may refuse any batch, even if a lower one is still in flight."""
 
     def is_lowest(s, producer: Producer, sequence: Sequence) -> Bool:
         return true
 
 
 class LosesItsWindow(WithRestarts):
-    """A leader that restarts recognises nothing."""
+    """A mutant whose leader forgets every batch at a restart."""
 
     def is_restored(s, offset: Offset, end: Offset) -> Bool:
         return false

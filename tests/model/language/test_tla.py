@@ -1,4 +1,4 @@
-"""Exported TLA+ has the same names and states as the spec; `tests/tools/test_tlc.py` asks TLC."""
+"""Exported TLA+ has the same names and states as the spec; `tests/tools/test_tlc.py` runs TLC."""
 
 from __future__ import annotations
 

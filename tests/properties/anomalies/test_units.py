@@ -1,4 +1,4 @@
-"""The observations of an anomaly count what could have shown the anomaly, and nothing else."""
+"""The observations of an anomaly count the events that could have shown it, and no others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every step of the spec `idempotence` is some steps of the proved abstract spec with restarts.
+"""Each step of the spec `idempotence` is none or more steps of the abstract spec with restarts.
 
 Here `idempotence` is called the rich spec, because it is more detailed than the abstract one.
 """

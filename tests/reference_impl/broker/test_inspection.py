@@ -1,4 +1,4 @@
-"""What a broker tells administrators about the producers of a topic partition."""
+"""A broker describes the producers of a topic partition to administrators (DescribeProducers)."""
 
 from __future__ import annotations
 

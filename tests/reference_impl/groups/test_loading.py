@@ -111,7 +111,7 @@ def test_no_request_is_answered_while_the_log_is_loaded(request_: GroupRequest) 
 
 
 def test_groups_are_listed_only_after_the_log_is_loaded() -> None:
-    """Before that, ListGroups is refused. Kafka: GroupCoordinatorService.listGroups."""
+    """Until the log is loaded, ListGroups is refused. Kafka: GroupCoordinatorService.listGroups."""
     log = unreplicated()
     loaded = log.with_high_watermark(Offset(1))
     coordinator = elected(log)

@@ -1,4 +1,4 @@
-"""The C code that reads records gives the same facts and errors as Python, for any bytes."""
+"""The C code that reads records returns the same facts and errors as Python, for any bytes."""
 
 from __future__ import annotations
 

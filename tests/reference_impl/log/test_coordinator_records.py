@@ -1,4 +1,4 @@
-"""Records of the internal topics in Kafka's formats: those of Kafka 4.3, and each kind of ours."""
+"""Records of internal topics have Kafka's formats; what Kafka 4.3 wrote is read unchanged."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ CONSUMER = ConsumerGroup(
 
 
 def again(entry: Entry) -> Entry:
-    """Returns the entry that is read from the bytes of an entry."""
+    """Encodes the entry, and returns what is decoded from the bytes."""
     read = decoded(*encoded(entry, topic_id))
     assert read is not None
     return read

@@ -93,7 +93,7 @@ class Replica:
     def fold(self) -> ProducerStates:
         """Returns the producer state after a replay of the log's batches.
 
-        Of the batches below the newest snapshot, only the newest one of each producer counts.
+        Below the newest snapshot, only the newest batch of each producer counts.
         """
         newest = self.log.snapshots[-1] if self.log.snapshots else NO_SNAPSHOT
         before = [b for b in self.history if b.header.next_offset <= newest.offset]

@@ -1,4 +1,4 @@
-"""The settings of a topic are listed alike where they are typed, and where they have names."""
+"""The dataclasses of topic settings have the same settings as the table of Kafka's config names."""
 
 from __future__ import annotations
 

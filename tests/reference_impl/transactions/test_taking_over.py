@@ -1,4 +1,4 @@
-"""A new coordinator reads its log: what it knows afterwards, and which decisions it carries out."""
+"""A new coordinator restores its transactional ids from the log, and completes their decisions."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def test_every_spec_has_equal_results(variant: Variant) -> None:
 def test_fingerprints_on_two_threads_have_equal_results(variant: Variant) -> None:
     """A search with fingerprints on two threads has the same counts and verdicts as plain Python.
 
-    Its shortest traces may be other traces, but they have equal lengths.
+    Its shortest traces may differ, but they have equal lengths.
     """
     spec, seen, expected = variant.make(variant.at), Levels(), Levels()
     plain = explore(spec, engine="python", budget=ENOUGH, progress=expected)

@@ -1,4 +1,4 @@
-"""A converted history has the same rows, and what has no place in the format is counted."""
+"""A converted history has the same rows; fields that the format lacks are left out and counted."""
 
 from __future__ import annotations
 

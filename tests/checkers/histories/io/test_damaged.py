@@ -1,4 +1,4 @@
-"""A damaged history is refused with one short line: cut short, changed bytes, hostile content."""
+"""A history that is cut short, changed or hostile is refused with one short line."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
 
 
 def by_date(folder: Path) -> Path:
-    """Writes TABLE as two Parquet files in folders by date, with what Spark writes beside them."""
+    """Writes TABLE as two Parquet files in folders by date, with Spark's empty file `_SUCCESS`."""
     for date, first in (("2026-11-22", 0), ("2026-11-23", 2)):
         (folder / f"date={date}").mkdir(parents=True)
         rows = TABLE.slice(first, 2)

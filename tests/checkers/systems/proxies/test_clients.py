@@ -1,4 +1,4 @@
-"""A real producer behind proxies, on the served reference broker."""
+"""A real producer sends through proxies, which apply faults, to the served reference broker."""
 
 from __future__ import annotations
 

@@ -259,8 +259,10 @@ def test_a_client_that_does_not_authenticate_in_time_is_disconnected(connect: Co
         assert noted(cluster, "its client was not admitted within 0.1 s")
 
 
-def test_a_refusal_is_late(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A client in a loop of wrong passwords does not occupy the broker (KIP-306)."""
+def test_a_wrong_password_is_refused_after_a_delay(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The delay stops a client that retries in a loop from occupying the broker (KIP-306)."""
     monkeypatch.setattr(authentication, "REFUSES_AFTER_S", 0.1)
     with serving(ServeOptions(brokers=1, security=security("SASL_PLAINTEXT"))) as cluster:
         client = connect(cluster.bootstrap_servers)

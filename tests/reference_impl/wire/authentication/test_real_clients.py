@@ -63,7 +63,7 @@ def test_a_client_writes_and_reads(protocol: str, mechanism: str, served: Serve)
 
 
 def errors(cluster: Served, settings: dict[str, Any]) -> list[Any]:
-    """Returns the errors of a client until it has reported one."""
+    """Waits at most 5 s until a client reports an error; returns its errors."""
     found: list[Any] = []
     producer = Producer(
         {

@@ -54,7 +54,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Bytes after a length, whose answer is only a length."""
+    """Arbitrary bytes after their length; of the broker's answer only the length is recorded."""
 
     data: bytes
 

@@ -1,4 +1,4 @@
-"""Connections with frames in any pieces, fast and slow handlers, and slow readers."""
+"""A connection answers its frames in order, however they are split and whoever is slow."""
 
 from __future__ import annotations
 
@@ -160,9 +160,9 @@ def test_nothing_is_answered_while_the_client_reads_no_response() -> None:
 
 
 def test_nothing_is_read_while_the_client_reads_no_response() -> None:
-    """A client that reads no responses is not read from either.
+    """The server reads no requests of a client that reads no responses.
 
-    Otherwise its requests could fill the memory.
+    Otherwise the requests could fill the memory.
     """
 
     async def scenario(connection: Connection, wire: Wire) -> None:
@@ -181,7 +181,7 @@ def test_nothing_is_read_while_the_client_reads_no_response() -> None:
 def test_the_bytes_of_a_large_request_are_held_until_it_is_answered() -> None:
     """The bytes of a large request count as held from their arrival until the response.
 
-    A frame whose bytes have not arrived holds nothing.
+    A frame whose bytes have not arrived does not count.
     """
     held: list[int] = []
     large = framed(bytes(200_000))
@@ -322,7 +322,7 @@ class Encrypted(Wire):
 def test_frames_before_the_end_of_a_tls_stream_are_handled_without_responses(
     answer: Answer,
 ) -> None:
-    """Frames before the end of the client's TLS stream are handled, but not answered after it.
+    """Frames before the end of a client's TLS stream are handled, but get no response.
 
     For example, a producer with acks=0 sends its last batches and disconnects.
     """

@@ -1,4 +1,4 @@
-"""Freed memory stays in the process, where the C library offers that."""
+"""Freed memory stays in the process if the C library supports this."""
 
 from __future__ import annotations
 

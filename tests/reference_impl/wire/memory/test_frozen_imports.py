@@ -1,4 +1,4 @@
-"""A full collection does not look at modules that were imported before it."""
+"""A full garbage collection visits no objects of modules that were imported before it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages arrive in order over TCP, only from nodes that know the secret, or are lost."""
+"""Messages between nodes arrive in order or are lost; only nodes with the secret may send them."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ def test_a_bad_frame_closes_the_connection(frame: bytes) -> None:
 
 
 def test_a_message_after_a_lost_connection_arrives_over_the_next_one() -> None:
-    """Also if the connection is lost at the moment when the other node has admitted it."""
+    """This also holds if the connection is lost just after the other node has admitted it."""
 
     async def run() -> None:
         one, two = await pair()

@@ -1,4 +1,4 @@
-"""SCRAM against the examples of its RFCs, an independent client, and messages of any form."""
+"""SCRAM agrees with its RFCs' examples and an independent client, and refuses invalid messages."""
 
 from __future__ import annotations
 

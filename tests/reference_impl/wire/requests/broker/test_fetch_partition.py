@@ -1,4 +1,4 @@
-"""One partition in a Fetch request: its faults, its remembered response, and its waiting."""
+"""Partitions of a Fetch request: injected faults, the response kept from before, and the wait."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cache of fetch sessions: whom it refuses and whom it evicts, as in Kafka (KIP-227)."""
+"""The cache of fetch sessions refuses and evicts the same sessions as Kafka's (KIP-227)."""
 
 from __future__ import annotations
 

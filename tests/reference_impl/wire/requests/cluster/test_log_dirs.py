@@ -1,4 +1,4 @@
-"""AlterReplicaLogDirs: a broker has one log folder, to which its replicas belong already."""
+"""AlterReplicaLogDirs on a broker with one log folder: only a move to this folder succeeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Three brokers with a process each: clients go on when one is killed, stopped or shut down."""
+"""Three brokers in a process each: clients continue if a broker is killed, stopped or shut down."""
 
 from __future__ import annotations
 
