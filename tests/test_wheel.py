@@ -82,18 +82,18 @@ def test_the_wheel_publishes_the_pytest_plugin(installed: Path) -> None:
     assert "[pytest11]\nurteil = checkers.testing.plugin" in points.read_text()
 
 
-def test_check(installed: Path, hostile: Path) -> None:
+def test_the_installed_wheel_checks_a_spec(installed: Path, hostile: Path) -> None:
     words = ["check", "replication", "--variant", "truncate-to-hw", "--set", "replicas=2", "--json"]
     done = run(str(installed), *words, cwd=hostile)
     assert decided(done, "property")["weak_isr"] == "violated"
 
 
-def test_test(installed: Path, hostile: Path) -> None:
+def test_the_installed_wheel_runs_a_suite(installed: Path, hostile: Path) -> None:
     done = run(str(installed), "test", "replication", "--bug", "no-dedup", "--json", cwd=hostile)
     assert decided(done, "property")["exactly_once_publish"] == "violated"
 
 
-def test_analyze_on_spark(installed: Path, hostile: Path) -> None:
+def test_the_installed_wheel_analyzes_on_spark(installed: Path, hostile: Path) -> None:
     (hostile / "history.edn").write_text(SAMPLE.read_text())
     done = run(str(installed), "analyze", "history.edn", "--json", cwd=hostile)
     found = decided(done, "anomaly")

@@ -87,7 +87,7 @@ def test_every_disagreeing_history_is_named() -> None:
     assert sorted(map(str, differing)) == [f"history {n}: unseen differs" for n in (3, 4, 9)]
 
 
-def test_a_difference_of_joined_histories_names_the_fewest() -> None:
+def test_a_difference_names_the_fewest_joined_histories_that_show_it() -> None:
     differing = differences(
         dict.fromkeys((5, 6), UNREAD), rows=lambda row: row.value.startswith("1.")
     )
@@ -276,7 +276,7 @@ def test_a_campaign_names_every_history_that_shows_a_wrong_definition() -> None:
     assert sorted(map(str, named)) == [f"history {n}: {name} differs" for n in shows]
 
 
-def test_a_campaign_continues_the_one_with_the_highest_numbers() -> None:
+def test_a_campaign_continues_the_record_with_the_highest_seeds() -> None:
     first, last = ({"seed": seed, "histories": 20, "differences": 0} for seed in (0, 500))
     assert continued([last, first], None) is last
     assert continued([last, first], 0) is first

@@ -72,7 +72,7 @@ def test_a_seed_determines_the_history(tmp_path: Path) -> None:
     assert reading.whole(first) != reading.whole(other)
 
 
-def test_the_parts_are_those_of_a_recorder(tmp_path: Path) -> None:
+def test_parts_have_the_schema_of_a_recorder_and_split_no_operation(tmp_path: Path) -> None:
     folder = made(tmp_path, rows=1_200_000, partitions=256)
     parts = sorted(folder.glob("part-*.parquet"))
 

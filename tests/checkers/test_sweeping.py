@@ -23,7 +23,7 @@ def without_times(judged: Judged) -> Judged:
     return replace(judged, cpu_s=0.0)
 
 
-def test_a_healthy_broker_is_acquitted_on_what_there_was_to_see() -> None:
+def test_a_correct_broker_violates_nothing_and_has_observations() -> None:
     judged = judge(PUBLISH, 1)
     assert (judged.occurs, judged.stuck) == ({}, None)
     assert judged.observations["duplicate"] == 80  # two producers, forty values each
@@ -32,7 +32,7 @@ def test_a_healthy_broker_is_acquitted_on_what_there_was_to_see() -> None:
 
 @pytest.mark.parametrize("name", SWEEPS)
 @pytest.mark.parametrize("liveness", [False, True], ids=["safety", "liveness"])
-def test_no_sweep_convicts_a_healthy_broker_and_each_has_something_to_see(
+def test_no_sweep_of_a_correct_broker_finds_a_violation_and_each_has_observations(
     name: str, liveness: bool
 ) -> None:
     judged = judge(Swept(sweep=name, liveness=liveness), 2)
@@ -41,7 +41,7 @@ def test_no_sweep_convicts_a_healthy_broker_and_each_has_something_to_see(
     assert judged.observations[sees.get(name, "lost-write")] > 0
 
 
-def test_a_broker_with_a_bug_is_convicted_and_the_kept_history_says_the_same(
+def test_a_broker_with_a_bug_is_violated_and_its_history_has_the_same_verdict(
     tmp_path: Path,
 ) -> None:
     judged = judge(BUGGY, 0)
@@ -52,14 +52,14 @@ def test_a_broker_with_a_bug_is_convicted_and_the_kept_history_says_the_same(
     assert (tmp_path / "trace.ndjson").read_text().startswith('{"seq":0,')
 
 
-def test_processes_say_what_one_process_says() -> None:
+def test_several_processes_have_the_verdicts_of_one() -> None:
     seeds = range(3, 7)
     alone = [without_times(judge(BUGGY, seed)) for seed in seeds]
     together = judged_in_processes(BUGGY, seeds, processes=2)
     assert sorted(map(without_times, together), key=lambda it: it.seed) == alone
 
 
-def test_a_cluster_that_does_not_recover_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_that_does_not_recover_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     hurried = sweeps.Sweep(
         name="hurried", says="no time", scenario=lambda seed: Scenario(seed=seed, recovery_ms=1)
     )
@@ -70,6 +70,6 @@ def test_a_cluster_that_does_not_recover_is_told(monkeypatch: pytest.MonkeyPatch
     assert judged.occurs == {}
 
 
-def test_a_sweep_that_is_none_is_named_with_the_nearest() -> None:
+def test_the_error_for_an_unknown_sweep_lists_the_nearest() -> None:
     with pytest.raises(UnknownName, match="publish"):
         judge(Swept(sweep="publsh"), 0)

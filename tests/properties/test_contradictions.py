@@ -20,7 +20,7 @@ def test_each_contradiction_is_of_an_anomaly_of_the_catalogue() -> None:
 
 
 @pytest.mark.parametrize("anomaly", sorted(CONTRADICTIONS))
-def test_no_violation_that_contradicts_exactly_once_is_beside_it(anomaly: str) -> None:
+def test_no_violation_that_contradicts_exactly_once_is_reported_with_it(anomaly: str) -> None:
     found = judged(deliveries(RECEIVED_ONCE), [anomaly])
     assert found is not None
     left = {"at-most-once": "at-least-once", "at-least-once": "at-most-once"}
@@ -36,7 +36,7 @@ def test_without_violations_the_deliveries_decide() -> None:
     assert judged((), ["duplicate"]) is None
 
 
-def test_what_the_deliveries_show_is_not_said_again() -> None:
+def test_a_contradiction_that_the_deliveries_show_is_not_repeated() -> None:
     h = history("c1 poll -> ok k=a@0 k=a@1")
     found = judged(deliveries(h), ["duplicate"])
     assert found is not None

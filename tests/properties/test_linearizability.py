@@ -223,7 +223,7 @@ def test_both_methods_agree_on_examples(text: str, is_so: bool) -> None:
     assert breaks_a_rule(history(text)) == (not is_so)
 
 
-def test_they_differ_if_a_response_has_no_offset() -> None:
+def test_the_methods_differ_if_a_response_has_no_offset() -> None:
     h = history("p1 send k=a -> ok @?\nc1 end_offset k -> ok @0\nc1 poll -> ok k=a@5")
     assert not breaks_a_rule(h)
     assert linearizable(h)

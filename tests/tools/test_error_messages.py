@@ -27,6 +27,6 @@ def test_the_list_has_errors_of_every_part_with_their_texts() -> None:
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda message: f"{message.file}-{message.line}")
-def test_an_error_has_no_riddles(message: ErrorMessage) -> None:
+def test_an_error_has_no_retired_word(message: ErrorMessage) -> None:
     literal = re.sub(r"\{[^{}]*\}", "", message.text)
     assert not RIDDLES.search(literal), str(message)

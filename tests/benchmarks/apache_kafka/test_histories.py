@@ -77,7 +77,7 @@ def test_versions_settings_and_faults_are_recorded(name: str) -> None:
     )
 
 
-def test_safely_configured_it_keeps_every_promise() -> None:
+def test_a_safely_configured_kafka_keeps_every_guarantee() -> None:
     assert violated("safe") == {}
     assert analysis("safe").verdict == "holds"
     assert {operation.outcome for operation in of("safe", "send")} == {"ok"}
@@ -137,7 +137,7 @@ def test_a_reader_whose_log_was_truncated_begins_again_as_a_new_process() -> Non
         assert all(isinstance(micro, Assigned) for micro in operation.did)
 
 
-def test_transactions_keep_every_promise_and_a_rebalance_explains_every_skip() -> None:
+def test_transactions_keep_every_guarantee_and_a_rebalance_explains_every_skip() -> None:
     assert violated("transactions") == {}
     assert analysis("transactions").verdict == "holds"
     permitted = {d.anomaly.id for d in analysis("transactions").decisions if d.permitted}

@@ -25,7 +25,9 @@ def headers(moment: str, broker: str, topic_partition: str) -> Iterator[Header]:
 
 @pytest.mark.parametrize("moment", MOMENTS)
 @pytest.mark.parametrize("broker", REPLICAS)
-def test_orders_has_every_compression_and_several_leader_epochs(moment: str, broker: str) -> None:
+def test_the_topic_orders_has_every_compression_and_several_leader_epochs(
+    moment: str, broker: str
+) -> None:
     found = list(headers(moment, broker, "orders-0"))
 
     assert {header.compression for header in found} == set(get_args(Compression))
@@ -35,7 +37,7 @@ def test_orders_has_every_compression_and_several_leader_epochs(moment: str, bro
     assert offsets == sorted(offsets)
 
 
-def test_a_cluster_that_was_stopped_in_order_has_one_log_three_times() -> None:
+def test_after_a_clean_stop_the_three_replicas_have_equal_logs() -> None:
     for name in ("orders-0", "payments-0", "__transaction_state-0", "__consumer_offsets-0"):
         logs = {
             b"".join(p.read_bytes() for p in sorted((DATA / MOMENTS[1] / b / name).glob("*.log")))

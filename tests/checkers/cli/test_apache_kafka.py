@@ -26,7 +26,7 @@ def kafka() -> str:
     return f"apache-kafka:{found.version}"
 
 
-def test_kafka_keeps_its_promises_while_brokers_are_killed(
+def test_kafka_keeps_its_guarantees_while_brokers_are_killed(
     call: Any, kafka: str, tmp_path: Path
 ) -> None:
     faults = ("--fault", "kill", "--broker-config", "min.insync.replicas=2")

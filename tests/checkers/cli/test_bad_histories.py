@@ -51,7 +51,7 @@ def said_of(folder: Path, **fields: object) -> None:
         ({"schema_version": 9}, "schema_version is 9, and this urteil reads 1 and 2"),
     ],
 )
-def test_a_recording_with_invalid_metadata(
+def test_a_recording_with_invalid_metadata_is_rejected(
     call: Callable[..., Any], tmp_path: Path, fields: dict[str, object], message: str
 ) -> None:
     folder = recording(tmp_path)
@@ -59,7 +59,9 @@ def test_a_recording_with_invalid_metadata(
     assert_refused(call("analyze", str(folder), "--engine", "local"), message)
 
 
-def test_a_recording_without_its_first_part(call: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_recording_without_its_first_part_is_rejected(
+    call: Callable[..., Any], tmp_path: Path
+) -> None:
     folder = recording(tmp_path)
     (folder / "part-00000.parquet").rename(folder / "part-00001.parquet")
     message = "part 0 is missing; copy the whole folder again"
@@ -83,7 +85,9 @@ def test_a_pipe_is_rejected(call: Callable[..., Any], tmp_path: Path) -> None:
     assert_refused(output, "this is a pipe, and a history is read more than once")
 
 
-def test_a_number_beyond_64_bits_is_named(call: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_number_beyond_64_bits_is_rejected_with_its_place(
+    call: Callable[..., Any], tmp_path: Path
+) -> None:
     (tmp_path / "h.ndjson").write_text('{"op": 1}\n{"op": 99999999999999999999}\n')
     output = call("analyze", str(tmp_path / "h.ndjson"), "--engine", "local")
     assert_refused(
@@ -138,13 +142,13 @@ def test_a_report_in_a_folder_that_does_not_exist_is_refused(
         (["--master", "sc://"], "--master sc://: not an address; write sc://HOST:PORT"),
     ],
 )
-def test_options_that_mean_nothing_together(
+def test_options_that_do_not_fit_each_other_are_rejected(
     call: Callable[..., Any], options: list[str], message: str
 ) -> None:
     assert_refused(call("analyze", SAMPLE, *options), message)
 
 
-def test_credentials_in_an_address_are_refused_before_anything_is_kept(
+def test_credentials_in_an_address_are_refused_before_a_file_is_written(
     call: Callable[..., Any], tmp_path: Path
 ) -> None:
     output = call("analyze", f"s3://{KEY_ID}:{SECRET}@bucket/h", "--engine", "local")

@@ -40,7 +40,7 @@ def broker(*words: str, cwd: Path) -> Generator[tuple[str, subprocess.Popen[str]
         process.kill()
 
 
-def test_the_first_line_is_ready_and_a_signal_ends_it_with_the_last(tmp_path: Path) -> None:
+def test_broker_prints_its_addresses_first_and_its_end_after_a_signal(tmp_path: Path) -> None:
     with broker("--brokers", "2", cwd=tmp_path) as (servers, process):
         assert len(servers.split(",")) == 2
         process.send_signal(signal.SIGINT)
@@ -49,7 +49,7 @@ def test_the_first_line_is_ready_and_a_signal_ends_it_with_the_last(tmp_path: Pa
     assert last.items() >= {"v": 2, "event": "run_finished", "exit_code": 0}.items()
 
 
-def test_no_process_of_a_broker_stays_when_the_command_is_killed(tmp_path: Path) -> None:
+def test_no_broker_process_survives_a_killed_command(tmp_path: Path) -> None:
     call = [*URTEIL, "broker", "--json", "--processes", "--brokers", "2"]
     with subprocess.Popen(
         [*call, "--data-dir", str(tmp_path / "data")], cwd=tmp_path, stdout=subprocess.PIPE
@@ -202,7 +202,7 @@ def test_a_bug_of_the_broker_shows_its_anomaly(call: Any, bug: str, anomaly: str
         (["analyze", "absent.edn", "--anomaly", "lost-wite"], "'lost-wite'; the nearest: lost"),
     ],
 )  # fmt: skip
-def test_a_wrong_argument_is_one_clear_line_and_exit_2(
+def test_a_wrong_argument_ends_with_one_line_and_exit_code_2(
     call: Any, words: list[str], message: str
 ) -> None:
     output = call(*words)

@@ -36,7 +36,7 @@ CERTIFICATE = ("--tls-cert", str(TLS / "broker.pem"))
         ),
     ],
 )
-def test_a_mistake_names_the_option_and_the_next_step(
+def test_the_error_names_the_wrong_option_and_the_next_step(
     words: tuple[str, ...], complaint: str, call: Any
 ) -> None:
     output = call("broker", *words)
@@ -54,7 +54,7 @@ def test_the_passphrase_of_a_key_is_not_asked_for(
     assert "or the key has a passphrase" in output.stderr
 
 
-def test_the_options_name_what_the_broker_knows() -> None:
+def test_the_options_list_the_protocols_and_mechanisms_of_the_broker() -> None:
     assert tuple(SecurityProtocol) == PROTOCOLS
     assert tuple(Mechanism) == MECHANISMS
 

@@ -92,7 +92,7 @@ def test_truncation_to_the_high_watermark_fails_in_eight_steps_on_one_screen(
         (["missing.py"], "no file missing.py"),
     ],
 )  # fmt: skip
-def test_a_wrong_argument_is_one_clear_line_and_exit_2(
+def test_a_wrong_argument_ends_with_one_line_and_exit_code_2(
     call: Any, words: list[str], message: str
 ) -> None:
     output = call("check", *words)
@@ -109,7 +109,7 @@ def test_a_spent_budget_is_undecided_and_exit_3(call: Any) -> None:
     assert (decided["verdict"], decided["reason"]) == ("undecided", "the budget of states is spent")
 
 
-def test_the_limit_without_a_budget_is_told_with_the_option_that_raises_it(
+def test_the_default_limit_is_printed_with_the_option_that_raises_it(
     call: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(Budget.__init__.__kwdefaults__ or {}, "states", 1_000)
@@ -147,7 +147,7 @@ class Registration(Spec):
 '''
 
 
-def test_a_spec_of_the_user_in_another_folder_is_violated_like_ours(
+def test_a_spec_of_the_user_in_another_folder_is_checked_like_a_built_in_one(
     call: Any, tmp_path: Path
 ) -> None:
     (tmp_path / "specs").mkdir()

@@ -59,7 +59,7 @@ def lease(tmp_path: Path) -> Path:
     return file
 
 
-def test_both_hold(call: Any, lease: Path) -> None:
+def test_action_and_liveness_properties_hold(call: Any, lease: Path) -> None:
     output = call("check", str(lease))
     assert output.verdicts() == {"terms_grow": "holds", "is_released": "holds"}
     assert output.exit_code == 0
@@ -80,7 +80,7 @@ def test_a_liveness_violation_is_printed_as_a_counterexample(call: Any, lease: P
     assert "no action of the spec is fair: write @action(fair=...)" in evidence["text"]
 
 
-def test_a_step_that_breaks_an_action_property(call: Any, lease: Path) -> None:
+def test_a_step_that_breaks_an_action_property_is_printed(call: Any, lease: Path) -> None:
     lease.write_text(
         LEASE.replace("s.term = s.term + 1", "s.term = ite(s.term == 1, s.term, s.term + 1)")
     )
@@ -91,7 +91,9 @@ def test_a_step_that_breaks_an_action_property(call: Any, lease: Path) -> None:
     assert "but  term 1 < after.term 1  is false" in evidence["text"]
 
 
-def test_a_budget_that_is_spent_leaves_them_undecided(call: Any, lease: Path) -> None:
+def test_a_spent_budget_leaves_action_and_liveness_properties_undecided(
+    call: Any, lease: Path
+) -> None:
     output = call("check", str(lease), "--budget", "1k-states")
     assert output.exit_code == 0
     larger = LEASE.replace("Client: 2, Term: range(3)", "Client: 200, Term: range(30)")

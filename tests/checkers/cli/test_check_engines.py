@@ -44,7 +44,7 @@ def test_coverage_counts_the_conjuncts_that_disable_an_action(call: Any) -> None
         (("--memory", "4"), "--memory 4: write a positive size such as 4GB or 500MB"),
     ],
 )
-def test_a_wrong_flag_is_one_clear_line(call: Any, flags: tuple[str, ...], message: str) -> None:
+def test_a_wrong_flag_ends_with_one_line(call: Any, flags: tuple[str, ...], message: str) -> None:
     output = call(*TWO_BROKERS, *flags)
     assert output.exit_code == 2
     assert message in output.stderr

@@ -40,7 +40,7 @@ def test_help_lists_the_exit_codes_and_imports_nothing_heavy(tmp_path: Path) -> 
     assert "a bug of Urteil" in done.stdout
 
 
-def test_without_arguments_it_prints_the_first_screen(tmp_path: Path) -> None:
+def test_urteil_without_arguments_prints_the_first_screen(tmp_path: Path) -> None:
     done = urteil(cwd=tmp_path)
     assert done.returncode == 0
     assert done.stdout.startswith("Urteil checks the guarantees of Kafka")
@@ -58,7 +58,7 @@ def test_without_arguments_it_prints_the_first_screen(tmp_path: Path) -> None:
         (["doctor", "--seed", "-1"], "urteil doctor: Invalid value for '--seed'"),
     ],
 )
-def test_a_wrong_word_is_one_line_and_exit_2(
+def test_a_wrong_word_ends_with_one_line_and_exit_code_2(
     words: list[str], message: str, tmp_path: Path
 ) -> None:
     done = urteil(*words, cwd=tmp_path)

@@ -65,7 +65,7 @@ def test_every_option_that_can_be_typed_can_be_configured() -> None:
         ),
     ],
 )
-def test_a_wrong_configuration_is_one_line_and_exit_2(
+def test_a_wrong_configuration_ends_with_one_line_and_exit_code_2(
     configured: str, message: str, tmp_path: Path
 ) -> None:
     (tmp_path / "pyproject.toml").write_text(configured)

@@ -167,7 +167,9 @@ def test_each_kind_of_difference_is_found(
         (("--on", "127.0.0.1:1"), "name a broker that runs"),
     ],
 )
-def test_wrong_usage_says_what_to_do(words: tuple[str, ...], why: str, call: Any) -> None:
+def test_the_error_for_wrong_usage_says_what_to_do(
+    words: tuple[str, ...], why: str, call: Any
+) -> None:
     output = call("conform", *words)
     assert output.exit_code == 2
     assert why in output.stderr

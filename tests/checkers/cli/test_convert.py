@@ -41,7 +41,9 @@ def test_a_history_without_rows_is_undecided(call: Callable[..., Any], tmp_path:
     assert (output.exit_code, output.verdicts()) == (3, {"history-format": "undecided"})
 
 
-def test_convert_refuses_what_is_no_history(call: Callable[..., Any], tmp_path: Path) -> None:
+def test_convert_refuses_a_file_that_is_no_history(
+    call: Callable[..., Any], tmp_path: Path
+) -> None:
     output = call("convert", "s4://bucket/h", str(tmp_path / "out"))
     assert output.exit_code == 2
     assert "s4://bucket/h: unknown scheme s4://" in output.stderr

@@ -11,7 +11,7 @@ from model.history_notation import history
 from tests.checkers.cli.conftest import Call
 
 
-def test_one_event_has_the_semantics_and_what_breaks_stronger_ones(
+def test_one_event_has_the_semantics_and_the_breaches_of_stronger_ones(
     call: Call, tmp_path: Path
 ) -> None:
     file = tmp_path / "history.parquet"

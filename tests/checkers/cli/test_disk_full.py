@@ -59,7 +59,7 @@ def test_a_file_that_cannot_grow_ends_the_command_with_one_line(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("event", [RunStarted, PropertyDecided, RunFinished])
-def test_a_disk_that_is_full_at_any_event_is_no_bug(
+def test_a_disk_that_fills_up_at_any_event_is_not_reported_as_a_bug(
     event: type[Event], call: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writes = RunFolder.__call__
@@ -75,7 +75,7 @@ def test_a_disk_that_is_full_at_any_event_is_no_bug(
     assert "No space left on device; free space" in output.stderr
 
 
-def test_the_place_is_the_file_or_the_folders_without_space(
+def test_the_error_names_the_file_or_the_folders_without_space(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     named = OSError(errno.ENOSPC, "No space left on device", "runs/one/events.ndjson")
@@ -85,7 +85,7 @@ def test_the_place_is_the_file_or_the_folders_without_space(
     assert str(disk_full(full(), free)).startswith(f"{tmp_path}: No space left")
 
 
-def test_a_cause_counts_and_another_error_does_not() -> None:
+def test_an_error_caused_by_a_full_disk_counts_and_another_one_does_not() -> None:
     caused = RuntimeError("a task failed")
     caused.__cause__ = full()
     assert disk_full(caused, []) is not None

@@ -19,7 +19,7 @@ BUG = (
 BEGUN = "controller_elect_leader(b0); controller_shrink_isr(b1)"
 
 
-def test_a_state_as_text(call: Any) -> None:
+def test_a_state_is_printed_as_text(call: Any) -> None:
     output = call(*BUG, "--path", BEGUN, "--print", "-v", "--compare", "kip-320", json_events=False)
     assert output.exit_code == 0
     text = output.stdout
@@ -55,7 +55,7 @@ def test_a_mistake_ends_with_exit_code_2(call: Any, words: list[str], message: s
     assert message in output.stderr
 
 
-def test_it_opens_the_counterexample_of_a_run_folder(call: Any, tmp_path: Path) -> None:
+def test_explore_opens_the_counterexample_of_a_run_folder(call: Any, tmp_path: Path) -> None:
     checked = call("check", *BUG[1:], "--property", "weak_isr")
     (evidence,) = checked.named("evidence")
     (file,) = tmp_path.glob("runs/*/*.itf.json")
@@ -70,7 +70,7 @@ def test_it_opens_the_counterexample_of_a_run_folder(call: Any, tmp_path: Path) 
     assert call("explore", str(file), "--path", "a()", "--print").exit_code == 2
 
 
-def test_a_spec_of_a_user(call: Any, tmp_path: Path) -> None:
+def test_a_spec_of_a_user_is_explored(call: Any, tmp_path: Path) -> None:
     from tests.checkers.cli.test_check_behaviours import LEASE
 
     file = tmp_path / "lease.py"

@@ -8,7 +8,7 @@ from typing import Any
 import networkx as nx
 
 
-def test_a_module_and_its_configuration(call: Any, tmp_path: Path) -> None:
+def test_export_writes_a_module_and_its_configuration(call: Any, tmp_path: Path) -> None:
     to = tmp_path / "build"
     output = call(
         "export", "replication", "--variant", "kip-101", "--property", "weak_isr", "--to", str(to)
@@ -28,7 +28,7 @@ def test_another_format_is_rejected(call: Any) -> None:
     assert call("export", "replication", "--as", "alloy").exit_code == 2
 
 
-def test_a_state_graph_and_its_counts(call: Any, tmp_path: Path) -> None:
+def test_export_writes_a_state_graph_and_reports_its_counts(call: Any, tmp_path: Path) -> None:
     output = call("export", "transactions-abstract", "--as", "graphml", "--to", str(tmp_path))
     assert output.exit_code == 0
     (file,) = tmp_path.glob("*.graphml")

@@ -62,7 +62,7 @@ def test_a_recording_contains_how_its_consumers_got_their_partitions(tmp_path: P
 @pytest.mark.parametrize(
     ("options", "code"), [([], 3), (["--jepsen"], 1), (["--jepsen", "--anomaly", "duplicate"], 3)]
 )
-def test_an_empty_history_is_not_checked_and_for_jepsen_invalid(
+def test_an_empty_history_is_not_checked_and_jepsen_calls_it_invalid(
     call: Callable[..., Any], tmp_path: Path, options: list[str], code: int
 ) -> None:
     (tmp_path / "empty.edn").write_text("[]")
@@ -76,7 +76,9 @@ def test_optional_anomalies_are_explained_too(call: Callable[..., Any]) -> None:
 
 
 @pytest.mark.parametrize(("options", "code"), [([], 1), (["--sub-via", "subscribe"], 0)])
-def test_subscribers_may_skip(call: Callable[..., Any], options: list[str], code: int) -> None:
+def test_subscribers_may_skip_records(
+    call: Callable[..., Any], options: list[str], code: int
+) -> None:
     sample = Path(__file__).parents[2] / "data" / "jepsen" / "006-poll-skip.edn"
     output = call("analyze", str(sample), "--engine", "local", "--anomaly", "poll-skip", *options)
     assert output.exit_code == code
@@ -84,7 +86,9 @@ def test_subscribers_may_skip(call: Callable[..., Any], options: list[str], code
     assert (decided["verdict"], decided["permitted"]) == ("violated", code == 0)
 
 
-def test_a_rule_that_saw_nothing_is_not_exercised(call: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_rule_without_observations_is_not_exercised(
+    call: Callable[..., Any], tmp_path: Path
+) -> None:
     file = tmp_path / "history.parquet"
     pq.write_table(as_table(history("p1 send k=a -> ok @0\nc1 poll -> ok k=a@0")), file)
     chosen = ("--anomaly", "duplicate", "--anomaly", "stale-end-offset")

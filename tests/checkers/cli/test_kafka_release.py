@@ -68,7 +68,7 @@ def test_prove_proves_the_fix_where_the_release_fails(call: Any) -> None:
     assert verdicts["v2", "no_hanging_transaction"] == "holds"
 
 
-def test_verify_compares_what_a_release_has_with_the_recorded_verdicts(call: Any) -> None:
+def test_verify_compares_the_verdicts_of_a_release_with_the_recorded_ones(call: Any) -> None:
     output = call("verify", "--kafka", "0.10.2")
     assert output.exit_code == 0
     assert [row[:3] for row in rows(output) if row[0]] == [
@@ -84,7 +84,7 @@ def test_export_writes_the_version_of_the_release(call: Any, tmp_path: Any) -> N
     assert (tmp_path / "Kip101.tla").exists()
 
 
-def test_list_has_only_what_the_release_has(call: Any) -> None:
+def test_list_leaves_out_the_bugs_that_the_release_does_not_have(call: Any) -> None:
     listed = {e["name"] for e in call("list", "bugs", "--kafka", "4.3").named("listed")}
     assert "snapshot-keeps-newest" in listed
     assert "window-of-one" not in listed
@@ -95,7 +95,7 @@ def test_list_has_only_what_the_release_has(call: Any) -> None:
     assert "not known of " in call("list", "bugs", "--kafka", "3.0").stderr
 
 
-def test_explain_says_what_the_release_has(call: Any) -> None:
+def test_explain_names_the_version_that_has_the_rules_of_the_release(call: Any) -> None:
     def text(*words: str) -> str:
         return "".join(e["text"] for e in call("explain", *words).named("evidence"))
 

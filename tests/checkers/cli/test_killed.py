@@ -52,7 +52,7 @@ def test_the_folder_of_a_killed_process_is_removed_by_the_next_one(tmp_path: Pat
     assert not list(tmp_path.iterdir())
 
 
-def test_what_is_no_folder_of_ours_stays(tmp_path: Path) -> None:
+def test_a_folder_that_urteil_did_not_create_stays(tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (tmp_path / f"{PREFIX}link").symlink_to(elsewhere)
@@ -75,7 +75,7 @@ def test_temporary_files_are_in_one_folder_which_ends_with_the_block(
     assert "TMPDIR" not in os.environ
 
 
-def test_a_folder_that_is_not_writable_changes_nothing(
+def test_a_missing_temporary_folder_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     missing = str(tmp_path / "missing")
@@ -101,7 +101,7 @@ def killed(folder: Path, words: tuple[str, ...], wrote: str) -> None:
         process.send_signal(signal.SIGKILL)
 
 
-def test_the_next_start_reports_what_killed_runs_kept(
+def test_the_next_start_reports_killed_runs_and_their_histories(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call
 ) -> None:
     (tmp_path / "tmp").mkdir()
@@ -145,7 +145,7 @@ def test_without_locks_no_run_is_reported_as_killed(
         assert tempfile.gettempdir() == str(tmp_path)
 
 
-def test_a_run_that_goes_on_was_not_killed(tmp_path: Path) -> None:
+def test_a_run_in_progress_is_not_reported_as_killed(tmp_path: Path) -> None:
     run = RunFolder.make(tmp_path, command=["urteil"], seed=0)
     assert not list(killed_runs(tmp_path))
     run.end()

@@ -60,7 +60,7 @@ def says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Says:
     return saying
 
 
-def test_a_night_of_runs(says: Says) -> None:
+def test_runs_are_listed_and_compared(says: Says) -> None:
     assert says("analyze clean.parquet")[0] == 0
     assert says("analyze faulty.parquet")[0] == 1
     code, listed = says("runs")
@@ -84,9 +84,7 @@ def test_a_night_of_runs(says: Says) -> None:
     assert "0 new, 0 gone, 0 changed" in says("diff last last")[1]
 
 
-def test_a_baseline_makes_today_s_violations_known_and_another_one_fails(
-    says: Says, tmp_path: Path
-) -> None:
+def test_known_violations_pass_and_a_new_one_fails(says: Says, tmp_path: Path) -> None:
     says("analyze faulty.parquet")
     code, text = says("baseline last --owner storage --reason KAFKA-19148 --expires 2099-12-31")
     assert code == 0
@@ -187,7 +185,9 @@ def test_a_store_of_a_newer_release_stops_a_run_before_the_work(says: Says, tmp_
         ("baseline last --expires soon", "--expires soon: write a day"),
     ],
 )
-def test_a_wrong_word_names_the_next_move(line: str, message: str, says: Says) -> None:
+def test_the_error_for_a_wrong_word_names_the_next_step(
+    line: str, message: str, says: Says
+) -> None:
     says("analyze clean.parquet --anomaly duplicate")
     code, printed = says(line)
     assert code == 2

@@ -41,7 +41,9 @@ def changed(file: Path, change: Callable[[Any], object]) -> str:
     return str(other)
 
 
-def test_on_its_own_variant_it_is_still_a_counterexample(call: Any, trace: Path) -> None:
+def test_a_trace_replayed_on_its_own_variant_is_still_a_counterexample(
+    call: Any, trace: Path
+) -> None:
     output = call("replay", str(trace))
     assert output.exit_code == 1
     assert output.verdicts() == {"weak_isr": "violated"}
@@ -79,7 +81,7 @@ def test_a_state_that_differs_is_marked(call: Any, trace: Path) -> None:
     assert "~    4  leader_write(b0)  (differs: next_id)" in evidence["text"]
 
 
-def test_a_behaviour_that_loops_forever(call: Any, tmp_path: Path) -> None:
+def test_a_behaviour_that_loops_forever_is_replayed(call: Any, tmp_path: Path) -> None:
     spec = tmp_path / "lease.py"
     spec.write_text(LEASE.replace('@action(fair="weak")', "@action"))
     assert call("check", str(spec)).exit_code == 1
@@ -116,7 +118,9 @@ def test_a_trace_of_a_model_names_the_schedule_for_real_brokers(
         ('{"#meta": {"spec": "replication"}}', "no property of replication"),
     ],
 )
-def test_a_file_that_is_not_a_trace(call: Any, tmp_path: Path, text: str, message: str) -> None:
+def test_a_file_that_is_not_a_trace_is_rejected(
+    call: Any, tmp_path: Path, text: str, message: str
+) -> None:
     file = tmp_path / "some.json"
     file.write_text(text)
     output = call("replay", str(file))

@@ -8,7 +8,7 @@ from checkers.reproduce.catalogue import REPRODUCTIONS
 from tests.checkers.cli.conftest import Call
 
 
-def test_without_a_name_it_lists_all(call: Call, tmp_path: Path) -> None:
+def test_without_a_name_all_reproductions_are_listed(call: Call, tmp_path: Path) -> None:
     done = call("reproduce")
 
     assert done.exit_code == 0
@@ -22,7 +22,7 @@ def test_an_unknown_name_is_a_usage_error(call: Call) -> None:
     assert "the nearest: duplicate-after-restart" in done.stderr
 
 
-def test_only_an_owned_cluster_can_be_killed(call: Call) -> None:
+def test_only_a_cluster_that_urteil_started_can_be_killed(call: Call) -> None:
     for system in ("served", "127.0.0.1:9092"):
         done = call("reproduce", "unclean-election", "--on", system)
         assert done.exit_code == 2

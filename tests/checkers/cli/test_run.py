@@ -110,7 +110,9 @@ def test_verdicts_before_a_bug_of_urteil_are_in_the_folder_with_the_traceback(
     assert json.loads((folder / "run.json").read_text())["seed"] == 0
 
 
-def test_a_run_that_cannot_enter_the_store_keeps_its_verdict_and_says_so(tmp_path: Path) -> None:
+def test_a_run_that_cannot_be_added_to_the_store_keeps_its_verdict_and_warns(
+    tmp_path: Path,
+) -> None:
     def damage(run: Run) -> None:
         decide("holds")(run)
         (tmp_path / "runs.sqlite").write_text("no database" * 100)

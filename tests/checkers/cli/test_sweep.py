@@ -50,7 +50,7 @@ def test_a_budget_skips_seeds_and_reports_their_number(call: Any) -> None:
         (["publish", "--budget", "10k-states"], "write a time such as 60s"),
     ],
 )
-def test_a_wrong_argument_is_one_clear_line_and_exit_2(
+def test_a_wrong_argument_ends_with_one_line_and_exit_code_2(
     call: Any, words: list[str], message: str
 ) -> None:
     output = call("sweep", *words)

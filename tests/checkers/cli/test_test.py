@@ -40,7 +40,7 @@ def test_a_seeded_bug_is_printed_as_a_program_that_fails_again(call: Any) -> Non
         (["delivery", "--postgres", "nonsense"], 'missing "=" after "nonsense"'),
     ],
 )
-def test_a_wrong_argument_is_one_clear_line_and_exit_2(
+def test_a_wrong_argument_ends_with_one_line_and_exit_code_2(
     call: Any, words: list[str], message: str
 ) -> None:
     output = call("test", *words)

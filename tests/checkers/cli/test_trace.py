@@ -169,7 +169,7 @@ def test_a_campaign_on_a_system_is_recorded_and_then_followed(
     assert options.workload == "transactions"
 
 
-def test_nothing_to_follow_is_undecided_and_not_success(call: Call, logs: Path) -> None:
+def test_a_partition_without_its_creation_is_undecided(call: Call, logs: Path) -> None:
     (logs / "broker-0.log.gz").unlink()  # the controller
     output = call("trace", str(logs))
     assert output.exit_code == 3

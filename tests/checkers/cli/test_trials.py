@@ -56,7 +56,7 @@ def test_claims_that_the_system_cannot_decide_give_exit_3(call: Any) -> None:
         (["--on", "127.0.0.1:1", "--broker-config", "x=1"], "takes no settings of brokers"),
     ],
 )
-def test_a_wrong_argument_is_one_clear_line_and_exit_2(
+def test_a_wrong_argument_ends_with_one_line_and_exit_code_2(
     call: Any, words: list[str], message: str
 ) -> None:
     output = call("test", "log", *words)

@@ -20,7 +20,7 @@ def test_a_batch_has_the_described_records() -> None:
     ]
 
 
-def test_no_records_make_no_bytes() -> None:
+def test_a_batch_without_records_has_no_bytes() -> None:
     assert batch({"records": 0}) == b""
 
 

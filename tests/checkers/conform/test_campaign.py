@@ -97,7 +97,7 @@ def test_after_an_unexplained_difference_nothing_more_is_compared() -> None:
     assert second.differences == ()
 
 
-def test_a_row_explains_and_the_comparison_goes_on_unless_the_row_ends_it() -> None:
+def test_an_explained_difference_ends_the_comparison_only_if_its_reason_says_so() -> None:
     goes_on = pairs([OK], [LATE], PRODUCE, PRODUCE, rows=(row(field="offset"),))
     assert [one.unexplained for one in goes_on] == [[], []]
     assert all(one.compared for one in goes_on)
@@ -105,7 +105,7 @@ def test_a_row_explains_and_the_comparison_goes_on_unless_the_row_ends_it() -> N
     assert [one.compared for one in ends] == [True, False]
 
 
-def test_a_general_row_applies_only_after_a_read_was_repeated() -> None:
+def test_a_general_reason_applies_only_after_a_read_was_repeated() -> None:
     late = Answers([OK, LATE])
     (pair,) = compare(of(FETCH), late, Answers([LATE]), (row(field="offset", general=True),))
     assert pair.differences == ()
@@ -167,7 +167,7 @@ def test_a_trail_has_the_requests_before_a_difference() -> None:
     ]
 
 
-def test_counts_are_by_family_and_stale_rows_are_those_that_explained_nothing() -> None:
+def test_reasons_are_counted_by_family_and_unused_reasons_are_listed() -> None:
     rows = (row(field="offset"), row(name="other", field="nothing"))
     found = Found()
     pair = pairs([OK], [LATE], PRODUCE, rows=rows)
@@ -178,7 +178,7 @@ def test_counts_are_by_family_and_stale_rows_are_those_that_explained_nothing() 
     assert found.by_verdict(rows)[Verdict.PERMITTED] == 1
 
 
-def test_a_finding_about_the_other_system_is_kept_to_be_shown() -> None:
+def test_a_difference_that_is_a_defect_of_the_other_system_is_listed() -> None:
     theirs = Reason(
         name="f",
         verdict=Verdict.THEIRS,

@@ -90,7 +90,7 @@ def test_reads_are_repeated_and_changes_are_not() -> None:
     assert not READS & {Api.PRODUCE, Api.END_TXN, Api.JOIN_GROUP, Api.OFFSET_COMMIT}
 
 
-def test_an_answer_that_cannot_say_to_retry_comes_after_one_that_can() -> None:
+def test_a_request_without_an_error_code_follows_one_that_can_be_repeated() -> None:
     """A verification request comes before each AddPartitionsToTxn request without partitions.
 
     The verification request is repeated until the transactional id is no longer busy. The other
@@ -102,6 +102,6 @@ def test_an_answer_that_cannot_say_to_retry_comes_after_one_that_can() -> None:
     assert {(one.note, one.retries) for one in before} == {("verify before adding nothing", True)}
 
 
-def test_an_unknown_family_is_named_with_the_nearest() -> None:
+def test_the_error_for_an_unknown_family_lists_the_nearest() -> None:
     with pytest.raises(UnknownName, match="appends"):
         sequence("append", 0)

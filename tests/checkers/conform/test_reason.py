@@ -42,7 +42,7 @@ def difference(**changes: Any) -> Difference:
     return Difference(send=send, **cells)
 
 
-def test_a_row_explains_what_it_describes() -> None:
+def test_a_reason_explains_the_differences_that_it_describes() -> None:
     assert ROW.explains(difference())
     assert reason_of(difference(), [ROW]) is ROW
 
@@ -57,7 +57,7 @@ def test_a_row_explains_what_it_describes() -> None:
         {"system": 4},
     ],
 )
-def test_a_row_does_not_explain_anything_else(change: dict[str, Any]) -> None:
+def test_a_reason_explains_no_other_difference(change: dict[str, Any]) -> None:
     assert not ROW.explains(difference(**change))
     assert reason_of(difference(**change), [ROW]) is None
 

@@ -122,14 +122,14 @@ def test_a_fetch_may_end_where_a_batch_a_week_younger_begins_a_segment(
 
 
 @pytest.mark.parametrize("rows", [REASONS, *PEERS.values()], ids=["kafka", *PEERS])
-def test_each_row_of_a_table_has_its_own_name_and_one_sentence(rows: tuple[Reason, ...]) -> None:
+def test_each_reason_of_a_table_has_its_own_name_and_one_sentence(rows: tuple[Reason, ...]) -> None:
     names = [row.name for row in rows]
     assert len(names) == len(set(names))
     assert all(row.sentence.endswith(".") for row in rows)
 
 
 @pytest.mark.parametrize("peer", PEERS)
-def test_general_rows_come_last_and_cover_every_request(peer: str) -> None:
+def test_general_reasons_come_last_and_cover_every_request(peer: str) -> None:
     rows = PEERS[peer]
     general = [row.general for row in rows]
     assert general == sorted(general)
@@ -139,7 +139,7 @@ def test_general_rows_come_last_and_cover_every_request(peer: str) -> None:
         assert row.ends is (api not in READS)  # a read changes nothing
 
 
-def test_an_own_row_of_a_peer_comes_before_its_general_one() -> None:
+def test_a_specific_reason_of_a_peer_comes_before_its_general_one() -> None:
     after = send(Api.API_VERSIONS, 0, "after acks=0, wrong checksum")
     closed = "the connection is closed"
     assert reasons(after, {"error_code": "NONE"}, closed, KFAKE) == {"acks-0-stays-open"}
@@ -160,7 +160,7 @@ def test_a_peer_may_leave_out_only_the_batch_that_the_limit_cuts(
     assert reasons(limited, system, reference, KFAKE) == {expected}
 
 
-def test_fields_beside_an_error_of_the_reference_broker_mean_nothing() -> None:
+def test_fields_of_a_response_with_an_error_need_not_agree() -> None:
     sent = send(Api.INIT_PRODUCER_ID, 4)
     theirs, ours = {"error_code": "A", "epoch": 0}, {"error_code": "B", "epoch": -1}
     names = reasons(sent, theirs, ours, KFAKE)

@@ -103,7 +103,7 @@ def test_a_response_without_its_schema_is_an_answer() -> None:
         assert str(ask(connection)).startswith("unreadable: API_VERSIONS version 0")
 
 
-def test_nobody_listens() -> None:
+def test_a_refused_connection_is_an_answer_and_an_unusable_cluster_an_error() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         place = listening.getsockname()
     assert ask(Connection(*place)) == CLOSED
@@ -128,7 +128,7 @@ def test_a_topic_that_cannot_be_created_is_named(target: Target) -> None:
         target.create([topic], {"~bad": "run-bad"})
 
 
-def test_a_created_topic_has_leaders_that_lead(
+def test_a_created_topic_is_used_once_its_leaders_accept_requests(
     target: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a topic is created, the session waits until its leaders accept requests.
@@ -153,7 +153,7 @@ def test_a_created_topic_has_leaders_that_lead(
 # ------------------------------------------------------------ sessions
 
 
-def test_records_come_back_and_offsets_count_them(session: Session) -> None:
+def test_fetched_records_and_offsets_agree_with_the_sent_records(session: Session) -> None:
     produced = session.send(produce("append", "~t", BATCH))
     assert errors(produced) == {"NONE"}
     assert errors(session.send(fetch("read", "~t", 0))) == {"NONE"}

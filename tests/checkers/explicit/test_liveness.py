@@ -214,7 +214,7 @@ def test_a_too_large_exploration_is_not_repeated_for_liveness() -> None:
     )
 
 
-def test_an_unknown_name() -> None:
+def test_an_unknown_name_lists_the_nearest() -> None:
     with pytest.raises(UnknownName, match="reaches_the_end"):
         decide(Recovers(), ["reaches_end"])
 

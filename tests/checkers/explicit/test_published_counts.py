@@ -23,14 +23,14 @@ def steps_to(found: Exploration) -> dict[str, int]:
     return {name: found.discoveries[name].steps for name in found.violated}
 
 
-def test_kip_101_on_three_brokers_as_published() -> None:
+def test_published_kip_101_on_three_brokers_has_the_published_counts() -> None:
     found = explore(Kip101(as_published=True), properties=["weak_isr"])
     assert counts(found) == (59_788, 187_996, 22)
     assert found.exhausted
     assert not found.violated
 
 
-def test_kip_101_on_three_brokers_fixed() -> None:
+def test_fixed_kip_101_on_three_brokers_has_more_states() -> None:
     """The fixed spec of KIP-101 has more states than the published one.
 
     If the truncation offset is beyond the follower's log end, the published action is disabled; the
@@ -51,7 +51,7 @@ def test_kip_101_loses_a_record_after_two_quick_elections() -> None:
 
 
 @pytest.mark.parametrize("as_published", [True, False])
-def test_kip_320_on_three_brokers(as_published: bool) -> None:
+def test_kip_320_on_three_brokers_has_equal_counts_published_and_fixed(as_published: bool) -> None:
     """With three brokers, the published spec of KIP-320 and the fixed one have equal counts.
 
     The two specs differ only if the ISR becomes empty. With the epochs 0 and 1 the controller makes
@@ -63,14 +63,14 @@ def test_kip_320_on_three_brokers(as_published: bool) -> None:
     assert not found.violated
 
 
-def test_kip_320_on_two_brokers_as_published() -> None:
+def test_published_kip_320_on_two_brokers_has_the_published_counts() -> None:
     found = explore(Kip320(as_published=True, **TWO_BROKERS))
     assert counts(found) == (5_973, 11_733, 18)
     assert found.exhausted
     assert not found.violated
 
 
-def test_kip_320_on_two_brokers_fixed() -> None:
+def test_fixed_kip_320_on_two_brokers_has_fewer_states() -> None:
     """With two brokers, the fixed spec of KIP-320 has 92 states fewer than the published one.
 
     The fixed controller cannot empty the ISR, so these states are unreachable.

@@ -46,7 +46,7 @@ def test_the_search_ends_when_every_property_is_violated() -> None:
     assert found.violated == ("weak_isr", "strong_isr")
 
 
-def test_a_trace_is_a_run() -> None:
+def test_a_trace_is_a_run_of_the_spec() -> None:
     spec = TruncateToHighWatermark(replicas=2, max_leader_epoch=2)
     trace = explore(spec).discoveries["strong_isr"].trace
     interpreter = Interpreter.of(spec)

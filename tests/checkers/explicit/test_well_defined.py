@@ -87,7 +87,7 @@ def test_a_conjunct_that_is_never_true_hides_nothing_before_it() -> None:
     assert finding(Never()).what == "end - 1 is -1, outside of Offset, which is 0..2"
 
 
-def test_a_claim() -> None:
+def test_an_undefined_claim_is_reported() -> None:
     class Claiming(Log):
         @invariant
         def latest(s) -> Bool:
@@ -96,7 +96,7 @@ def test_a_claim() -> None:
     assert finding(Claiming()).where == "latest"
 
 
-def test_an_initial_state() -> None:
+def test_an_undefined_initial_state_is_reported() -> None:
     class Starting(Log):
         def init(s) -> None:
             s.end = Offset(7)

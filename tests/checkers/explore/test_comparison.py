@@ -34,7 +34,7 @@ def test_a_path_that_the_other_variant_forbids_is_compared_before_the_step(ask: 
     assert [one["call"] for one in found["only_here"]] == [STEPS[-1]]
 
 
-def test_where_states_differ(ask: Ask) -> None:
+def test_the_fields_in_which_two_states_differ_are_listed(ask: Ask) -> None:
     # truncates to its high watermark in the one, to the end of the leader's epoch in the other
     found = compared(ask, "; ".join(STEPS), "kip-101")
     assert (found["step"], found["differs_from"]) == (8, 8)
@@ -46,7 +46,7 @@ def test_a_variant_is_equal_to_itself(ask: Ask) -> None:
     assert (found["differs_from"], found["only_here"], found["only_there"]) == (None, [], [])
 
 
-def test_an_action_that_the_other_variant_lacks(ask: Ask) -> None:
+def test_an_action_that_the_other_variant_lacks_does_not_stop_a_comparison(ask: Ask) -> None:
     there = ask("spec", variant="fetch-divergence")
     here = {one["name"] for one in ask("spec")["actions"]}
     assert {one["name"] for one in there["actions"]} - here == {"follower_truncate"}

@@ -39,7 +39,7 @@ def read(spec: Spec, text: str) -> str:
         ("true", "true"),
     ],
 )  # fmt: skip
-def test_a_formula_is_read(spec: Spec, text: str, shown: str) -> None:
+def test_a_typed_formula_is_parsed(spec: Spec, text: str, shown: str) -> None:
     assert read(spec, text) == shown
 
 
@@ -77,7 +77,9 @@ def test_a_claim_of_every_spec_can_be_searched_for(name: str) -> None:
         ("forall(true for s in Replica)", "s", "'s' is a name of the spec"),
     ],
 )  # fmt: skip
-def test_a_mistake_has_its_place(spec: Spec, text: str, marked: str, message: str) -> None:
+def test_an_error_names_the_position_of_the_mistake(
+    spec: Spec, text: str, marked: str, message: str
+) -> None:
     with pytest.raises(FormulaFault) as caught:
         read(spec, text)
     assert message in str(caught.value)
@@ -104,7 +106,7 @@ def test_a_mistake_has_its_place(spec: Spec, text: str, marked: str, message: st
         "2 ** 99999 == 1",
     ],
 )
-def test_what_is_no_formula_is_not_evaluated(spec: Spec, text: str) -> None:
+def test_text_that_is_no_formula_is_not_evaluated(spec: Spec, text: str) -> None:
     with pytest.raises(FormulaFault):
         read(spec, text)
 
@@ -115,7 +117,7 @@ def test_a_long_or_deep_formula_is_refused(spec: Spec) -> None:
             read(spec, text)
 
 
-def test_a_mistake_leaves_the_language_usable(spec: Spec) -> None:
+def test_after_an_error_the_spec_language_still_works(spec: Spec) -> None:
     with pytest.raises(FormulaFault):
         read(spec, "forall(log[b] == 1 for b in Replica)")
     assert open_loops == []

@@ -45,7 +45,7 @@ def steps(browser: Chrome) -> int:
     return len(css(browser, "#path > li:not(.other)")) - 1
 
 
-def test_a_walk_through_the_page(browser: Chrome, server: Server) -> None:
+def test_clicks_and_keys_walk_through_states(browser: Chrome, server: Server) -> None:
     logs(browser)
     browser.get(server.url)
     until(browser, lambda: shown(browser, "#enabled .call"))
@@ -88,7 +88,7 @@ def test_a_walk_through_the_page(browser: Chrome, server: Server) -> None:
     assert {url for url in asked if not url.startswith((server.url, "data:", "about:"))} == set()
 
 
-def test_a_link_that_a_variant_forbids_says_where(browser: Chrome, server: Server) -> None:
+def test_a_link_with_a_forbidden_step_names_the_step(browser: Chrome, server: Server) -> None:
     browser.get(server.link({**BUG, "variant": "kip-320", "path": "; ".join(STEPS)}))
     until(browser, lambda: shown(browser, "#error"))
     (error,) = shown(browser, "#error")
@@ -96,7 +96,7 @@ def test_a_link_that_a_variant_forbids_says_where(browser: Chrome, server: Serve
     assert steps(browser) == 7
 
 
-def test_a_search_and_its_mistake(browser: Chrome, server: Server) -> None:
+def test_a_search_marks_a_mistake_and_finds_a_state(browser: Chrome, server: Server) -> None:
     browser.get(server.link({**BUG, "path": "", "compare": "kip-320"}))
     until(browser, lambda: steps(browser) == 0)
     formula = browser.find_element(By.ID, "formula")

@@ -60,14 +60,14 @@ def test_several_notations_are_read_and_one_is_written(ask: Ask, path: str) -> N
          "replication truncate-to-hw, as this is false in line 1"),
     ],
 )  # fmt: skip
-def test_a_mistake_names_its_step(ask: Ask, path: str, step: int, message: str) -> None:
+def test_the_error_for_a_wrong_step_names_it(ask: Ask, path: str, step: int, message: str) -> None:
     with pytest.raises(PathFault, match="step") as caught:
         ask("walk", path=path)
     assert caught.value.step == step
     assert message in str(caught.value)
 
 
-def test_an_impossible_step_ends_the_path_if_that_is_asked_for(ask: Ask) -> None:
+def test_an_impossible_step_ends_the_path_on_request(ask: Ask) -> None:
     view = ask("walk", path=f"{BEGUN}; leader_write(b1); leader_write(b0)", as_far=True)
     assert view["path"] == BEGUN
     assert view["stopped"]["step"] == 3

@@ -81,7 +81,7 @@ def test_a_variable_that_names_a_lane_is_its_badge_and_the_rest_are_cards(pictur
         ("quorum-abstract", "Replica", ["replica.entry", "led.entry"]),
     ],
 )
-def test_lanes_and_logs_of_every_spec(spec: str, lanes: str, logs: list[str]) -> None:
+def test_every_spec_has_the_expected_lanes_and_logs(spec: str, lanes: str, logs: list[str]) -> None:
     walk = walk_of(spec)
     painter = Painter.of(walk.writer)
     assert painter.lane is not None
@@ -89,7 +89,7 @@ def test_lanes_and_logs_of_every_spec(spec: str, lanes: str, logs: list[str]) ->
     assert [log.name for log in logs_of(walk.spec)] == logs
 
 
-def test_the_table_above_has_every_spec() -> None:
+def test_the_table_of_lanes_has_every_spec() -> None:
     assert len(SPECS) == 14
 
 

@@ -48,7 +48,7 @@ def test_a_search_begins_in_a_state_of_any_spec(
     assert found["status"] == "found"
 
 
-def test_no_state_and_a_spent_budget_are_two_answers(ended: Ask) -> None:
+def test_a_missing_state_and_a_spent_budget_have_different_answers(ended: Ask) -> None:
     none = ended("search", formula="next_id > 1 + 1", states=100_000)
     assert (none["status"], none["why"]) == ("none", "no reachable state: every one was explored")
     spent = ended("search", formula="false", states=50)
@@ -68,7 +68,7 @@ def test_a_search_shows_its_progress_and_stops(ask: Ask) -> None:
     assert at["status"] == "none"
 
 
-def test_the_recorded_counterexample_is_at_hand(ask: Ask) -> None:
+def test_a_recorded_counterexample_needs_no_search(ask: Ask) -> None:
     found = ask("counterexample", property="weak_isr")
     assert found["why"] == "from the record of counterexamples"
     assert found["path"] == "; ".join(kept()["replication", "truncate-to-hw"].steps)

@@ -44,7 +44,7 @@ def sent(
     return read
 
 
-def test_the_page_is_served_and_names_no_other_place(server: Server) -> None:
+def test_the_page_is_served_and_names_no_other_host(server: Server) -> None:
     status, headers, page = sent(server, "GET", "/")
     assert (status, headers["Content-Type"]) == (200, "text/html; charset=utf-8")
     assert "default-src 'none'" in headers["Content-Security-Policy"]
@@ -77,7 +77,7 @@ def test_the_api_answers_with_json(server: Server) -> None:
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1", "[::1]:1", ""])
-def test_a_name_that_another_site_points_here_is_refused(server: Server, host: str) -> None:
+def test_a_request_for_another_host_name_is_refused(server: Server, host: str) -> None:
     for method, path in (("GET", "/"), ("POST", "/api/walk")):
         status, _, text = sent(server, method, path, {}, Host=host)
         assert (status, "answers only its own page" in text) == (403, True)
@@ -114,13 +114,15 @@ def test_its_own_page_is_not_refused(server: Server) -> None:
         ("/api/trace", {"file": "../x"}, "no trace '../x'"),
     ],
 )
-def test_a_mistake_is_answered(server: Server, path: str, body: Any, message: str) -> None:
+def test_a_mistake_is_answered_with_an_error(
+    server: Server, path: str, body: Any, message: str
+) -> None:
     status, _, text = sent(server, "POST", path, body)
     assert (status, message in json.loads(text)["error"]) == (400, True), text
     assert "Traceback" not in text
 
 
-def test_a_mistake_has_its_place(server: Server) -> None:
+def test_the_error_for_a_formula_names_the_position_of_the_mistake(server: Server) -> None:
     walk = json.loads(sent(server, "POST", "/api/walk", {"path": "leader_write(b0)"})[2])
     assert walk["step"] == 1
     search = json.loads(sent(server, "POST", "/api/search", {"formula": "true & nexid"})[2])
@@ -136,6 +138,6 @@ def test_other_kinds_of_requests_are_refused(server: Server) -> None:
     assert sent(server, "PUT", "/")[0] == 501
 
 
-def test_a_taken_port_is_a_mistake_of_the_command_line(server: Server) -> None:
+def test_a_port_in_use_is_a_command_line_error(server: Server) -> None:
     with pytest.raises(InputFault, match=f"--port {server.server_port}: .*use another port"):
         Server(server.explorer, server.server_port)

@@ -97,14 +97,14 @@ def test_a_run_folder_has_its_traces_in_order(file: Path) -> None:
         ('{"#meta": {"spec": "replicatio"}}', "no spec 'replicatio'"),
     ],
 )
-def test_a_file_that_is_no_trace(tmp_path: Path, text: str, message: str) -> None:
+def test_a_file_that_is_no_trace_is_refused(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "a.itf.json"
     file.write_text(text)
     with pytest.raises(InputFault, match=message):
         traces.opened(file)
 
 
-def test_a_folder_without_traces_and_a_missing_file(tmp_path: Path) -> None:
+def test_a_folder_without_traces_and_a_missing_file_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputFault, match=r"no trace \*\.itf\.json in this folder"):
         traces.files(tmp_path)
     with pytest.raises(InputFault, match="no such file; name a spec, a run folder"):

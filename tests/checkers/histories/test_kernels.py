@@ -149,7 +149,7 @@ def test_kernels_agree_with_the_literal_definitions(
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(h=histories(sound=True), seed=st.integers(0, 999), count=st.integers(1, 4))
-def test_the_cheaper_plan_finds_the_same(h: History, seed: int, count: int) -> None:
+def test_the_cheaper_plan_finds_the_same_anomalies(h: History, seed: int, count: int) -> None:
     dataset = partitioned(as_table(h), random.Random(seed), count, mixed=False)
     alone = ("offset-order-inversion", "stale-end-offset")
     cheap = analysis_of(dataset, named(alone), name="generated")
@@ -319,7 +319,7 @@ def test_one_anomaly_can_be_chosen() -> None:
     assert [d.anomaly.id for d in analysis.decisions] == ["lost-write"]
 
 
-def test_of_facts_in_other_partitions_the_furthest_is_reported() -> None:
+def test_the_furthest_fact_in_another_partition_is_reported() -> None:
     h = history("""
         p1  send k=a      -> ok @5
         p1  send k=b      -> ok @9

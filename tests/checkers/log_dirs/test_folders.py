@@ -30,7 +30,7 @@ TOLD = """
 """
 
 
-def test_written_folders_read_back(tmp_path: Path) -> None:
+def test_written_folders_are_read_back_unchanged(tmp_path: Path) -> None:
     described = logs(TOLD)
     folders = writing.write(described, tmp_path, writing.COMPRESSIONS)
     read = plain.logs(log_dirs(folders))

@@ -38,7 +38,7 @@ def test_another_shape_of_the_same_anomaly_is_new_and_the_old_one_gone(tmp_path:
     assert [is_failure(one) for one in found] == [True, False]
 
 
-def test_one_more_shape_is_new_alone(tmp_path: Path) -> None:
+def test_an_additional_shape_is_the_only_new_one(tmp_path: Path) -> None:
     found = diff(tmp_path, [anomaly("a", "violated", ONE)], [anomaly("a", "violated", ONE, THREE)])
     assert [(one.change, *one.fingerprints) for one in found] == [("new", THREE)]
 
@@ -49,7 +49,7 @@ def test_a_violation_that_holds_now_is_gone(tmp_path: Path) -> None:
     assert not any(map(is_failure, found))
 
 
-def test_another_count_or_word_is_a_change(tmp_path: Path) -> None:
+def test_another_count_or_verdict_is_a_change(tmp_path: Path) -> None:
     before: list[Event] = [anomaly(count=3), claim()]
     after: list[Event] = [anomaly(count=5), claim(verdict="undecided")]
     found = diff(tmp_path, before, after)
@@ -71,7 +71,7 @@ def test_a_new_violation_that_the_baseline_names_does_not_fail(tmp_path: Path) -
     assert not is_failure(one)
 
 
-def test_a_permitted_violation_is_none(tmp_path: Path) -> None:
+def test_a_permitted_violation_does_not_count(tmp_path: Path) -> None:
     found = diff(tmp_path, [anomaly(verdict="holds")], [anomaly(permitted=True)])
     assert in_short(found) == ["changed lost-write: holds -> permitted"]
 

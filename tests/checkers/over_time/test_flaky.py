@@ -21,7 +21,7 @@ def unsteady(folder: Path, *runs: tuple[Verdict, dict[str, Any]]) -> list[str]:
     return [str(one) for one in flaky(map(read_run, folders))]
 
 
-def test_k_of_n_runs_at_one_commit(tmp_path: Path) -> None:
+def test_a_verdict_that_differs_at_one_commit_is_flaky(tmp_path: Path) -> None:
     here = {"commit": "0123456789ab"}
     runs: list[tuple[Verdict, dict[str, Any]]] = [
         ("violated", here),

@@ -31,19 +31,19 @@ def test_each_claim_has_its_runs_with_seed_version_and_duration(tmp_path: Path) 
         assert "<td>abc</td>" in row
 
 
-def test_a_flaky_claim_says_k_of_n(tmp_path: Path) -> None:
+def test_a_flaky_claim_has_its_number_of_failed_runs(tmp_path: Path) -> None:
     kept = runs(tmp_path)
     assert "flaky: violated in 1 of 3 runs at commit abc" in page(kept, flaky(kept))
     assert "flaky:" not in page(kept, ())
 
 
-def test_what_is_violated_now_comes_first(tmp_path: Path) -> None:
+def test_claims_that_are_violated_now_come_first(tmp_path: Path) -> None:
     shown = page(runs(tmp_path, 2), ())
     assert shown.index("&lt;b&gt;&amp;") < shown.index("lost-write")
     assert "<b>" not in shown
 
 
-def test_the_page_asks_for_nothing(tmp_path: Path) -> None:
+def test_the_page_loads_nothing(tmp_path: Path) -> None:
     shown = page(runs(tmp_path), ())
     assert "default-src 'none'" in shown
     assert not re.search(r"https?:|<script|<link rel=.stylesheet|@import|src=", shown)
@@ -55,5 +55,5 @@ def test_old_runs_are_left_out_and_counted(tmp_path: Path) -> None:
     assert "5 earlier runs are left out" in shown
 
 
-def test_without_runs_it_says_so() -> None:
+def test_a_page_without_runs_says_that_there_are_none() -> None:
     assert "No run matches." in page((), ())

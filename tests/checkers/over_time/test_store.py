@@ -46,7 +46,7 @@ def ids(base: Path) -> list[str]:
         return [run.id[-4:] for run in store.runs()]
 
 
-def test_what_was_added_is_read_back_unchanged(tmp_path: Path) -> None:
+def test_an_added_run_is_read_back_unchanged(tmp_path: Path) -> None:
     write_run(tmp_path, "c3f1", anomaly(), claim(), commit="abc", uncommitted=True, seed=7)
     with opened(tmp_path) as store:
         store.add_missing()
@@ -92,7 +92,7 @@ def test_a_run_whose_folder_was_deleted_stays(tmp_path: Path) -> None:
     assert ids(tmp_path) == ["c3f1"]
 
 
-def test_a_run_that_went_on_is_read_again(tmp_path: Path) -> None:
+def test_a_run_that_continued_is_read_again(tmp_path: Path) -> None:
     folder = write_run(tmp_path, "c3f1", anomaly(verdict="holds"), ended=False)
     with opened(tmp_path) as store:
         store.add_missing()
@@ -189,6 +189,6 @@ def test_a_damaged_store_is_refused_with_the_next_move(damage: str, tmp_path: Pa
         store.runs()
 
 
-def test_a_missing_store_is_fine_before_a_run(tmp_path: Path) -> None:
+def test_a_missing_store_does_not_stop_a_run(tmp_path: Path) -> None:
     check_store(tmp_path)
     assert list(tmp_path.iterdir()) == []

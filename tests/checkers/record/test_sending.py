@@ -47,7 +47,7 @@ class Reporting:
         (Reporting(KafkaError(KafkaError.MSG_SIZE_TOO_LARGE), None), "fail", None),
     ],
 )
-def test_a_send_ends_as_it_is_reported(
+def test_a_send_ends_as_its_delivery_report_says(
     tmp_path: Path, client: Reporting, outcome: Outcome, offset: int | None
 ) -> None:
     folder = tmp_path / "history"

@@ -57,7 +57,7 @@ def test_a_violation_is_printed_with_its_operations_and_times() -> None:
     ]
 
 
-def test_the_cap_is_stated() -> None:
+def test_the_number_of_omitted_rows_is_stated() -> None:
     analysis = analyze(MANY_INVERSIONS, anomalies=("offset-order-inversion",))
     assert "… 32 more; these are the worst 8 of 40" in explained(analysis)
     assert " 8. key" in explained(analysis)
@@ -65,7 +65,7 @@ def test_the_cap_is_stated() -> None:
     assert "… 8 more; these are the worst 32 of 40" in explained(analysis, verbose=True)
 
 
-def test_every_row_is_kept_beside_it(tmp_path: Path) -> None:
+def test_every_row_is_written_to_a_file(tmp_path: Path) -> None:
     analysis = analyze(MANY_INVERSIONS, anomalies=("offset-order-inversion",))
     kept = keep_rows(tables_of(analysis), tmp_path, "anomalies")
     assert kept == {"offset-order-inversion": "anomalies/offset-order-inversion.parquet"}
@@ -87,7 +87,7 @@ def test_a_broken_assumption_is_printed_with_its_rows() -> None:
     assert "  a was sent to k by operations 0, 0" in text
 
 
-def test_nothing_checked_is_no_success() -> None:
+def test_a_history_without_operations_is_no_success() -> None:
     text = explained(analyze(as_table(())))
     assert text.startswith("a table: nothing checked   0 operations, 0 micro-operations")
     assert "✓" not in text

@@ -42,7 +42,7 @@ def page(browser: Chrome, analysed: Analysed) -> Chrome:
     return browser
 
 
-def test_it_opens_without_a_console_message_and_fetches_nothing(page: Chrome) -> None:
+def test_the_report_opens_without_a_console_message_and_fetches_nothing(page: Chrome) -> None:
     assert page.find_element(By.TAG_NAME, "h1").text == "violated"
     assert shown(page, "tr.verdict th a") == ["stale-end-offset", "duplicate", "lost-write"]
     console, asked = logs(page)
@@ -76,7 +76,7 @@ def test_everything_is_expanded_and_collapsed(page: Chrome) -> None:
     assert any("operation 0" in text for text in shown(page, "details.row pre"))
 
 
-def test_a_link_of_the_table_opens_what_shows_it(page: Chrome) -> None:
+def test_a_link_of_the_table_opens_the_evidence(page: Chrome) -> None:
     page.find_element(By.ID, "collapse").click()
     (link,) = [one for one in css(page, "tr.verdict a") if one.text == "duplicate"]
     link.click()
@@ -95,7 +95,7 @@ def test_a_replay_line_is_copied(page: Chrome) -> None:
     assert pasted.startswith("urteil analyze history.parquet --engine local")
 
 
-def test_an_operation_lights_up_in_words_and_in_the_picture(page: Chrome) -> None:
+def test_an_operation_is_highlighted_in_the_text_and_in_the_picture(page: Chrome) -> None:
     (named, *_) = css(page, "details.row[open] a.op")
     number = named.get_attribute("data-op")
     ActionChains(page).move_to_element(named).perform()
@@ -104,7 +104,7 @@ def test_an_operation_lights_up_in_words_and_in_the_picture(page: Chrome) -> Non
     assert {one.tag_name for one in lit} == {"a", "g"}
 
 
-def test_it_is_dark_if_the_reader_prefers_dark(page: Chrome) -> None:
+def test_the_report_is_dark_if_the_reader_prefers_dark(page: Chrome) -> None:
     def paper() -> str:
         return str(page.execute_script("return getComputedStyle(document.body).backgroundColor"))
 
@@ -117,7 +117,7 @@ def test_it_is_dark_if_the_reader_prefers_dark(page: Chrome) -> None:
     page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
-def test_it_is_readable_without_scripts(page: Chrome) -> None:
+def test_the_report_is_readable_without_scripts(page: Chrome) -> None:
     page.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     page.refresh()
     page.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})

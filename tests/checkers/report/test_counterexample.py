@@ -46,11 +46,11 @@ def shown(variant: Variant, *, verbose: int = 0) -> str:
     )
 
 
-def test_truncation_to_the_high_watermark_in_eight_steps() -> None:
+def test_truncation_to_the_high_watermark_is_printed_in_eight_steps() -> None:
     assert shown(find("replication", "truncate-to-hw")) == GOLDEN
 
 
-def test_every_state_in_full() -> None:
+def test_a_verbose_text_has_every_state_in_full() -> None:
     text = shown(find("replication", "truncate-to-hw"), verbose=1)
     *_, last = text.split("  state 8\n")
     assert text.startswith(GOLDEN)
@@ -118,7 +118,7 @@ class Disks(Spec):
         )
 
 
-def test_flags_sets_and_names_in_a_sentence() -> None:
+def test_flags_sets_and_names_are_printed_by_their_names() -> None:
     spec = Disks()
     found = explore(spec)
     lines = counterexample(spec, found, "flags").splitlines()
@@ -136,7 +136,7 @@ def test_flags_sets_and_names_in_a_sentence() -> None:
     assert "  also             violated: nothing else" in lines
 
 
-def test_an_initial_state_that_violates() -> None:
+def test_an_initial_state_that_violates_is_printed() -> None:
     class Wrong(Disks):
         @invariant
         def none_at_all(s) -> Bool:

@@ -35,7 +35,7 @@ def box(group: Element) -> tuple[float, float]:
     return float(rect.attrib["x"]), float(rect.attrib["y"])
 
 
-def test_two_operations_that_precede_each_other() -> None:
+def test_two_operations_that_precede_each_other_are_drawn() -> None:
     svg = cycle_drawing(
         [
             EdgeShown(source=7, target=4, kind="ww", reason="k: a before b"),

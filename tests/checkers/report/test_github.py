@@ -101,7 +101,7 @@ def test_a_summary_stays_below_the_limit_of_github() -> None:
     assert "4,500 more are in the report" in text
 
 
-def test_it_writes_at_the_end_of_the_run_and_appends(tmp_path: Path) -> None:
+def test_the_summary_is_appended_at_the_end_of_the_run(tmp_path: Path) -> None:
     kept, stream = tmp_path / "summary.md", io.StringIO()
     kept.write_text("before\n")
     github = GitHub(stream, kept)

@@ -140,7 +140,7 @@ def test_a_violated_verdict_stands_above_the_undecided_ones() -> None:
     assert shown.index("duplicate") < shown.index("lost-write")
 
 
-def test_nothing_is_named_that_a_browser_would_fetch() -> None:
+def test_the_page_names_nothing_that_a_browser_would_fetch() -> None:
     markup = page(row(), decided(), RunFinished(exit_code=1))
     assert "http:" not in markup
     assert "https:" not in markup
@@ -149,7 +149,7 @@ def test_nothing_is_named_that_a_browser_would_fetch() -> None:
     assert "default-src 'none'" in markup
 
 
-def test_caps_are_stated() -> None:
+def test_the_number_of_shown_rows_is_stated() -> None:
     many = [row(n) for n in range(1, 33)]
     shown = Page(page(*many, decided(count=100_000))).text
     assert "The worst 32 of 100,000 rows are shown; anomalies/duplicate.parquet holds all" in shown

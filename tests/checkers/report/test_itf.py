@@ -27,7 +27,7 @@ def written() -> dict[str, Any]:
     return read
 
 
-def test_a_document() -> None:
+def test_a_trace_is_written_as_an_itf_document() -> None:
     made = written()
     assert made["#meta"]["property"] == "weak_isr"
     assert made["#meta"]["constants"]["replicas"] == 2
@@ -49,7 +49,7 @@ def test_a_written_trace_is_read_again() -> None:
     ]
 
 
-def test_integers_as_apalache_writes_them_and_no_actions() -> None:
+def test_a_trace_as_apalache_writes_it_is_read() -> None:
     made = written()
     for state in made["states"]:
         state["registration_leader_epoch"] = {"#bigint": str(state["registration_leader_epoch"])}
@@ -81,7 +81,7 @@ def test_integers_as_apalache_writes_them_and_no_actions() -> None:
         ),
     ],
 )
-def test_a_trace_of_something_else_is_refused(change: Any, says: str) -> None:
+def test_a_trace_of_another_spec_is_refused(change: Any, says: str) -> None:
     made = written()
     change(made)
     with pytest.raises(InputFault) as caught:

@@ -35,7 +35,7 @@ def test_characters_that_xml_forbids_are_escaped_as_in_python(text: str, shown: 
     assert readable(text) == shown
 
 
-def test_elements() -> None:
+def test_elements_have_attributes_and_escaped_text() -> None:
     assert element("line", x1=1.0, y1=2.25, class_="a", id=None) == (
         '<line x1="1" y1="2.2" class="a"/>'
     )

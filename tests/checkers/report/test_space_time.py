@@ -22,7 +22,7 @@ def of_class(svg: str, name: str) -> list[ElementTree.Element]:
     return [x for x in ElementTree.fromstring(svg).iter() if x.get("class") == name]
 
 
-def test_a_lane_for_each_broker_and_a_dot_for_each_step() -> None:
+def test_each_broker_has_a_lane_and_each_step_a_dot() -> None:
     spec = find("replication", "truncate-to-hw").make({"replicas": 2, "max_leader_epoch": 2})
     found = explore(spec, properties=["weak_isr"])
     svg = space_time(spec, found.ranges, found.discoveries["weak_isr"])
@@ -38,7 +38,7 @@ def test_a_lane_for_each_broker_and_a_dot_for_each_step() -> None:
     assert "6. follower_replicate(b1, b0)\nlog[b1]: end_offset 0 → 1" in "\n".join(titles)
 
 
-def test_a_behaviour_that_stops_and_one_that_loops() -> None:
+def test_a_behaviour_that_stops_and_one_that_loops_are_drawn() -> None:
     stops = decide(HighWatermark(), ["every_record_is_committed"])["every_record_is_committed"]
     svg = space_time(HighWatermark(), Interpreter.of(HighWatermark()).ranges, stops)
     assert "nothing more happens" in texts(svg)

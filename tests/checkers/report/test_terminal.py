@@ -78,7 +78,7 @@ def test_grounds_are_in_one_column_for_any_verdict() -> None:
     ]
 
 
-def test_one_step_is_one_step() -> None:
+def test_a_single_step_is_written_in_the_singular() -> None:
     assert "  ✗ weak_isr  violated                  in 1 step\n" in said(
         VIOLATED, RunFinished(exit_code=1)
     )

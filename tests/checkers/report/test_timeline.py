@@ -103,7 +103,7 @@ def test_a_pause_that_is_cut_short_breaks_the_axis() -> None:
     assert 'class="break"' not in timeline(near, {0, 1}).svg
 
 
-def test_beyond_eight_lanes_the_row_and_the_busiest_are_left() -> None:
+def test_of_many_lanes_those_of_the_row_are_drawn_and_others_are_counted() -> None:
     many = operations("\n".join(f"p{n} send k=v{n} -> ok @{n}" for n in range(30)))
     made = timeline(many, {0, 29})
     shown = [int(one.attrib["data-op"]) for one in drawn(made.svg, "operation")]

@@ -30,7 +30,7 @@ def test_a_recorded_case_is_violated(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_its_recorded_control_holds(name: str) -> None:
+def test_a_recorded_control_holds(name: str) -> None:
     found = judged(find(name), RECORDED / name / "control")
 
     assert found.verdict == "holds", found.evidence

@@ -99,7 +99,7 @@ def test_a_transaction_is_one_operation(stage: Stage) -> None:
     assert stage.shared.history.operations == 2
 
 
-def test_what_does_not_happen_is_reported_with_what_was_seen(stage: Stage) -> None:
+def test_a_step_that_does_not_happen_is_reported_with_the_observed_state(stage: Stage) -> None:
     take(stage, create(2), partition(leader=1))
 
     seen = take(stage, nothing, partition(leader=2), within_s=0.2)

@@ -123,7 +123,7 @@ def test_no_claim_follows_from_itself() -> None:
         prove(InACircle())
 
 
-def test_a_majority_of_a_set_is_no_word() -> None:
+def test_a_majority_of_the_members_of_a_set_is_refused() -> None:
     class OfASet(Votes):
         def enough(s, votes: Set[Voter]) -> Bool:
             return majority(s.yes[v] for v in votes)

@@ -42,7 +42,7 @@ def test_a_round_begins_and_ends_with_every_broker_running(
 
 
 @given(st.integers(), st.integers(2, 5))
-def test_the_last_standing_is_alone_before_it_is_killed(seed: int, brokers: int) -> None:
+def test_the_last_running_broker_is_alone_before_it_is_killed(seed: int, brokers: int) -> None:
     for steps in drawn(seed, "last-standing", brokers):
         paused = [step.node for step in steps[: brokers - 1] if step.do is Ability.PAUSE]
         kill = steps[brokers - 1]

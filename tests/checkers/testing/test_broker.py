@@ -102,7 +102,7 @@ def is_running(pid: int) -> bool:
     return state != "Z"
 
 
-def test_a_process_that_does_not_start_says_why() -> None:
+def test_a_process_that_does_not_start_raises_the_reason() -> None:
     with pytest.raises(NotStarted, match="0 brokers: the number must be 1 to 16"):
         Broker(brokers=0).start()
 

@@ -74,7 +74,7 @@ def test_one_record_is_replicated_and_committed(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_no_event_is_not_success(tmp_path: Path) -> None:
+def test_a_trace_without_events_is_not_accepted(tmp_path: Path) -> None:
     found = run(tmp_path, (0, created()))
     assert found.accepted
     assert not Followed(

@@ -132,7 +132,7 @@ def test_outside_its_condition_a_claim_is_broken_by_the_program_of_the_simulatio
     assert judged.evidence.calls == program
 
 
-def test_what_needs_a_seeded_bug_is_undecided() -> None:
+def test_a_side_that_needs_a_seeded_bug_is_undecided() -> None:
     side = next(side for side in LOG.outside if side.bugs)
     with trials() as on:
         (judged,) = decide(on, LOG, (side,), seed=0, effort=Effort(), progress=lambda _line: None)
@@ -140,7 +140,7 @@ def test_what_needs_a_seeded_bug_is_undecided() -> None:
     assert judged.why == "only the reference broker has seeded bugs"
 
 
-def test_what_needs_a_look_inside_is_undecided_with_the_reason() -> None:
+def test_a_claim_that_needs_the_state_of_replicas_is_undecided_with_the_reason() -> None:
     elections = suite_named("elections")
     with trials() as on:
         found = list(

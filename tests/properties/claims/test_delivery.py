@@ -22,7 +22,7 @@ def test_values_stored_once_and_sent_once_break_nothing() -> None:
     assert broken(stored=("b", "a"), downstream=SENT) == {}
 
 
-def test_a_loss_in_the_database() -> None:
+def test_a_value_missing_in_the_database_is_a_loss() -> None:
     lost = ["b is not in the database"]
     assert broken(stored=("a",), downstream=SENT) == {
         "at_least_once": lost,
@@ -34,7 +34,7 @@ def test_a_loss_in_the_database() -> None:
     }
 
 
-def test_a_repeat_in_the_database() -> None:
+def test_a_value_twice_in_the_database_is_a_repeat() -> None:
     repeat = ["a is in the database 2 times"]
     assert broken(stored=("a", "b", "a"), downstream=SENT) == {
         "at_most_once": repeat,
@@ -45,7 +45,7 @@ def test_a_repeat_in_the_database() -> None:
     }
 
 
-def test_a_loss_and_a_repeat_downstream() -> None:
+def test_a_loss_and_a_repeat_downstream_break_the_pipeline() -> None:
     assert broken(stored=SENT, downstream=("a", "a")) == {
         "exactly_once_pipeline": ["b is not downstream", "a is downstream 2 times"],
         "kafka_and_database_not_atomic": [

@@ -59,7 +59,7 @@ def test_a_partition_that_moves_has_one_owner_at_a_time() -> None:
     assert position_resumes(moved) == ()
 
 
-def test_two_owners_in_one_epoch() -> None:
+def test_two_owners_in_one_epoch_are_a_breach() -> None:
     (breach,) = one_owner(run(began(0, "m", 1), began(10, "n", 1)))
     assert breach.why == "m and n own tasks-0 in epoch 1"
     assert one_owner(run(began(0, "m", 1), began(10, "m", 1))) == ()

@@ -8,7 +8,7 @@ from properties.log_audit.log import Aborted, CoordinatorEntry, Record
 from tests.properties.log_audit.notation import NotationFault, logs
 
 
-def test_a_replica_with_a_transaction_and_its_coordinator() -> None:
+def test_a_replica_with_a_transaction_and_its_coordinator_is_parsed() -> None:
     parsed = logs("""
         A orders-0 hw=5 cleaned=2 epochs=0@0,1@3 aborted=7:3-4 stopped
         0-2  e0 has 0,2 t60000       # compacted

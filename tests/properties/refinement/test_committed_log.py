@@ -80,7 +80,7 @@ def log(ids: str, high_watermark: int, leader_epoch: int = 0) -> CommittedLog:
         (log("a", 0), None, None),
     ],
 )
-def test_the_abstract_actions_between_two_logs(
+def test_the_abstract_actions_between_two_logs_are_found(
     before: CommittedLog, after: CommittedLog | None, actions: tuple[str, ...] | None
 ) -> None:
     assert actions_between(before, after) == actions

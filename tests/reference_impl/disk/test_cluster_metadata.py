@@ -46,7 +46,7 @@ def kept(file: Path, *images: MetadataImage) -> ClusterMetadata:
     return metadata
 
 
-def test_no_file_is_no_metadata(tmp_path: Path) -> None:
+def test_without_a_file_there_is_no_metadata(tmp_path: Path) -> None:
     metadata = ClusterMetadata.open(tmp_path / "metadata")
     assert (metadata.image, metadata.starts) == (MetadataImage(), 0)
 

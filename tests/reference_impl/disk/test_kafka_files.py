@@ -16,7 +16,7 @@ KAFKA = Path(__file__).parents[2] / "data" / "apache_kafka" / "log_dirs_stopped"
 CLUSTER = "dXJ0ZWlsLWFwYWNoZS1rYQ"
 
 
-def test_a_checkpoint_of_offsets(tmp_path: Path) -> None:
+def test_a_checkpoint_of_offsets_is_read_and_written_unchanged(tmp_path: Path) -> None:
     name = checkpoints.HIGH_WATERMARKS
     offsets = checkpoints.read_offsets(KAFKA / name)
     assert offsets[TopicPartition("orders", 0)] == 141
@@ -24,7 +24,7 @@ def test_a_checkpoint_of_offsets(tmp_path: Path) -> None:
     assert (tmp_path / name).read_bytes() == (KAFKA / name).read_bytes()
 
 
-def test_a_checkpoint_of_leader_epochs(tmp_path: Path) -> None:
+def test_a_checkpoint_of_leader_epochs_is_read_and_written_unchanged(tmp_path: Path) -> None:
     file = KAFKA / "payments-0" / checkpoints.LEADER_EPOCHS
     epochs = checkpoints.read_leader_epochs(file)
     assert [(*entry,) for entry in epochs] == [(0, 0), (2, 47)]
@@ -32,7 +32,7 @@ def test_a_checkpoint_of_leader_epochs(tmp_path: Path) -> None:
     assert (tmp_path / file.name).read_bytes() == file.read_bytes()
 
 
-def test_the_metadata_of_a_partition(tmp_path: Path) -> None:
+def test_the_metadata_of_a_partition_is_read_and_written_unchanged(tmp_path: Path) -> None:
     file = KAFKA / "payments-0" / checkpoints.PARTITION_METADATA
     topic_id = checkpoints.read_topic_id(file)
     assert topic_id is not None
@@ -40,7 +40,7 @@ def test_the_metadata_of_a_partition(tmp_path: Path) -> None:
     assert (tmp_path / file.name).read_bytes() == file.read_bytes()
 
 
-def test_the_file_of_a_clean_shutdown(tmp_path: Path) -> None:
+def test_the_file_of_a_clean_shutdown_is_written_unchanged_and_read_once(tmp_path: Path) -> None:
     checkpoints.write_clean_shutdown(tmp_path, BrokerEpoch(128))
     file = tmp_path / checkpoints.CLEAN_SHUTDOWN
     assert file.read_bytes() == (KAFKA / checkpoints.CLEAN_SHUTDOWN).read_bytes()
@@ -56,13 +56,13 @@ def test_meta_properties_name_the_broker_and_its_cluster() -> None:
 
 
 @pytest.mark.parametrize("file", sorted(KAFKA.rglob("*.snapshot")), ids=lambda file: file.name)
-def test_a_producer_snapshot(file: Path) -> None:
+def test_a_producer_snapshot_is_read_and_written_unchanged(file: Path) -> None:
     states = producer_snapshot.decoded(file.read_bytes())
     assert states is not None
     assert producer_snapshot.encoded(states) == file.read_bytes()
 
 
-def test_a_damaged_producer_snapshot_is_none() -> None:
+def test_a_damaged_producer_snapshot_is_ignored() -> None:
     file = next(file for file in KAFKA.rglob("*.snapshot") if file.stat().st_size > 20)
     data = bytearray(file.read_bytes())
     data[-1] ^= 1
@@ -71,7 +71,7 @@ def test_a_damaged_producer_snapshot_is_none() -> None:
 
 
 @pytest.mark.parametrize("name", ["orders-0", "payments-0", "__transaction_state-0"])
-def test_a_log_and_its_snapshots(tmp_path: Path, name: str) -> None:
+def test_a_log_and_its_snapshots_are_read(tmp_path: Path, name: str) -> None:
     folder = tmp_path / name
     folder.mkdir()
     for file in (KAFKA / name).iterdir():

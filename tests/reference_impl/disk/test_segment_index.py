@@ -30,7 +30,9 @@ ONE, TWO = ProducerId(7), ProducerId(8)
 
 
 @pytest.mark.parametrize("name", ["orders-0", "payments-0", "__transaction_state-0"])
-def test_the_indexes_of_a_log_of_kafka(tmp_path: Path, name: str) -> None:
+def test_the_indexes_of_a_log_of_kafka_are_built_with_the_same_bytes(
+    tmp_path: Path, name: str
+) -> None:
     folder = tmp_path / name
     folder.mkdir()
     for file in (KAFKA / name).iterdir():
@@ -77,7 +79,7 @@ def entries(form: str, data: bytes) -> list[tuple[int, ...]]:
     return [*struct.iter_unpack(form, data)]
 
 
-def test_an_entry_follows_more_than_the_interval() -> None:
+def test_an_index_entry_comes_after_each_interval_of_bytes() -> None:
     log = log_of(*(batch(10 + at, 2_000, timestamp_ms=at) for at in range(8)))
     (segment,) = log.segments
     size = segment.size // 8

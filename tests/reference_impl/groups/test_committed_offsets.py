@@ -178,7 +178,7 @@ def test_transactional_offsets_outside_the_transaction_are_rejected(group: Group
         (frozenset({Bug.OFFSETS_LOST_AT_COMMIT}), None, None),
     ],
 )
-def test_bugs_of_offsets_in_transactions(
+def test_a_bug_commits_aborted_offsets_or_loses_committed_ones(
     start_cluster: StartCluster, bugs: Bugs, after_commit: int | None, after_abort: int | None
 ) -> None:
     group = Group(start_cluster(bugs=bugs))

@@ -48,7 +48,7 @@ def test_a_pattern_matches_what_python_matches(pattern: str, topic: str) -> None
         ("", []),
     ],
 )
-def test_whole_names_match(pattern: str, topics: list[str]) -> None:
+def test_a_pattern_matches_whole_names(pattern: str, topics: list[str]) -> None:
     assert [*matching(pattern, TOPICS)] == topics
 
 

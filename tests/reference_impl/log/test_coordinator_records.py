@@ -121,7 +121,7 @@ def again(entry: Entry) -> Entry:
     return read
 
 
-def test_a_committed_offset() -> None:
+def test_a_committed_offset_is_read_back() -> None:
     assert again(OFFSET) == OFFSET._replace(value={**(OFFSET.value or {}), "topic_id": None})
     tombstone = group_offsets.tombstone("g", A1)
     assert again(tombstone) == tombstone
@@ -131,14 +131,14 @@ def test_a_committed_offset() -> None:
     )
 
 
-def test_a_classic_group_with_members_and_without() -> None:
+def test_a_classic_group_is_read_back_with_members_and_without() -> None:
     assert ClassicGroup.of(again(CLASSIC.entry(now_ms=40)), now_ms=50) == CLASSIC
     empty = ClassicGroup(group="g", generation=4, protocol_type="consumer", empty_since_ms=30)
     assert ClassicGroup.of(again(empty.entry(now_ms=40)), now_ms=50) == empty
     assert again(CLASSIC.tombstone()) == CLASSIC.tombstone()
 
 
-def test_a_consumer_group() -> None:
+def test_a_consumer_group_is_read_back() -> None:
     entries = consumer_group_log.entries(ConsumerGroup(group="g"), CONSUMER)
     group = ConsumerGroup(group="g")
     for entry in entries:

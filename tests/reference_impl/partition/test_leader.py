@@ -59,7 +59,7 @@ def test_acks_all_waits_until_every_in_sync_replica_has_the_record() -> None:
     assert leader.log.high_watermark == 1
 
 
-def test_readers_hear_of_a_new_high_watermark_and_of_nothing_else() -> None:
+def test_only_a_new_high_watermark_wakes_waiting_readers() -> None:
     leader, effects = produce(leading(), context(), CLIENT, record())
     assert Readable(TP) not in effects
     leader, effects = fetch(leader, context(), CLIENT, follower(2, 1))
@@ -339,7 +339,7 @@ def acknowledged_offsets(bug: Bug, count: int) -> list[int]:
     return offsets
 
 
-def test_bugs_of_acknowledgements() -> None:
+def test_a_bug_acknowledges_wrong_offsets() -> None:
     assert acknowledged_offsets(Bug.ZERO_OFFSET_ACK, 8) == [0, 1, 2, 3, 4, 5, 0, 7]
     assert acknowledged_offsets(Bug.REORDERED_ACK_OFFSET, 6) == [0, 1, 2, 3, 2, 5]
     assert acknowledged_offsets(Bug.LOST_APPEND, 8) == list(range(8))

@@ -160,7 +160,9 @@ def test_a_consumer_with_a_diverging_position_gets_the_end_of_its_epoch() -> Non
         (EARLIEST_PENDING_UPLOAD_TIMESTAMP, (-1, -1, -1)),
     ],
 )
-def test_the_newer_queries_of_list_offsets(timestamp: int, expected: tuple[int, int, int]) -> None:
+def test_newer_queries_of_list_offsets_are_answered(
+    timestamp: int, expected: tuple[int, int, int]
+) -> None:
     """ListOffsets finds the largest timestamp and the earliest local offset.
 
     The queries of tiered storage find no offset, because the broker has no tiered storage.

@@ -108,7 +108,9 @@ def test_a_request_has_one_whole_batch(data: bytes, error: ErrorCode) -> None:
         (encode([Record(value=bytes(DEFAULT_LOG_CONFIG.max_message_bytes - 100))]), ErrorCode.NONE),
     ],
 )
-def test_size_checksum_and_base_offset(data: bytes, error: ErrorCode) -> None:
+def test_a_batch_with_a_wrong_size_checksum_or_base_offset_is_rejected(
+    data: bytes, error: ErrorCode
+) -> None:
     """A batch that is too large, or has a wrong checksum or base offset, is rejected.
 
     The base offset of a producer's batch must be 0. Kafka: UnifiedLog.analyzeAndValidateRecords.

@@ -68,7 +68,9 @@ PLACE = TopicPartition("t", 0)
         (Fetched(topic_partition=PLACE), {"error": ErrorCode.OFFSET_OUT_OF_RANGE}),
     ],
 )
-def test_it_returns_what_dataclasses_returns(value: Any, changes: dict[str, Any]) -> None:
+def test_replace_returns_what_dataclasses_replace_returns(
+    value: Any, changes: dict[str, Any]
+) -> None:
     before = dataclasses.replace(value)
     changed = replace(value, **changes)
     assert changed == dataclasses.replace(value, **changes)

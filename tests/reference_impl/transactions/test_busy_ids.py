@@ -150,6 +150,6 @@ def test_the_response_waits_for_the_append_and_an_unknown_append_answers_nobody(
     assert coordinator.changes == {}
 
 
-def test_waiting_requests_hear_of_the_next_coordinator() -> None:
+def test_waiting_requests_are_answered_when_another_coordinator_takes_over() -> None:
     effects = changing().resign()
     assert [response.error for response in replies(effects)] == [ErrorCode.NOT_COORDINATOR]

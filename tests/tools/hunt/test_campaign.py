@@ -96,7 +96,7 @@ def test_rows_are_only_added_and_seeds_are_used_once(tmp_path: Path) -> None:
     assert len(path.read_text().splitlines()) == 4
 
 
-def test_the_page_tells_what_broke_and_what_did_not() -> None:
+def test_the_page_lists_the_runs_that_broke_and_those_that_did_not() -> None:
     rows = [
         row(1, operations=50, faults={"kill": 2}, changes={"reassign": 3}),
         row(2, verdict="violated", violated=("duplicate",), finding="duplicate-after-restart"),

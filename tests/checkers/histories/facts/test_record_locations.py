@@ -43,7 +43,7 @@ Row = tuple[int, ...]
 
 
 @given(rows=ROWS_OF_PLACES)
-def test_rows_of_a_value_at_an_offset_are_one_place(rows: list[tuple[int, ...]]) -> None:
+def test_rows_of_a_value_at_an_offset_have_one_location(rows: list[tuple[int, ...]]) -> None:
     rows.sort()
     cells = [dict(zip(RECORD.names, row, strict=True)) for row in rows]
     batch = Batch(pa.Table.from_pylist(cells, schema=RECORD))
@@ -65,7 +65,7 @@ def test_a_run_is_flagged_if_one_of_its_rows_is(rows: list[tuple[int, bool]]) ->
 
 
 @given(keys=st.lists(st.integers(0, 3)))
-def test_what_is_known_of_keys_is_known_of_each_row(keys: list[int]) -> None:
+def test_a_function_of_keys_is_applied_once_to_each_run_of_equal_keys(keys: list[int]) -> None:
     asked: list[int] = []
 
     def square(some: Ints) -> Ints:
@@ -86,7 +86,7 @@ def columns(pairs: Sequence[tuple[int, int]]) -> tuple[Ints, Ints]:
 
 
 @given(pairs=NUMBERED, asked=NUMBERED)
-def test_a_pair_is_among_pairs_as_both_of_its_numbers_together(
+def test_a_pair_is_found_only_if_both_its_numbers_stand_in_one_pair(
     pairs: list[tuple[int, int]], asked: list[tuple[int, int]]
 ) -> None:
     known = Pairs.of(*columns(pairs))
@@ -95,7 +95,7 @@ def test_a_pair_is_among_pairs_as_both_of_its_numbers_together(
 
 
 @given(seed=st.integers(0, 1 << 30), span=st.sampled_from([30, 2**62]))
-def test_of_many_pairs_most_have_a_number_of_another(seed: int, span: int) -> None:
+def test_pairs_that_share_a_number_with_others_are_told_apart(seed: int, span: int) -> None:
     rng = np.random.default_rng(seed)
     numbers = rng.integers(-span, span, 40)
     some, asked = ([*map(tuple, rng.choice(numbers, (n, 2)).tolist())] for n in (400, 900))

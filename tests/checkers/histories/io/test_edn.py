@@ -65,7 +65,7 @@ def test_a_string_spans_lines_until_it_is_closed() -> None:
     assert [line for line, _ in entries(["[\n", '"x\n', 'y" :z]'])] == [3, 3]
 
 
-def test_collections_tags_and_namespaced_maps() -> None:
+def test_collections_tags_and_namespaced_maps_are_parsed() -> None:
     assert read("{:a [1 (2 nil)], [1] #{2}}") == [{":a": [1, [2, None]], "[1]": EdnSet([2])}]
     assert read('#jepsen.history.Op{:f :poll} #:ns{:a 1 :b/c 2 "d" 3}') == [
         Tagged("jepsen.history.Op", {":f": ":poll"}),
@@ -77,7 +77,7 @@ def test_commas_comments_and_discards_are_skipped() -> None:
     assert read("1,,, ; 2", '#_ 3 #_{:a 4} #_#_ 5 6 7 #_ #inst "8"') == [1, 7]
 
 
-def test_characters_that_are_also_delimiters() -> None:
+def test_characters_that_are_also_delimiters_are_parsed() -> None:
     assert read(r"\( \newline \u03A9 \; \" 1") == [r"\(", r"\newline", r"\Ω", r"\;", r"\"", 1]
 
 

@@ -153,7 +153,9 @@ def test_the_error_of_a_store_names_the_next_move(error: str, move: str) -> None
         (["_hidden.parquet", "notes.txt"], "contains neither history.json nor *.parquet nor"),
     ],
 )
-def test_a_folder_that_is_no_history(tmp_path: Path, files: list[str], message: str) -> None:
+def test_a_folder_that_is_no_history_is_refused(
+    tmp_path: Path, files: list[str], message: str
+) -> None:
     for name in files:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("{}")
@@ -207,7 +209,7 @@ def test_a_store_gives_the_same_verdicts(store: Store, tmp_path: Path) -> None:
         ("s3://b/torn.parquet", "s3://b/torn.parquet: this is no complete Parquet file"),
     ],
 )
-def test_what_a_store_lacks_is_named(store: Store, address: str, message: str) -> None:
+def test_an_object_that_a_store_lacks_is_named(store: Store, address: str, message: str) -> None:
     store.buckets["b"] = {"torn.parquet": b"PAR1 and no more"}
     with pytest.raises((UnreadableHistory, UnreadableLocation)) as fault:
         whole(location(address))

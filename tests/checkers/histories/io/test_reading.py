@@ -191,13 +191,13 @@ def test_the_error_of_a_missing_column_lists_all_columns(tmp_path: Path) -> None
         parquet_parts(path, tmp_path / "parts")
 
 
-def test_a_column_of_another_type(tmp_path: Path) -> None:
+def test_a_column_of_another_type_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "h.parquet"
     pq.write_table(TABLE.set_column(1, "process", pa.repeat("p1", TABLE.num_rows)), path)
     assert_refused(path, "column process has the type string instead of int64 .*; cast the column")
 
 
-def test_a_truncated_parquet_file(tmp_path: Path) -> None:
+def test_a_truncated_parquet_file_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, "parquet")
     path.write_bytes(path.read_bytes()[:-20])
     assert_refused(path, "this is no complete Parquet file .*; copy or record it again")
@@ -216,7 +216,7 @@ def test_incomplete_and_malformed_lines_are_errors_with_their_numbers(tmp_path: 
     assert_refused(path, "line 2: column process is 'p1', not of type int64; fix that value")
 
 
-def test_a_missing_file_and_an_unknown_format(tmp_path: Path) -> None:
+def test_a_missing_file_and_an_unknown_format_are_errors(tmp_path: Path) -> None:
     assert_refused(tmp_path / "nowhere.edn", "no such file or folder; check the path")
     assert_refused(tmp_path, "the folder contains neither history.json nor .*.parquet")
     (tmp_path / "h.txt").write_text("once upon a time")

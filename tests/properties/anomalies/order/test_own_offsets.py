@@ -29,7 +29,7 @@ DUPLICATED = history("""
 """)
 
 
-def test_who_reads_both_copies_of_a_duplicate_skips_nothing_and_never_goes_back() -> None:
+def test_a_reader_of_both_copies_of_a_duplicate_skips_nothing_and_never_goes_back() -> None:
     for found in (polls_within, polls_between):
         assert skips(DUPLICATED, found) == ()
     for found in STEPS:

@@ -75,7 +75,7 @@ def test_a_record_seen_at_read_uncommitted_counts_only_at_that_level() -> None:
     assert [row.second_op for row in skips(h, polls_within)] == [2]
 
 
-def test_who_skips_an_aborted_record_that_another_reader_received_is_right() -> None:
+def test_a_reader_may_skip_an_aborted_record_that_another_reader_received() -> None:
     h = history("""
         p1  send k=b                          -> fail
         c1  poll                              -> ok k=a@0 k=b@1 k=c@2

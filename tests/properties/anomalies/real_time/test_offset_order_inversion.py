@@ -44,7 +44,7 @@ def test_overlapping_sends_may_get_offsets_in_any_order() -> None:
     assert inversions(h) == ()
 
 
-def test_completion_and_invocation_at_one_instant_overlap() -> None:
+def test_operations_that_meet_at_one_instant_overlap() -> None:
     first, second = history("""
         p1  send k=a  -> ok @1
         p2  send k=b  -> ok @0

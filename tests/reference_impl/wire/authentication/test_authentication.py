@@ -132,7 +132,7 @@ def test_a_refused_client_gets_a_last_response(
     assert noted(cluster, "closes the connection")
 
 
-def test_the_log_says_why_and_the_client_is_not_told(cluster: Served, client: Any) -> None:
+def test_the_log_has_the_reason_and_the_response_does_not(cluster: Served, client: Any) -> None:
     handshake(client, "SCRAM-SHA-256")
     assert "bob" not in authenticate(client, b"n,,n=bob,r=nonce").error_message
     assert noted(cluster, "user 'bob' has no credential of this mechanism")

@@ -131,7 +131,7 @@ def test_an_error_that_no_client_retries_fails_the_delivery(
     assert sent(client, topic, b"b") == [""]
 
 
-def test_a_coordinator_that_is_loading_is_asked_again(control: Control) -> None:
+def test_a_client_retries_at_a_coordinator_that_is_loading(control: Control) -> None:
     topic = control.topic("coordinated")
     for api in ("FindCoordinator", "OffsetCommit", "OffsetFetch"):
         control.fault(

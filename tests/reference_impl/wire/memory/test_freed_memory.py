@@ -39,7 +39,7 @@ def test_large_blocks_are_not_taken_from_the_system_again() -> None:
     assert faults("returned") > 10_000
 
 
-def test_without_such_a_system_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_system_returns_freed_memory_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr(os, "name", "nt")
         assert not keep_freed_memory()

@@ -39,7 +39,7 @@ def collected(how: str) -> list[int]:
     return [int(word) for word in ended.stdout.split()]
 
 
-def test_what_was_imported_is_not_looked_at_again() -> None:
+def test_a_collection_does_not_visit_imported_modules() -> None:
     after_import, without_import, garbage = collected("frozen")
     assert after_import < 1_000
     assert without_import > 10_000  # nothing was imported, so nothing was frozen

@@ -82,7 +82,7 @@ def by_kio(entity: Any) -> bytes:
 
 
 @pytest.mark.parametrize("api", VERSIONS, ids=lambda api: api.name)
-def test_it_writes_what_kio_writes(api: Api) -> None:
+def test_the_writer_writes_the_bytes_that_kio_writes(api: Api) -> None:
     versions = VERSIONS[api]
     for version in range(versions.first_answered, versions.last + 1):
         for side in (EntityType.request, EntityType.response):

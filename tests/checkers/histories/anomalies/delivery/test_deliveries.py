@@ -93,12 +93,14 @@ DUPLICATES = """
     ],
 )
 @pytest.mark.parametrize("seed", range(5))
-def test_delivery_semantics_of_small_histories(text: str, semantics: list[str], seed: int) -> None:
+def test_small_histories_have_the_expected_delivery_semantics(
+    text: str, semantics: list[str], seed: int
+) -> None:
     found = assert_agrees(history(text), NOTHING_DECLARED, random.Random(seed))
     assert [it.semantics for it in found] == semantics
 
 
-def test_an_analysis_of_some_anomalies_says_nothing_of_deliveries() -> None:
+def test_an_analysis_of_selected_anomalies_has_no_delivery_semantics() -> None:
     table = as_table(history(ONE_BY_ONE))
     assert [it.semantics for it in analyze(table).delivered] == ["neither"]
     assert analyze(table, anomalies=("duplicate",)).delivered == ()
@@ -109,7 +111,9 @@ def test_an_analysis_of_some_anomalies_says_nothing_of_deliveries() -> None:
     ("recorded", "semantics"),
     [("safe", "exactly-once"), ("transactions", "exactly-once"), ("unsafe", "at-most-once")],
 )
-def test_delivery_semantics_of_apache_kafka(recorded: str, semantics: str) -> None:
+def test_histories_of_apache_kafka_have_the_expected_delivery_semantics(
+    recorded: str, semantics: str
+) -> None:
     analysis = analyze(Path(__file__).parents[4] / "data" / "apache_kafka" / recorded)
     assert strongest(analysis.delivered) == semantics
     assert sum(it.records for it in analysis.delivered) > 1000

@@ -81,7 +81,7 @@ def test_in_jepsen_a_failed_send_ranks_where_its_value_was_acknowledged_later(
 
 @pytest.mark.parametrize("at", [[], [1], [2], [3], [1, 2, 3, 4, 5]])
 @pytest.mark.parametrize(("declared", "count"), [(NOTHING_DECLARED, 0), (JEPSEN, 1)])
-def test_who_reads_both_copies_of_a_duplicate_is_not_blamed(
+def test_a_reader_of_both_copies_of_a_duplicate_shows_no_anomaly(
     at: list[int], declared: Declarations, count: int
 ) -> None:
     h = history("""
@@ -97,7 +97,7 @@ def test_who_reads_both_copies_of_a_duplicate_is_not_blamed(
 
 @pytest.mark.parametrize("at", [[], [1], [2], [1, 2]])
 @pytest.mark.parametrize(("declared", "count"), [(NOTHING_DECLARED, 0), (JEPSEN, 1)])
-def test_who_skips_an_aborted_record_is_not_blamed(
+def test_a_reader_that_skips_an_aborted_record_shows_no_anomaly(
     at: list[int], declared: Declarations, count: int
 ) -> None:
     h = history("""

@@ -143,5 +143,7 @@ PIPELINE = """
     ],
 )
 @pytest.mark.parametrize("seed", range(4))
-def test_anomalies_of_small_histories(text: str, found: dict[str, int], seed: int) -> None:
+def test_small_histories_show_the_expected_anomalies(
+    text: str, found: dict[str, int], seed: int
+) -> None:
     assert +assert_agrees(history(text), NOTHING_DECLARED, random.Random(seed)) == found

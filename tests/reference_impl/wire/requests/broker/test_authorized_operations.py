@@ -49,7 +49,7 @@ def test_an_admin_client_sees_all_operations(admin: AdminClient) -> None:
 @pytest.mark.parametrize("asks", [True, False])
 @pytest.mark.parametrize("name", ["t", "unknown"])
 @pytest.mark.usefixtures("admin")
-def test_metadata_lists_operations_if_asked(
+def test_metadata_lists_operations_on_request(
     cluster: Served, connect: Connect, name: str, asks: bool
 ) -> None:
     """An unknown name gets the operations too. Kafka: KafkaApis.handleTopicMetadataRequest."""

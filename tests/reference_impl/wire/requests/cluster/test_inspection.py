@@ -200,7 +200,7 @@ def test_the_quorum_is_the_controller(version: int, cluster: Served, connect: Co
 
 
 @versions(Api.ELECT_LEADERS)
-def test_elections_that_are_not_needed_or_impossible(
+def test_elections_that_are_not_needed_or_impossible_are_refused(
     version: int, cluster: Served, connect: Connect
 ) -> None:
     broker = connect(cluster.bootstrap_servers)

@@ -120,7 +120,7 @@ def test_a_follower_serves_consumers_since_version_11(connect: Connect) -> None:
         assert values(follower.call(Api.FETCH, 11, **fetch("t", 0, max_wait=5_000))) == [b"a"]
 
 
-def test_beside_an_error_a_fetch_response_has_nothing(connect: Connect) -> None:
+def test_a_fetch_response_with_an_error_has_no_offsets(connect: Connect) -> None:
     """A fetch response with an error has neither offsets nor aborted transactions.
 
     The offsets are -1. Kafka: ReplicaManager.createLogReadResult for an OffsetOutOfRangeException.

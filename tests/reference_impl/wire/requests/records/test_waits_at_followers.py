@@ -57,7 +57,7 @@ def other_leader_elected(cluster: Served, leader: Any, topic: str) -> None:
         (other_leader_elected, ErrorCode.FENCED_LEADER_EPOCH),
     ],
 )
-def test_a_wait_at_a_follower_ends(
+def test_a_fetch_that_waits_at_a_follower_ends_with_an_event(
     happens: Callable[[Served, Any, str], None],
     error: ErrorCode,
     cluster: Served,
