@@ -10,36 +10,20 @@ from model.idempotence import bugs
 from model.idempotence.state import QUIET, Batch, Offset, TopicPartition
 from model.idempotence.versions import IdempotentProducer, Kip98, Kip360
 from model.language import Bool, Spec, true
-from model.language.actions import Action
-from model.language.interpreter import Interpreter, State
+from model.language.interpreter import State
+from tests.model import runs
+from tests.model.runs import Call, broken, refused
 
 PROMISED = IdempotentProducer(**QUIET)
 
 
-def action(spec: Spec, name: str) -> Action:
-    return next(a for a in spec.actions if a.name == name)
-
-
 def run(spec: Spec, script: str) -> State:
-    interpreter = Interpreter.of(spec)
-    (state,) = interpreter.initial(spec)
+    """Returns the state after a script: the steps `send 0 0` and so on, separated by `;`."""
+    calls: list[Call] = []
     for call in script.split(";"):
         name, *words = call.split()
-        after = interpreter.step(action(spec, name), state, [int(w) for w in words])
-        assert after is not None, f"{call} is not enabled"
-        state = after
-    return state
-
-
-def refused(spec: Spec, state: State, name: str, *values: int) -> str:
-    guard = Interpreter.of(spec).why_disabled(action(spec, name), state, values)
-    assert guard is not None, f"{name}{values} is enabled"
-    return str(guard)
-
-
-def broken(spec: Spec, state: State) -> set[str]:
-    interpreter = Interpreter.of(spec)
-    return {c.name for c in spec.claims if not interpreter.holds(c.formula, state)}
+        calls.append((name, *map(int, words)))
+    return runs.run(spec, *calls)
 
 
 # ---- the scripts of the catalogue

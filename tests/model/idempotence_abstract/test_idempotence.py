@@ -8,7 +8,7 @@ from checkers.explicit.search import explore
 from model.idempotence_abstract.bugs import AnyEpoch, AnySequence, UncleanElection
 from model.idempotence_abstract.versions import IdempotentProducer
 from model.language import Spec
-from tests.model.idempotence_abstract.runs import Call, broken, refused, run
+from tests.model.runs import Call, broken, refused, run
 
 A, B = 0, 1  # producers
 

@@ -14,7 +14,7 @@ from model.idempotence_abstract.state import Offset, Producer, Sequence
 from model.idempotence_abstract.versions import SnapshotKeepsNewest, WithRestarts
 from model.language import Bool, false, true
 from model.language.interpreter import Interpreter
-from tests.model.idempotence_abstract.runs import Call, broken, refused, run, step
+from tests.model.runs import Call, action, broken, refused, run
 
 P = 0  # the producer
 R1, R2 = 0, 1  # two batches
@@ -45,7 +45,7 @@ def test_a_leader_that_keeps_one_batch_appends_the_older_one_again() -> None:
         ("append_first", P, 1, 3),
     )
     assert broken(spec, state) == {"at_most_once"}
-    again = Interpreter.of(spec).step(step(spec, "renumber"), state, [P, 0, 1, 1])
+    again = Interpreter.of(spec).step(action(spec, "renumber"), state, [P, 0, 1, 1])
     assert again is not None, "the newer batch gets a new number too: r1 r2 r1 r2"
 
 
@@ -63,7 +63,7 @@ def test_a_batch_whose_record_was_lost_is_appended_under_its_new_number() -> Non
     assert refused(spec, state, "append_first", P, 0, 1), "an old number arrives no more"
     for calls in (("renumber", P, 0, 0, 0), ("append_first", P, 1, 1)):
         name, *values = calls
-        after = Interpreter.of(spec).step(step(spec, str(name)), state, [int(v) for v in values])
+        after = Interpreter.of(spec).step(action(spec, str(name)), state, [int(v) for v in values])
         assert after is not None
         state = after
     assert not broken(spec, state)

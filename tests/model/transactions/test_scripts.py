@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import pytest
 
 from model.language import Spec
-from model.language.actions import Action
 from model.language.interpreter import Interpreter, State
 from model.language.scope import ranges_of
 from model.language.values import Writer
@@ -18,12 +17,9 @@ from model.transactions import bugs
 from model.transactions.state import QUIET
 from model.transactions.versions import LaxMarkers, Transactions, Verification, Version1
 from model.variants import Constants
+from tests.model.runs import action, broken
 
 VALUES = {"COMMIT": 0, "ABORT": 1}
-
-
-def action(spec: Spec, name: str) -> Action:
-    return next(a for a in spec.actions if a.name == name)
 
 
 def taken(spec: Spec, script: str) -> tuple[State, str, str]:
@@ -41,11 +37,6 @@ def taken(spec: Spec, script: str) -> tuple[State, str, str]:
             return state, call, str(interpreter.why_disabled(action(spec, name), state, values))
         state = after
     return state, "", ""
-
-
-def broken(spec: Spec, state: State) -> set[str]:
-    interpreter = Interpreter.of(spec)
-    return {c.name for c in spec.claims if not interpreter.holds(c.formula, state)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

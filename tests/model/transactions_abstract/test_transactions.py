@@ -6,39 +6,11 @@ import pytest
 
 from checkers.explicit.search import explore
 from model.language import Spec
-from model.language.actions import Action
-from model.language.interpreter import Interpreter, State
 from model.transactions_abstract.versions import LaxMarkers, Transactions, Version1
-
-Call = tuple[str, *tuple[int, ...]]  # an action with its arguments
+from tests.model.runs import Call, broken, refused, run
 
 FIRST, SECOND = 0, 1  # transactions
 P, T = 0, 0  # the producer, the partition
-
-
-def run(spec: Spec, *calls: Call) -> State:
-    interpreter = Interpreter.of(spec)
-    (state,) = interpreter.initial(spec)
-    for name, *values in calls:
-        after = interpreter.step(action(spec, name), state, values)
-        assert after is not None, f"{name}{values} is not enabled"
-        state = after
-    return state
-
-
-def action(spec: Spec, name: str) -> Action:
-    return next(a for a in spec.actions if a.name == name)
-
-
-def refused(spec: Spec, state: State, name: str, *values: int) -> str:
-    guard = Interpreter.of(spec).why_disabled(action(spec, name), state, values)
-    assert guard is not None, f"{name}{values} is enabled"
-    return str(guard)
-
-
-def broken(spec: Spec, state: State) -> set[str]:
-    interpreter = Interpreter.of(spec)
-    return {c.name for c in spec.claims if not c.lemma and not interpreter.holds(c.formula, state)}
 
 
 def begun(x: int) -> tuple[Call, ...]:

@@ -1,4 +1,4 @@
-"""Runs an abstract spec action by action, and returns the claims that a state breaks."""
+"""Runs a spec from its first initial state, and finds the claims that the last state breaks."""
 
 from __future__ import annotations
 
@@ -9,22 +9,25 @@ from model.language.interpreter import Interpreter, State
 Call = tuple[str, *tuple[int, ...]]  # an action with its arguments
 
 
-def step(spec: Spec, name: str) -> Action:
+def action(spec: Spec, name: str) -> Action:
     return next(a for a in spec.actions if a.name == name)
 
 
 def run(spec: Spec, *calls: Call) -> State:
+    """Returns the state after some steps; fails if the spec does not allow a step."""
     interpreter = Interpreter.of(spec)
     state = interpreter.initial(spec)[0]
     for name, *values in calls:
-        after = interpreter.step(step(spec, name), state, values)
+        after = interpreter.step(action(spec, name), state, values)
         assert after is not None, f"{name}{values} is not enabled"
         state = after
     return state
 
 
-def refused(spec: Spec, state: State, name: str, *values: int) -> bool:
-    return Interpreter.of(spec).why_disabled(step(spec, name), state, values) is not None
+def refused(spec: Spec, state: State, name: str, *values: int) -> str:
+    """Returns the conjunct that forbids a step; empty if the spec allows the step."""
+    conjunct = Interpreter.of(spec).why_disabled(action(spec, name), state, values)
+    return "" if conjunct is None else str(conjunct)
 
 
 def broken(spec: Spec, state: State) -> set[str]:
