@@ -2,13 +2,38 @@
 
 from __future__ import annotations
 
+from functools import cache
+from typing import TypeVar
+
 from checkers.explicit.exploration import Trace
+from checkers.explicit.liveness import decide
 from checkers.explicit.search import explore
 from model.specs import find
+from properties.refinement.replays.replay import Action, Replay
+
+HarnessT = TypeVar("HarnessT")
 
 
-def counterexample(spec: str, name: str, claim: str) -> Trace:
-    variant = find(spec, name)
-    assert variant.breaks == claim
-    found = explore(variant.make(variant.at), properties=[claim])
-    return found.discoveries[claim].trace
+def counterexample(replay: Replay[HarnessT]) -> Trace:
+    """Returns the shortest trace in which the replay's variant violates the claim that it breaks.
+
+    This is the claim of the replay, unless the replay has a claim of another spec.
+    """
+    return _counterexample(replay.spec, replay.variant, replay.claim)
+
+
+@cache
+def _counterexample(spec_name: str, name: str, claim: str) -> Trace:
+    variant = find(spec_name, name)
+    spec = variant.make(variant.at)
+    temporal = {one.name for one in spec.liveness_properties}
+    assert variant.breaks is not None
+    assert claim == variant.breaks or claim not in temporal | {one.name for one in spec.claims}
+    if variant.breaks in temporal:
+        return decide(spec, [variant.breaks])[variant.breaks].trace
+    return explore(spec, properties=[variant.breaks]).discoveries[variant.breaks].trace
+
+
+def actions_of(trace: Trace) -> list[Action]:
+    """Returns the actions of a trace, each with its arguments."""
+    return [(step.action, step.values) for step in trace]

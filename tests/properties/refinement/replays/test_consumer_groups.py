@@ -4,36 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from checkers.explicit.liveness import decide
-from checkers.explicit.search import explore
 from model.consumer_group.versions import ConsumerGroup
 from model.language.interpreter import Interpreter
-from model.specs import find
 from properties.refinement.replays.consumer_groups import (
     EFFECTS,
     GROUP_REPLAYS,
     ConsumerGroupHarness,
     cells,
 )
-from properties.refinement.replays.replay import Action, Replay
+from properties.refinement.replays.replay import Replay
 from reference_impl.node.bugs import NO_BUGS, Bug
-
-
-def counterexample(replay: Replay[ConsumerGroupHarness]) -> list[Action]:
-    variant = find(replay.spec, replay.variant)
-    assert variant.breaks == replay.claim
-    spec = variant.make(variant.at)
-    in_the_end = {claim.name for claim in spec.liveness_properties}
-    is_safety = replay.claim not in in_the_end
-    found = explore(spec).discoveries if is_safety else decide(spec, [replay.claim])
-    return [(step.action, step.values) for step in found[replay.claim].trace]
+from tests.properties.refinement.shortest import actions_of, counterexample
 
 
 @pytest.mark.parametrize("replay", GROUP_REPLAYS, ids=lambda replay: replay.variant)
 def test_a_counterexample_breaks_only_the_group_with_the_bug(
     replay: Replay[ConsumerGroupHarness],
 ) -> None:
-    actions = counterexample(replay)
+    actions = actions_of(counterexample(replay))
     assert not replay.holds_after(actions, defective=True)
     assert replay.holds_after(actions, defective=False)
 

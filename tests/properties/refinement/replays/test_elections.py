@@ -10,15 +10,15 @@ import pytest
 from properties.refinement.replays.elections import ELECTION_REPLAYS, ControllerHarness, cells
 from properties.refinement.replays.replay import Replay
 from reference_impl.node.bugs import NO_BUGS
-from tests.properties.refinement.shortest import counterexample
+from tests.properties.refinement.shortest import actions_of, counterexample
 
 
 @pytest.mark.parametrize("replay", ELECTION_REPLAYS, ids=lambda replay: replay.variant)
 def test_a_counterexample_breaks_only_the_controller_with_the_bug(
     replay: Replay[ControllerHarness],
 ) -> None:
-    trace = counterexample(replay.spec, replay.variant, replay.claim)
-    actions = [(step.action, step.values) for step in trace]
+    trace = counterexample(replay)
+    actions = actions_of(trace)
     broken = replay.run(actions, defective=True)
     assert not replay.holds(broken)
     assert replay.holds(replay.run(actions, defective=False))

@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from checkers.explicit.search import explore
-from model.specs import find
-from properties.refinement.replays.replay import Action, Replay
+from properties.refinement.replays.replay import Replay
 from properties.refinement.replays.replication import REPLAYS, ReplicationHarness
-
-
-def counterexample(replay: Replay[ReplicationHarness]) -> list[Action]:
-    variant = find(replay.spec, replay.variant)
-    assert variant.breaks is not None
-    found = explore(variant.make(variant.at))
-    return [(step.action, step.values) for step in found.discoveries[variant.breaks].trace]
+from tests.properties.refinement.shortest import actions_of, counterexample
 
 
 @pytest.mark.parametrize("replay", REPLAYS, ids=lambda replay: replay.variant)
 def test_a_counterexample_breaks_only_the_broker_with_the_bug(
     replay: Replay[ReplicationHarness],
 ) -> None:
-    actions = counterexample(replay)
+    actions = actions_of(counterexample(replay))
     assert not replay.holds_after(actions, defective=True)
     assert replay.holds_after(actions, defective=False)
 

@@ -14,15 +14,15 @@ from properties.refinement.replays.retention import (
     spec_of,
 )
 from reference_impl.node.bugs import NO_BUGS
-from tests.properties.refinement.shortest import counterexample
+from tests.properties.refinement.shortest import actions_of, counterexample
 
 
 @pytest.mark.parametrize("replay", RETENTION_REPLAYS, ids=lambda replay: replay.variant)
 def test_a_counterexample_breaks_only_the_replicas_with_the_bug(
     replay: Replay[RetentionHarness],
 ) -> None:
-    trace = counterexample(replay.spec, replay.variant, replay.claim)
-    actions = [(step.action, step.values) for step in trace]
+    trace = counterexample(replay)
+    actions = actions_of(trace)
     broken = replay.run(actions, defective=True)
     assert not replay.holds(broken)
     assert replay.holds(replay.run(actions, defective=False))

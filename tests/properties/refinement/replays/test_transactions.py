@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Final
 
 import pytest
 
-from checkers.explicit.search import explore
-from model.specs import find
-from properties.refinement.replays.replay import Action, Replay
+from properties.refinement.replays.replay import Replay
 from properties.refinement.replays.transaction_harness import TransactionHarness
 from properties.refinement.replays.transactions import BY_THEMSELVES, TRANSACTION_REPLAYS
 from reference_impl.node.bugs import NO_BUGS
 from reference_impl.protocol.transactions import TransactionVersion
 from reference_impl.simulation.world import NoProgress
+from tests.properties.refinement.shortest import actions_of, counterexample
 
 ACCEPTED: Final = {  # the action whose last occurrence is accepted only with the bug
     "lax-markers": "write_marker",
@@ -29,19 +27,11 @@ each_replay = pytest.mark.parametrize(
 )
 
 
-@cache
-def counterexample(spec: str, name: str) -> list[Action]:
-    variant = find(spec, name)
-    assert variant.breaks is not None
-    found = explore(variant.make(variant.at), properties=[variant.breaks])
-    return [(step.action, step.values) for step in found.discoveries[variant.breaks].trace]
-
-
 @each_replay
 def test_a_counterexample_breaks_only_the_broker_with_the_bug(
     replay: Replay[TransactionHarness],
 ) -> None:
-    actions = counterexample(replay.spec, replay.variant)
+    actions = actions_of(counterexample(replay))
     names = [name for name, _ in actions]
     until = len(names) - 1 - names[::-1].index(ACCEPTED[replay.variant])
     assert replay.holds_after(actions[:until], defective=True)
@@ -53,8 +43,7 @@ def test_a_counterexample_breaks_only_the_broker_with_the_bug(
 def test_every_action_has_an_effect_or_happens_by_itself(
     replay: Replay[TransactionHarness],
 ) -> None:
-    assert find(replay.spec, replay.variant).breaks == replay.claim
-    actions = {name for name, _ in counterexample(replay.spec, replay.variant)}
+    actions = {name for name, _ in actions_of(counterexample(replay))}
     assert replay.effects.keys() <= actions
     assert actions - replay.effects.keys() <= BY_THEMSELVES
 
