@@ -7,20 +7,11 @@ from dataclasses import replace
 import pytest
 
 from model.vocabulary import (
-    BrokerId,
     LeaderEpoch,
     Offset,
-    PartitionEpoch,
-    ProducerEpoch,
-    ProducerId,
-    Sequence,
-    TopicPartition,
 )
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.producer_state import ProducerStates
-from reference_impl.log.record import Record
-from reference_impl.log.record_batch import encode
-from reference_impl.log.segment import Batch
 from reference_impl.node.bugs import NO_BUGS, Bug, Bugs
 from reference_impl.node.context import Context
 from reference_impl.node.step import Effects, Send, SetTimer
@@ -31,40 +22,13 @@ from reference_impl.partition.follower import (
     on_fetch_timer,
     on_fetched,
 )
-from reference_impl.protocol.controller import PartitionState
 from reference_impl.protocol.messages import NO_BROKER, EpochEndOffset, ErrorCode, Fetch, Fetched
 from tests.reference_impl.contexts import BROKER_1
-
-TP = TopicPartition("orders", 0)
-STATE = PartitionState(
-    replicas=(BrokerId(1), BrokerId(2)),
-    isr=(BrokerId(1), BrokerId(2)),
-    leader=BrokerId(2),
-    leader_epoch=LeaderEpoch(5),
-    partition_epoch=PartitionEpoch(9),
-)
+from tests.reference_impl.partition.followed import STATE, TP, batch, log_of
 
 
 def context(now_ms: int = 0, correlation: int = 1, bugs: Bugs = NO_BUGS) -> Context:
     return replace(BROKER_1, now_ms=now_ms, correlation=correlation, bugs=bugs)
-
-
-def batch(offset: int, leader_epoch: int) -> bytes:
-    return encode(
-        [Record(value=b"v")],
-        base_offset=Offset(offset),
-        leader_epoch=LeaderEpoch(leader_epoch),
-        producer_id=ProducerId(7),
-        producer_epoch=ProducerEpoch(0),
-        base_sequence=Sequence(offset),
-    )
-
-
-def log_of(*leader_epochs: int, high_watermark: int = 0) -> PartitionLog:
-    log = PartitionLog()
-    for offset, leader_epoch in enumerate(leader_epochs):
-        log = log.append(Batch.of(batch(offset, leader_epoch)))
-    return log.with_high_watermark(Offset(high_watermark))
 
 
 def following(log: PartitionLog, bugs: Bugs = NO_BUGS) -> tuple[Follower, Effects]:

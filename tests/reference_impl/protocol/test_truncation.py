@@ -7,17 +7,11 @@ from dataclasses import replace
 import pytest
 
 from model.vocabulary import (
-    BrokerId,
     LeaderEpoch,
     Offset,
-    PartitionEpoch,
-    TopicPartition,
 )
 from reference_impl.log.partition_log import PartitionLog
 from reference_impl.log.producer_state import ProducerStates
-from reference_impl.log.record import Record
-from reference_impl.log.record_batch import encode
-from reference_impl.log.segment import Batch
 from reference_impl.node.context import Context
 from reference_impl.node.step import Effects, Send
 from reference_impl.partition.follower import (
@@ -26,7 +20,6 @@ from reference_impl.partition.follower import (
     on_epoch_end,
     on_fetch_timer,
 )
-from reference_impl.protocol.controller import PartitionState
 from reference_impl.protocol.messages import (
     EpochEndOffset,
     ErrorCode,
@@ -37,29 +30,11 @@ from reference_impl.protocol.messages import (
 from reference_impl.protocol.truncation import Truncation
 from reference_impl.simulation.cluster import Cluster
 from tests.reference_impl.contexts import BROKER_1
-
-TP = TopicPartition("orders", 0)
-STATE = PartitionState(
-    replicas=(BrokerId(1), BrokerId(2)),
-    isr=(BrokerId(1), BrokerId(2)),
-    leader=BrokerId(2),
-    leader_epoch=LeaderEpoch(5),
-    partition_epoch=PartitionEpoch(9),
-)
+from tests.reference_impl.partition.followed import STATE, TP, log_of
 
 
 def context(version: Truncation, correlation: int = 1, now_ms: int = 0) -> Context:
     return replace(BROKER_1, now_ms=now_ms, correlation=correlation, truncation=version)
-
-
-def log_of(*leader_epochs: int, high_watermark: int = 0) -> PartitionLog:
-    log = PartitionLog()
-    for offset, leader_epoch in enumerate(leader_epochs):
-        data = encode(
-            [Record(value=b"v")], base_offset=Offset(offset), leader_epoch=LeaderEpoch(leader_epoch)
-        )
-        log = log.append(Batch.of(data))
-    return log.with_high_watermark(Offset(high_watermark))
 
 
 def following(version: Truncation, log: PartitionLog) -> tuple[Follower, Effects]:

@@ -15,19 +15,15 @@ from checkers.histories.anomalies.cycles import anti_dependencies, cycle_search,
 from checkers.histories.anomalies.cycles.cycle_search import KIND_OF, Graph, Operations
 from checkers.histories.anomalies.findings import Context
 from checkers.histories.columnar.rows import as_rows
-from checkers.histories.facts.record_locations import shuffle_kernels
 from checkers.histories.facts.unconfirmed_values import find_unconfirmed
-from checkers.histories.io.partitions import TableRows, partitions_of
-from checkers.histories.io.recorded import as_table
-from checkers.histories.plan.in_process import LocalDataset
-from checkers.histories.plan.stage import Source, in_parallel
+from checkers.histories.plan.stage import in_parallel
 from model.histories import History, Isolation, MicroOperation, Operation, Outcome, Poll, Send
 from properties.anomalies.cycles import components, cycle
 from properties.anomalies.cycles.components import SEARCHED
 from properties.anomalies.cycles.cycle import FORMS, Cycle
 from properties.anomalies.cycles.forms import anomalies
 from properties.anomalies.declarations import Declarations
-from tests.checkers.histories.plans import result_of
+from tests.checkers.histories.plans import result_of, shuffled
 
 SPREAD = [1, 40_000]  # between offsets: in one block, and in several
 
@@ -84,14 +80,7 @@ def histories(draw: st.DrawFn) -> History:
 
 
 def kernel_rows(h: History, declared: Declarations, rows: int, groups: int) -> dict[str, object]:
-    tables = [TableRows(as_table([one], first_op=number)) for number, one in enumerate(h)]
-    chunks = LocalDataset(partitions_of(tables, rows))
-    with chunks.shuffle(shuffle_kernels(declared), groups) as dealt:
-        sources = {
-            Source.OPERATIONS: lambda: chunks,
-            Source.RECORD_LOCATIONS: lambda: dealt[Source.RECORD_LOCATIONS],
-            Source.SENDS: lambda: dealt[Source.SENDS],
-        }
+    with shuffled(h, declared, rows, groups) as sources:
         unconfirmed = result_of(find_unconfirmed(), sources)
         context = Context(declared=declared, unconfirmed=unconfirmed)
         both = in_parallel(

@@ -14,12 +14,8 @@ from checkers.histories.anomalies.findings import Context
 from checkers.histories.anomalies.order import process_order
 from checkers.histories.columnar.rows import as_rows
 from checkers.histories.facts import retention
-from checkers.histories.facts.record_locations import shuffle_kernels
 from checkers.histories.facts.unconfirmed_values import find_unconfirmed
-from checkers.histories.io.partitions import TableRows, partitions_of
-from checkers.histories.io.recorded import as_table
-from checkers.histories.plan.in_process import LocalDataset
-from checkers.histories.plan.stage import Source, in_parallel
+from checkers.histories.plan.stage import in_parallel
 from model.histories import (
     Assigned,
     History,
@@ -37,7 +33,7 @@ from properties.anomalies.cycles.intermediate_read import (
     observed,
 )
 from properties.anomalies.declarations import Declarations
-from tests.checkers.histories.plans import result_of
+from tests.checkers.histories.plans import result_of, shuffled
 
 
 @st.composite
@@ -109,14 +105,7 @@ def histories(draw: st.DrawFn) -> History:
 def test_kernels_agree_with_the_literal_definition(
     h: History, declared: Declarations, rows: int, groups: int
 ) -> None:
-    tables = [TableRows(as_table([one], first_op=number)) for number, one in enumerate(h)]
-    chunks = LocalDataset(partitions_of(tables, rows))
-    with chunks.shuffle(shuffle_kernels(declared), groups) as dealt:
-        sources = {
-            Source.OPERATIONS: lambda: chunks,
-            Source.RECORD_LOCATIONS: lambda: dealt[Source.RECORD_LOCATIONS],
-            Source.SENDS: lambda: dealt[Source.SENDS],
-        }
+    with shuffled(h, declared, rows, groups) as sources:
         shared = in_parallel(find_unconfirmed(), retention.find_log_starts(declared))
         unconfirmed, log_starts = result_of(shared, sources)
         context = Context(declared=declared, unconfirmed=unconfirmed, log_starts=log_starts)
