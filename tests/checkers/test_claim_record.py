@@ -90,7 +90,7 @@ HISTORIES = [
 ]
 
 
-# no sweep of a correct broker can show it: no replaced producer of theirs writes again
+# A sweep of a correct broker cannot exercise it: no replaced producer writes again.
 UNEXERCISED = {"zombie-write"}
 
 

@@ -19,7 +19,7 @@ Value = Callable[[Env], Any]
 class Expression:
     """A parsed expression; `value` evaluates it as a formula.
 
-    `nexts` executes it as an action, and yields an environment for each possible next state.
+    `nexts` executes it as an action, and yields the values of all variables in each next state.
     """
 
     value: Value

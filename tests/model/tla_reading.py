@@ -63,7 +63,7 @@ class Module:
         return of.value(self.env)
 
     def formula(self, name: str) -> Value:
-        """Returns the predicate, as a function of the environment of a state."""
+        """Returns the named predicate, as a function of a state's values."""
         return self.env[name].body.value  # type: ignore[no-any-return]
 
     def state(self, env: Env, suffix: str = "") -> Env:

@@ -1,4 +1,4 @@
-"""The pytest plugin, in runs of pytest of its own."""
+"""The pytest plugin works in separate runs of pytest."""
 
 from __future__ import annotations
 

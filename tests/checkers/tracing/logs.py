@@ -1,4 +1,4 @@
-"""Writes log files as Kafka 4.3.0 writes them, so that a test lists a trace in a few words.
+"""Writes log files as Kafka 4.3.0 writes them; a test states a trace in a few words.
 
     trace(tmp_path,
           (0, created()),                 # the controller is node 0

@@ -1,4 +1,4 @@
-"""The union and the difference of two sets, which both are state variables."""
+"""The union and the difference of two state variables that are sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a fenced producer instance can still do, in Kafka 4.3 and with the proposed strict fence."""
+"""In Kafka 4.3 a fenced producer may get the epoch of its fence; a strict fence prevents this."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Histories of faulty transactional brokers and clients show exactly the expected anomalies.
+"""Histories of faulty brokers and clients of transactions show exactly the expected anomalies.
 
 Each history has a few operations and one defect, such as `a zombie is not fenced`.
 """

@@ -17,7 +17,7 @@ from tests.checkers.histories.random_histories import PIPELINES, random_history
 
 EVERYTHING = Declarations(ww_deps=True, rw_deps=True)
 
-# anomaly, a history that cannot show it, operations that show something when appended, their number
+# anomaly; history that cannot show it; operations to append; observations that these add
 UNITS = [
     (
         "G1a",

@@ -1,4 +1,4 @@
-"""The literal claims about delivery, checked on runs of a few values."""
+"""Each claim about delivery is checked on runs of a few values."""
 
 from __future__ import annotations
 

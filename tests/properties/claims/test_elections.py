@@ -1,4 +1,4 @@
-"""Claims about the in-sync set and elections, on correct runs and on runs that break them.
+"""Claims about the ISR and elections hold in a correct run, and fail in runs that break them.
 
 A log is written as values with their leader epochs, and a bar at the high watermark: `a0 b0 | c1`.
 """

@@ -1,4 +1,4 @@
-"""The claims about members of a consumer group, each checked on a few events.
+"""Each claim about members of a consumer group is checked on a few events.
 
 An event: a member begins to own a partition, or commits a position in the partition.
 """

@@ -1,4 +1,4 @@
-"""The claims about reading and writing a log, on correct runs and on runs that break them."""
+"""Claims about reads and writes of a log hold in correct runs, and fail in runs that break them."""
 
 from __future__ import annotations
 

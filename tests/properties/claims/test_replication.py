@@ -1,4 +1,4 @@
-"""Claims about publishing and replication, on a correct run and on broken runs."""
+"""Claims about sends and replication hold in a correct run, and fail in runs that break them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each claim about transactions, on a run that keeps the claim and on runs that break it."""
+"""Each claim about transactions holds in a correct run, and fails in a run that breaks it."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from tests.properties.suites.client_defaults import CLIENT_DEFAULTS
 SIDES = {(side.claim, side.setting): side for side in SUITE.sides if not side.bugs}
 TWO_TRANSACTIONS = "kafka_and_database_not_atomic"
 
-# The breach after a death at one of the first steps, for each order of two writes; None: none.
+# The breach after a crash at one of the first steps, for each order of two writes, or None.
 WINDOWS = [
     ("at_most_once", "processing first", "v0 is in the database 2 times"),
     ("at_least_once", "position first", "v0 is not in the database"),

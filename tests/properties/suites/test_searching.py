@@ -1,4 +1,4 @@
-"""The search for a failing sequence of calls, where the shortest one is known."""
+"""A search finds a failing sequence of calls, and removes calls while the rest still fails."""
 
 from __future__ import annotations
 

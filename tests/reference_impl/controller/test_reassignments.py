@@ -154,7 +154,10 @@ def test_as_in_kafka_a_reassignment_back_to_the_old_replicas_still_waits_for_the
 
 
 def test_a_removed_replica_stays_eligible_as_in_kafka() -> None:
-    """docs/findings/stale-elr-member.md: the ELR has a broker that is no replica any more."""
+    """After a reassignment the ELR may contain a removed replica.
+
+    This is a defect of Kafka: docs/findings/stale-elr-member.md.
+    """
     done = joined(altered(of((1, 2), (1,), elr=(2,)), (1, 3)), (1, 3))
     assert (what(done), done.elr) == (((1, 3), (1, 3), 1, (), ()), ())
     alone = joined(altered(of((1, 2), (1,)), (2, 3)), (1, 3))
@@ -162,7 +165,10 @@ def test_a_removed_replica_stays_eligible_as_in_kafka() -> None:
 
 
 def test_the_replicas_of_partition_0_limit_the_minimum_as_in_kafka() -> None:
-    """docs/findings/min-isr-of-partition-0.md."""
+    """Partition 0's number of replicas limits min.insync.replicas of all partitions of a topic.
+
+    This is a defect of Kafka: docs/findings/min-isr-of-partition-0.md.
+    """
     second = TopicPartition("orders", 1)
     states = {PLACE: of((1,)), second: of((1, 2))}
     assert [elections.effective_min_isr(states, place) for place in states] == [1, 1]

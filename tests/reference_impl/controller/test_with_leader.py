@@ -1,4 +1,4 @@
-"""Elections that an operator orders: which member of the ISR becomes the leader."""
+"""An election ordered by an operator moves leadership to another live member of the ISR."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The index files of segments: byte for byte those of Kafka 4.3, and in step with the segments."""
+"""The index files of segments have the same bytes as Kafka 4.3's, and agree with the segments."""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ def test_compaction_does_not_change_the_latest_values(
         log = clean(log, producers, now_ms)
     for end in (stable, log.end_offset):
         assert table(log, end) == table(before, end)
-    # Nothing is touched that is not stable, and nothing moves.
+    # No batch above the last stable offset changes, and no record gets another offset.
     assert list(log.batches(stable)) == list(before.batches(stable))
     kept = [pair for b in log.batches() for pair in decode(b.data)]
     assert set(kept) <= {pair for b in before.batches() for pair in decode(b.data)}
@@ -218,7 +218,7 @@ def test_a_tombstone_stays_for_delete_retention_ms() -> None:
     met = clean(log, producers, now_ms=1_000)
     assert records(met) == {b"a": None, b"b": b"2"}
     assert next(met.batches()).header.delete_horizon_ms == 1_100
-    # Another cleaning needs something to clean.
+    # A second cleaning changes nothing: no record is dirty.
     assert clean(met, producers, now_ms=5_000) is met
     for now_ms, left in ((1_099, {b"a": None, b"b": b"2"}), (1_100, {b"b": b"2"})):
         dirty = replace(met, cleaned=Offset(0))

@@ -124,7 +124,7 @@ def test_the_recovered_state_equals_a_replay_of_all_batches(steps: list[Any]) ->
         else:
             step(replica, *arguments)
         assert replica.log.producers() == replica.fold()
-        # What runs remembers more batches than what is rebuilt, and nothing else.
+        # A running replica differs from a rebuilt one only in the batches that it remembers.
         assert replica.producers.with_newest_batches() == replica.fold().with_newest_batches()
 
 

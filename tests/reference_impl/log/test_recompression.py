@@ -1,4 +1,4 @@
-"""The codec in which a leader appends a batch: compression.type of the topic (KIP-390)."""
+"""A leader appends batches in the codec of the topic's compression.type (KIP-390)."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def test_a_record_stays_at_least_for_retention_ms(
     assert all(now_ms - timestamp_ms > 50 for timestamp_ms in gone)
     assert left.log_start <= log.high_watermark
     assert left.segments == log.segments[len(log.segments) - len(left.segments) :]
-    # And what may go is gone: the oldest segment that is left holds a record that stays.
+    # Every deletable segment is deleted: the oldest one left has a record that must stay.
     if left.segments:
         oldest = left.segments[0]
         is_young = now_ms - oldest.max_timestamp_ms <= 50

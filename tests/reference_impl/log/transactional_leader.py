@@ -1,4 +1,4 @@
-"""A leader with the transactional requests that tests send, and what readers get from it."""
+"""A leader, the transactional requests that tests send to it, and its responses to readers."""
 
 from __future__ import annotations
 

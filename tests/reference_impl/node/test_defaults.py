@@ -17,7 +17,7 @@ from reference_impl.protocol.topic_config import (
 SECOND, MINUTE, DAY = 1_000, 60_000, 86_400_000
 MIB, GIB = 1_048_576, 1_073_741_824
 
-# Each after its setting, or after the reason for a value of our own.
+# Each with the setting of Kafka, or with the reason for another value.
 TIMEOUTS = {
     "heartbeat_ms": ("broker.heartbeat.interval.ms", 2 * SECOND),
     "session_timeout_ms": ("broker.session.timeout.ms", 9 * SECOND),

@@ -312,7 +312,7 @@ def test_a_new_configuration_takes_effect_at_once_and_ends_no_proposal() -> None
     after, _ = on_state(leader, context(), state(min_isr=1, version=3))
     assert after.state.min_insync_replicas == 1
     assert after.in_sync.proposal == leader.in_sync.proposal
-    # A late answer of the same partition epoch tells an older configuration, and is no news.
+    # A late response of the same partition epoch has the old configuration, and is ignored.
     late = AlteredPartition(topic_partition=TP, state=state(min_isr=3, version=3))
     assert on_altered(after, context(), 1, late)[0] == after
 

@@ -71,7 +71,9 @@ def changing() -> TransactionCoordinator:
 
 @requests
 @pytest.mark.parametrize("state", [TxnState.PREPARE_COMMIT, TxnState.PREPARE_ABORT])
-def test_a_request_while_prepared_must_wait(request_: CoordinatorRequest, state: TxnState) -> None:
+def test_a_request_in_a_prepared_state_must_wait(
+    request_: CoordinatorRequest, state: TxnState
+) -> None:
     """Kafka: TransactionMetadata.pendingTransitionInProgress, TransactionState.isPrepare."""
     coordinator, _ = loaded(metadata(state, A))
     assert answers(coordinator, request_) == [BUSY]
@@ -98,7 +100,7 @@ def test_a_verification_is_answered_while_a_change_is_appended() -> None:
 
 
 @pytest.mark.parametrize("state", [TxnState.PREPARE_COMMIT, TxnState.PREPARE_ABORT])
-def test_a_verification_while_prepared_names_a_wrong_producer_first(state: TxnState) -> None:
+def test_a_verification_in_a_prepared_state_rejects_a_wrong_producer_first(state: TxnState) -> None:
     """Kafka: TransactionCoordinator.handleVerifyPartitionsInTransaction."""
     coordinator, _ = loaded(metadata(state, A))
     assert answers(coordinator, VERIFY) == [BUSY]
@@ -108,7 +110,7 @@ def test_a_verification_while_prepared_names_a_wrong_producer_first(state: TxnSt
 
 @pytest.mark.parametrize("other", [OTHER_ID, OTHER_EPOCH], ids=["producer id", "epoch"])
 @pytest.mark.parametrize("state", [TxnState.PREPARE_COMMIT, TxnState.PREPARE_ABORT])
-def test_only_an_end_in_v1_names_a_wrong_producer_before_it_waits(
+def test_only_an_end_in_v1_rejects_a_wrong_producer_before_it_waits(
     state: TxnState, other: dict[str, Any]
 ) -> None:
     coordinator, _ = loaded(metadata(state, A))

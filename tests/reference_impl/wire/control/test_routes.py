@@ -1,4 +1,4 @@
-"""The HTTP requests of the control port: its answers, also to mistakes."""
+"""The control port answers HTTP requests; the response to a wrong one names the mistake."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Responses with an injected error, for every request that the broker serves, in every version."""
+"""Every request that the broker serves can get an injected error, in every version."""
 
 from __future__ import annotations
 

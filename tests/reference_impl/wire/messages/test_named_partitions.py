@@ -1,4 +1,4 @@
-"""The topics and partitions that requests of different shapes name."""
+"""The topics and partitions that a request names are found in every kind of request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests for topics and records in each advertised version; the test client uses kio."""
+"""Requests for topics and records work in each advertised version; the test client uses kio."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SASL/PLAIN: one token with the name and the password."""
+"""A SASL/PLAIN token authenticates a user by name and password; any other token is refused."""
 
 from __future__ import annotations
 

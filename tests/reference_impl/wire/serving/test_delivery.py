@@ -51,7 +51,7 @@ def polled(consumer):
 {conduct}
 """
 
-# The position lies where the output does.
+# The position is in the database, with the output.
 POSITION_WITH_OUTPUT = """
 consumer = Consumer(settings)
 since = store.position(database, topic)
@@ -64,7 +64,7 @@ for message, value in polled(consumer):
     moment(value)
 """
 
-# The group keeps the position; what is processed twice does nothing the second time, if `knows`.
+# The position is in the group; if `knows`, a value that is processed twice has one effect.
 POSITION_IN_GROUP = """
 consumer = Consumer(settings)
 consumer.subscribe([topic])
@@ -77,7 +77,7 @@ for message, value in polled(consumer):
 consumer.close()
 """
 
-# Nobody commits but the client, by its defaults; processing takes longer than its interval.
+# Only the client's auto-commit commits; processing takes longer than its interval.
 DEFAULTS = """
 consumer = Consumer(settings)
 consumer.subscribe([topic])

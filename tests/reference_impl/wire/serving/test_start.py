@@ -1,4 +1,4 @@
-"""What `urteil broker` imports before it is ready: a heavy package would delay every start."""
+"""`urteil broker` imports no heavy package before it is ready, because this delays every start."""
 
 from __future__ import annotations
 

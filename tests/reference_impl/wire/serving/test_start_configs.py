@@ -1,4 +1,4 @@
-"""The settings with which a broker is started, and what a cluster of one broker has by default."""
+"""A broker is started with settings of Kafka; a cluster of one broker has defaults of its own."""
 
 from __future__ import annotations
 

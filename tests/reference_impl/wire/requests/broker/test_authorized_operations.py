@@ -1,4 +1,4 @@
-"""Descriptions list the operations that a client may do, if the request asks (KIP-430)."""
+"""Descriptions list the operations that a client is authorized to do, on request (KIP-430)."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_metadata_lists_operations_on_request(
 def test_describe_topic_partitions_always_lists_operations(
     cluster: Served, connect: Connect
 ) -> None:
-    """Kafka: DescribeTopicPartitionsRequestHandler, whose request has no field to ask."""
+    """The request has no field to turn this off. Kafka: DescribeTopicPartitionsRequestHandler."""
     answer = connect(cluster.bootstrap_servers).call(
         Api.DESCRIBE_TOPIC_PARTITIONS, 0, topics=[{"name": "t"}, {"name": "unknown"}], cursor=None
     )

@@ -1,4 +1,4 @@
-"""Fetch sessions over TCP, as in Kafka (KIP-227)."""
+"""Fetch sessions over TCP follow the rules of Kafka (KIP-227)."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def connection(connect: Connect) -> Iterator[Any]:
 def altered(
     connection: Any, *changes: tuple[Names, Mapping[str, float | None]], validate_only: bool = False
 ) -> list[tuple[str, str | None]]:
-    """Changes quotas of entities, None removes one; returns the error and message of each."""
+    """Sets quotas of entities, or removes those that are None; returns each error and message."""
     entries = [
         {
             "entity": [{"entity_type": kind, "entity_name": name} for kind, name in names.items()],

@@ -1,4 +1,4 @@
-"""Requests for transactions and groups in each advertised version; the test client uses kio."""
+"""Requests for transactions and groups work in each advertised version; the client uses kio."""
 
 from __future__ import annotations
 
