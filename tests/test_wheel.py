@@ -1,4 +1,4 @@
-"""The installed wheel works without the repository, even beside packages with the same names."""
+"""The installed wheel works without the repository, even if other packages have the same names."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def test_a_fix_is_the_recorded_one_or_the_default() -> None:
 
 
 def test_the_rules_of_a_release_are_a_version_and_the_bugs_that_it_has_besides() -> None:
-    """4.3 has two bugs of elections; those that need a setting, such as acks=1, do not count."""
+    """Kafka 4.3 has two election bugs. Bugs that need a setting, such as acks=1, do not count."""
     found = shipped("election", "4.3")
     assert found.version.name == "kafka-4.1"
     assert [row.name for row in found.bugs] == ["trusts-last-leader", "min-isr-of-partition-0"]

@@ -1,7 +1,7 @@
 """Splits TLA+ into tokens, and reads them one after the other.
 
 A list of conjuncts or disjuncts is aligned: it ends at the first token that is not to the right of
-its signs. So a reader keeps the column of each list that is open.
+its signs. So a reader remembers the column of each open list.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""No delivery semantics is stated that a violated anomaly contradicts."""
+"""The stated delivery semantics of a history never contradict its violated anomalies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`make tlc`: the output of TLC becomes an outcome, and each difference is found."""
+"""`make tlc` parses the output of TLC, and reports each difference from the explorer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The record of trials, and its page docs/trials.md, as `tools.trials` writes them."""
+"""`tools.trials` keeps the record of trials, and writes docs/trials.md from the record."""
 
 from __future__ import annotations
 

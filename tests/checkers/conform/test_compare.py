@@ -1,4 +1,4 @@
-"""Every kind of difference between two answers is found, at its field."""
+"""Every kind of difference between two answers is reported with its field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How sends are recorded, tested with a client that always reports the same result."""
+"""A send is recorded with the outcome that the client reports; test clients report one result."""
 
 from __future__ import annotations
 

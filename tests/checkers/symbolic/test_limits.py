@@ -53,7 +53,7 @@ def test_resources_are_limited_too(
 
 
 def test_a_limit_of_zero_is_a_limit() -> None:
-    """A limit of 0 ms ends a query at once, although to Z3 itself 0 means no limit."""
+    """A limit of 0 ms ends a query at once, although Z3 itself takes 0 for no limit."""
     context = z3.Context()
     solver = Solver(context, limit_ms=0)
     solver.add(pigeonhole(context))

@@ -40,7 +40,7 @@ class Clock(Spec):
 
 
 class Contradiction(Clock):
-    """Two contradictory lemmas, which every action preserves."""
+    """A clock with a lemma that contradicts its invariant, so that every action preserves both."""
 
     @lemma
     def late(s) -> Bool:
@@ -48,7 +48,7 @@ class Contradiction(Clock):
 
 
 class Stuck(Clock):
-    """A lemma that contradicts the guard of the action."""
+    """A clock with an action whose guard contradicts the invariant."""
 
     @action
     def jump(s, later: Turn) -> None:

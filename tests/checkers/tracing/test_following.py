@@ -237,8 +237,8 @@ def test_lines_of_one_thread_are_never_exchanged(tmp_path: Path) -> None:
 def test_a_line_that_kafka_logs_first_is_not_taken_early(tmp_path: Path) -> None:
     """A trace is rejected if the leader logs a fetch before the follower does.
 
-    The follower writes its line before it sends the fetch, so this line is never late. Only a line
-    that Kafka may write late is taken early.
+    The follower writes its line before it sends the fetch, so this line is never late. Validation
+    moves a line forward only if Kafka may write it late.
     """
     found = run(tmp_path, *ONE_RECORD[:3], (1, records(2, 0)), (2, fetches(0)))
     assert found.forbidden is not None

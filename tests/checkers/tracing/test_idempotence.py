@@ -1,4 +1,4 @@
-"""The appends of idempotent producers are steps of `idempotence-abstract`, or forbidden."""
+"""Each append of an idempotent producer must be a step of the spec `idempotence-abstract`."""
 
 from __future__ import annotations
 

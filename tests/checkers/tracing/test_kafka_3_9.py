@@ -1,7 +1,7 @@
 """Trace validation accepts a trace of Kafka 3.9, and rejects its mutants.
 
-About transactions, Kafka 3 writes other lines than Kafka 4. States are in camel case, and no line
-names a transaction version.
+Kafka 3 logs transactions in other lines than Kafka 4: states are in camel case, and no line names
+a transaction version.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The logged changes of a transactional id are steps of `transactions-abstract`, or forbidden."""
+"""Each logged change of a transactional id must be a step of the spec `transactions-abstract`."""
 
 from __future__ import annotations
 

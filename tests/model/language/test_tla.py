@@ -183,7 +183,7 @@ def test_the_header_says_what_the_module_is_and_how_it_was_made() -> None:
 
 
 def test_constants_of_the_spec_are_constants_of_the_module() -> None:
-    """The module is the same at other constants; the configuration sets them."""
+    """The module does not depend on the constants; the configuration sets them."""
     small, large = (
         find("replication", "kip-320").make({"replicas": r, "log_size": k, "max_leader_epoch": e})
         for r, k, e in ((2, 1, 1), (3, 4, 2))

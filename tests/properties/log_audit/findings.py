@@ -1,4 +1,4 @@
-"""What the checks find in logs that a test writes in the notation."""
+"""Runs the checks of the audit on logs that a test writes in the line notation."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ CHANGES: Constants = {**QUIET, "leader_changes": 2}
 
 
 def test_leader_changes_and_retries_refine_the_abstract_spec() -> None:
-    """Nothing is refused: a leader that keeps its window refuses no batch that is in its log."""
+    """A leader that remembers its window of batches refuses no batch that is in its log."""
     walk = Simulation(IdempotentProducer(**CHANGES)).walk()
     assert not walk.unexplained
     assert walk.explained == {
@@ -45,7 +45,7 @@ def test_the_snapshots_of_kafka_refuse_a_batch_that_the_proved_spec_does_not() -
 
 
 def test_the_snapshots_of_kafka_refine_the_abstract_spec_with_the_same_rule() -> None:
-    """All steps are explained, also the refusal, the new numbers and the second append."""
+    """The abstract spec explains also the refusal, the new numbers and the second append."""
     walk = Simulation(SnapshotKeepsNewest(**CHANGES), AbstractSnapshot).walk()
     assert not walk.unexplained
     assert (walk.explained["restart"], walk.explained["refuse"]) == (4, 2)

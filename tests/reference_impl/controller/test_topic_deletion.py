@@ -1,4 +1,4 @@
-"""The controller deletes topics, and brokers delete what they had of them."""
+"""The controller deletes topics, and the brokers delete their replicas of these topics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A recorder of all changes of a folder, and what a power loss may leave of them.
+"""Records all changes of a folder, and computes the files that a power loss may leave.
 
 A file has two contents: the present one, and the one at its last flush. A folder has two lists of
 names in the same way. A power loss leaves one of the two, or something between: a part of the bytes

@@ -1,4 +1,4 @@
-"""Closed segments leave the memory, and the log is the same as before."""
+"""Closed segments are read from disk, not kept in memory; the contents of the log stay equal."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ class Groups(RuleBasedStateMachine):
             self.hear(self.clients[id_], answer)
 
     @rule()
-    def a_late_word_arrives(self) -> None:
+    def a_late_heartbeat_arrives(self) -> None:
         """Delivers a heartbeat a second time; the client ignores the response."""
         if self.late:
             self.call(self.late.pop(0))

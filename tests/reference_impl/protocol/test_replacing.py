@@ -1,4 +1,4 @@
-"""`replace` returns what `dataclasses.replace` returns, for every kind of class."""
+"""`replace` is faster than `dataclasses.replace`, and returns the same for every kind of class."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_copy_is_frozen_hashed_and_pickled_as_its_original() -> None:
 def test_a_class_without_a_twin_is_copied_by_dataclasses(monkeypatch: pytest.MonkeyPatch) -> None:
     """For a class without a twin, `replace` calls `dataclasses.replace`.
 
-    A class has no twin where Python does not let an object change its class.
+    A twin is a class with the same slots that is not frozen; see `replacing`.
     """
     monkeypatch.setattr(replacing, "_copiers", {Base: None})
     assert replace(Base(1, (2,)), a=3) == Base(3, (2,))

@@ -87,7 +87,7 @@ def test_a_request_while_a_change_is_appended_must_wait(request_: CoordinatorReq
 
 
 def test_a_verification_is_answered_while_a_change_is_appended() -> None:
-    """A verification does not wait for a change: what the log already has counts (KAFKA-14904).
+    """A verification does not wait for a pending change; it ignores the change (KAFKA-14904).
 
     Kafka: TransactionCoordinator.handleVerifyPartitionsInTransaction.
     """

@@ -1,4 +1,4 @@
-"""The change that each request causes, and the record that the coordinator appends for it."""
+"""Each request changes the transaction's metadata, which the coordinator appends to its log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The responses to transaction markers: late ones, errors, lost ones, and leaders that are gone."""
+"""A coordinator handles late, lost and wrong responses to its markers, and missing leaders."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ RECORDS = 40
 
 
 def member(cluster: Served, group: str, topic: str, **other: Any) -> Any:
-    """Returns a consumer that reads the topic as a member of the group, and never commits alone."""
+    """Returns a consumer that reads the topic as a group member, and commits only on request."""
     consumer = Consumer(
         {
             "bootstrap.servers": cluster.bootstrap_servers,
@@ -31,7 +31,7 @@ def member(cluster: Served, group: str, topic: str, **other: Any) -> Any:
 
 
 def share(cluster: Served, topic: str, members: Sequence[Any]) -> None:
-    """Checks that two members get half of the four partitions each, and together each record once.
+    """Asserts that two members own two partitions each, and together read each record once.
 
     Then they commit and leave.
     """

@@ -1,4 +1,4 @@
-"""If an offset has several values, the analysis uses the value that Jepsen uses."""
+"""If an offset has several values, the analysis orders records by the value that Jepsen uses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A connection sends requests only after its client is authenticated; transcripts over TCP."""
+"""A broker serves a connection only after its client is authenticated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A connection answers its frames in order, however they are split and whoever is slow."""
+"""A connection answers its frames in order, even if they arrive in parts or a side is slow."""
 
 from __future__ import annotations
 

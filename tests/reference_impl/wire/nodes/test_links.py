@@ -23,7 +23,7 @@ SECRET = bytes(32)
 
 @dataclass
 class End:
-    """A node's links, and what they have received and noted."""
+    """A node's links, the messages that they received, and the lines that they logged."""
 
     node: NodeId
     secret: bytes = SECRET
@@ -54,7 +54,7 @@ async def until(is_true: Callable[[], Any]) -> None:
 
 
 async def pair(secret: bytes = SECRET) -> tuple[End, End]:
-    """Returns two nodes; the second has this secret and knows where the first listens."""
+    """Returns two nodes; the second has the given secret and knows the address of the first."""
     one, two = End(ONE), End(TWO, secret)
     for end in (one, two):
         await end.open()

@@ -1,4 +1,4 @@
-"""Partitions of a Fetch request: injected faults, the response kept from before, and the wait."""
+"""A fetch session remembers its partitions and their responses, but no replica."""
 
 from __future__ import annotations
 
