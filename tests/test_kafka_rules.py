@@ -32,7 +32,7 @@ def faults(page: str) -> Iterator[str]:
                 yield f"{rule}: {why}"
 
 
-def test_each_rule_is_in_force_since_a_real_release_or_says_that_none_has_it() -> None:
+def test_each_rule_names_a_real_release_or_that_no_release_has_it() -> None:
     page = PAGE.read_text()
     assert [*faults(page)] == []
     assert len(_RULE.findall(page)) == len(re.findall(r"^### ", page, re.MULTILINE)) == 43

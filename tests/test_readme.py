@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 
 
-def test_the_picture_is_what_the_command_prints(
+def test_the_picture_is_the_output_of_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     call, shown = re.findall(r"^\$ urteil (check .*)\n((?:.*\n)*?)```", README, re.MULTILINE)[0]

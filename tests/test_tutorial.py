@@ -31,7 +31,7 @@ def globbed(word: str, folder: Path) -> list[str]:
     return sorted(glob.glob(word, root_dir=folder)) or [word]
 
 
-def test_every_command_shows_what_the_page_shows(tmp_path: Path) -> None:
+def test_every_command_prints_the_lines_of_the_page(tmp_path: Path) -> None:
     commands = 0
     for language, name, text in BLOCK.findall(PAGE.read_text()):
         if language == "python":

@@ -49,7 +49,7 @@ def test_an_unsuitable_java_is_skipped_with_a_reason(
     assert f"PATH: {old / 'bin' / 'java'} is Java 11.0.2" in chosen.why
 
 
-def test_without_a_suitable_java_the_error_lists_the_candidates_and_what_to_do(
+def test_without_a_suitable_java_the_error_lists_the_candidates_and_the_next_step(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(java, "find_spec", lambda name: None)

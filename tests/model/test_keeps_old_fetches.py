@@ -41,7 +41,7 @@ def after_the_schedule(spec: Spec) -> Behaviour:
     return behaviour
 
 
-def test_a_leader_that_keeps_old_fetches_commits_what_a_member_of_the_isr_lacks() -> None:
+def test_a_leader_that_keeps_old_fetches_commits_a_record_that_an_isr_member_lacks() -> None:
     behaviour = after_the_schedule(load(FILE)[-1].cls())
     assert behaviour.take(COMMIT) is None
     assert behaviour.state["committed_end", ()] == 1

@@ -33,7 +33,7 @@ def test_an_unreleased_rule_has_no_releases() -> None:
         InForce(since="4.0", released=False)
 
 
-def test_a_range_says_what_is_not_known() -> None:
+def test_a_range_is_printed_with_its_unknown_ends() -> None:
     assert str(kafka("0.11", LATEST)) == "from Kafka 0.11 to 4.3"
     assert str(kafka("2.8", "2.8", "as a preview")) == "in Kafka 2.8 (as a preview)"
     assert str(kafka("0.10.1", "0.11")) == "from Kafka 0.10.1 to 0.11"

@@ -43,7 +43,7 @@ def test_a_fix_is_the_recorded_one_or_the_default() -> None:
     assert fix_of(shipped("quorum", "4.3").version).name == "flush-before-commit"
 
 
-def test_the_rules_of_a_release_are_a_version_and_the_bugs_that_it_has_besides() -> None:
+def test_the_rules_of_a_release_are_a_version_and_additional_bugs() -> None:
     """Kafka 4.3 has two election bugs. Bugs that need a setting, such as acks=1, do not count."""
     found = shipped("election", "4.3")
     assert found.version.name == "kafka-4.1"

@@ -28,7 +28,7 @@ from tests.model.tla_tokens import Reader
 
 @dataclass
 class Parser(Reader):
-    """A recursive-descent parser of the definitions of a module."""
+    """Parses the definitions of a TLA+ module by recursive descent."""
 
     def whole(self) -> Expression:
         made = self.implication()

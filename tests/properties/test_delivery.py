@@ -210,7 +210,7 @@ def test_a_record_that_retention_may_have_deleted_is_not_skipped() -> None:
     assert [it.skipped for it in deliveries(SKIPPED, compacted)] == [0]
 
 
-def test_a_history_satisfies_what_all_its_applications_satisfy() -> None:
+def test_a_history_has_the_semantics_that_all_its_applications_satisfy() -> None:
     assert strongest(deliveries(REPEATED)) == "at-least-once"
     assert strongest(deliveries(SKIPPED)) == "at-most-once"
     assert strongest((*deliveries(SKIPPED), *deliveries(REPEATED))) == "neither"

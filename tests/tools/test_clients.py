@@ -109,7 +109,7 @@ print('{"outcome": "passed", "note": "%s"}')
         (False, "gzip", "the batch at offset 0 is not idempotent"),
     ],
 )
-def test_batches_are_read_and_compared_with_what_the_client_claims(
+def test_batches_are_read_and_compared_with_the_claims_of_the_client(
     broker: Broker, is_idempotent: bool, claimed: str, why: str
 ) -> None:
     client = program(WRITES % (is_idempotent, claimed))

@@ -166,7 +166,7 @@ func TestSecond(t *testing.T) {
 """
 
 
-def test_what_does_not_compile_is_removed_with_what_needs_it(tmp_path: Path) -> None:
+def test_a_declaration_that_does_not_compile_is_removed_with_its_users(tmp_path: Path) -> None:
     (tmp_path / "a_test.go").write_text(TWO)
     assert prune(tmp_path, ["python3", "-c", COMPILER]) == {"TestFirst": ("Fault",)}
     left = declarations((tmp_path / "a_test.go").read_text())

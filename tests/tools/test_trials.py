@@ -87,7 +87,7 @@ def test_a_claim_that_no_suite_decides_has_its_explanation() -> None:
     assert all(claim.explained for claim in others)
 
 
-def test_what_a_trial_showed_outside_is_listed_with_the_options_that_repeat_it() -> None:
+def test_violations_of_trials_are_listed_with_the_options_that_repeat_them() -> None:
     row = replace(
         ROW,
         system=SUBJECT,

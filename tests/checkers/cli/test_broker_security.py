@@ -44,7 +44,7 @@ def test_the_error_names_the_wrong_option_and_the_next_step(
     assert complaint in output.stderr
 
 
-def test_the_passphrase_of_a_key_is_not_asked_for(
+def test_a_key_with_a_passphrase_causes_no_prompt(
     call: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO())
@@ -59,7 +59,7 @@ def test_the_options_list_the_protocols_and_mechanisms_of_the_broker() -> None:
     assert tuple(Mechanism) == MECHANISMS
 
 
-def test_a_broker_that_cannot_start_says_why() -> None:
+def test_a_broker_that_cannot_start_prints_the_reason() -> None:
     broker = Broker(brokers=1, security_protocol="SSL", tls_cert=TLS / "broker.pem")
     with pytest.raises(NotStarted, match="SSL needs --tls-key FILE"):
         broker.start()

@@ -15,7 +15,7 @@ PUBLISHED = (
 )
 
 
-def test_kip_101_as_published_counts_what_tlc_counts(call: Any) -> None:
+def test_published_kip_101_has_the_state_counts_of_tlc(call: Any) -> None:
     output = call(
         "check", "replication", "--variant", "kip-101", *PUBLISHED, "--property", "weak_isr"
     )

@@ -1,4 +1,4 @@
-"""`urteil convert` and `urteil analyze --check-only` on the command line."""
+"""`urteil convert` converts a history; `urteil analyze --check-only` only validates its format."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def test_the_bundled_history_is_analyzed_by_demo(call: Any) -> None:
         (["--demo", "h.edn"], "--demo brings its own history"),
     ],
 )
-def test_analyze_without_a_history_lists_what_it_accepts(
+def test_analyze_without_a_history_lists_the_accepted_inputs(
     call: Any, words: list[str], message: str
 ) -> None:
     result = call("analyze", *words, "--engine", "local")

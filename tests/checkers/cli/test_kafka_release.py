@@ -38,7 +38,7 @@ def test_the_table_has_a_line_for_each_false_claim_and_one_for_the_rest(call: An
     ]
 
 
-def test_a_bug_of_the_release_has_a_row_beside_the_version(call: Any) -> None:
+def test_a_bug_of_the_release_has_a_row_of_its_own(call: Any) -> None:
     output = call("check", "transactions-abstract", "--kafka", "4.3", "--property", "faithful")
     assert rows(output) == [("faithful", "violated", "skips-marker", 9, "v2", "holds")]
 

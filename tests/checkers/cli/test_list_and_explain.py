@@ -62,7 +62,7 @@ def test_a_spec_in_a_file_is_explained_like_a_built_in_one(call: Any, tmp_path: 
     assert call("explain", str(tmp_path / "none.py")).exit_code == 2
 
 
-def test_a_claim_is_explained_with_its_condition_and_what_decides_it(call: Any) -> None:
+def test_a_claim_is_explained_with_its_condition_and_its_deciders(call: Any) -> None:
     text = call("explain", "exactly_once_publish").named("evidence")[0]["text"]
     assert "One producer session with acks=all" in text
     assert "suite replication" in text
@@ -86,7 +86,7 @@ def test_a_claim_is_explained_with_its_runs_inside_and_outside_its_condition(cal
     assert "model idempotence.as_it_was_sent, renumbers-backwards: violated" in outside
 
 
-def test_every_bug_version_and_claim_says_in_which_kafka_it_is_in_force() -> None:
+def test_every_bug_version_and_claim_names_the_releases_of_kafka_that_have_it() -> None:
     for kind in ("versions", "bugs", "claims", "specs"):
         for row in KINDS[kind]():
             assert row.releases, (kind, row.item)
@@ -160,7 +160,7 @@ def test_claims_and_suites_name_each_other() -> None:
         assert expected <= BY_ID.keys()
 
 
-def test_what_decides_a_claim_exists() -> None:
+def test_the_deciders_of_a_claim_exist() -> None:
     known = {
         "suite": set(SUITES),
         "history": {row.item for row in KINDS["anomalies"]()},

@@ -66,7 +66,7 @@ def test_a_reason_explains_no_other_difference(change: dict[str, Any]) -> None:
     ("system", "reference", "expected"),
     [("A", "A", True), ("A", "B", False), ("NONE", "NONE", False), (None, None, False)],
 )
-def test_a_field_beside_an_error_needs_the_same_error_on_both_sides(
+def test_a_field_of_an_error_response_needs_the_same_error_on_both_sides(
     system: str | None, reference: str | None, expected: bool
 ) -> None:
     one = difference(

@@ -91,7 +91,7 @@ def beat(epoch: int, *partitions: int) -> dict[str, Any]:
         (beat(6), beat(5), {None}),
     ],
 )
-def test_an_assignor_may_choose_who_has_one_partition_more(
+def test_an_assignor_may_choose_the_member_with_one_partition_more(
     theirs: Any, ours: Any, names: set[str | None]
 ) -> None:
     assert reasons(send(Api.CONSUMER_GROUP_HEARTBEAT, 1), theirs, ours) == names

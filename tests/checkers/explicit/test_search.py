@@ -1,4 +1,4 @@
-"""Explorations with limits, progress reports, interruptions, and several properties."""
+"""Explorations have limits, report progress, check several properties, and can be interrupted."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_trace_is_a_run_of_the_spec() -> None:
         assert interpreter.step(actions[step.action], before.state, step.values) == step.state
 
 
-def test_a_spent_budget_keeps_what_was_found() -> None:
+def test_a_spent_budget_keeps_the_violations_that_were_found() -> None:
     found = explore(Kip101(), budget=Budget(states=30_000))
     assert found.why_stopped == "states"
     assert 30_000 < found.distinct < 60_106
@@ -71,7 +71,7 @@ def test_a_budget_of_zero_seconds_ends_the_search() -> None:
     assert {d.verdict for d in found.discoveries.values()} == {"undecided"}
 
 
-def test_an_interruption_keeps_what_was_found() -> None:
+def test_an_interruption_keeps_the_violations_that_were_found() -> None:
     def press_ctrl_c(at: Progress) -> None:
         if at.distinct > 40_000:
             raise KeyboardInterrupt

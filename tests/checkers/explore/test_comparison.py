@@ -15,7 +15,7 @@ def compared(ask: Ask, path: str, other: str) -> dict[str, Any]:
     return found
 
 
-def test_one_variant_forbids_what_the_other_allows(ask: Ask) -> None:
+def test_one_variant_forbids_a_step_that_the_other_allows(ask: Ask) -> None:
     found = compared(ask, "; ".join(STEPS[:7]), "kip-320")
     assert (found["step"], found["stopped"], found["differs"]) == (7, None, [])
     (only,) = found["only_here"]

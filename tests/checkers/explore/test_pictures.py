@@ -39,7 +39,7 @@ def test_a_lane_has_its_log_with_records_end_and_marks(picture: Any) -> None:
     assert second["logs"][0]["marks"] == [{"name": "replica.high_watermark", "at": 0}]
 
 
-def test_what_the_last_step_changed_is_marked(ask: Ask) -> None:
+def test_values_that_the_last_step_changed_are_marked(ask: Ask) -> None:
     before = WRITTEN.rpartition("; ")[0]
     (log,) = ask("walk", path=before)["picture"]["lanes"][1]["logs"]
     assert (log["ended"], log["end"]) == (0, 1)

@@ -51,7 +51,7 @@ def test_another_claim_or_fingerprint_is_not_known(tmp_path: Path) -> None:
         assert judged(baseline(other), by_expectation=False) == "violated"
 
 
-def test_a_violation_with_one_more_shape_fails_and_says_so(tmp_path: Path) -> None:
+def test_a_violation_with_an_additional_shape_fails_with_this_reason(tmp_path: Path) -> None:
     found = read_baseline(baseline_file(tmp_path))(anomaly("lost-write", "violated", ONE, TWO))
     assert judged(found, by_expectation=False) == "violated"
     assert "1 of 2 fingerprints are new" in grounds(found)
@@ -125,7 +125,7 @@ def test_a_written_baseline_makes_each_violation_known(tmp_path: Path) -> None:
     assert {judged(baseline(one), by_expectation=False) for one in events} == {"holds"}
 
 
-def test_what_is_known_or_permitted_is_not_written_again(tmp_path: Path) -> None:
+def test_known_and_permitted_violations_are_not_written_again(tmp_path: Path) -> None:
     known = anomaly(known={ONE: "why"})
     run = read_run(write_run(tmp_path, "c3f1", known, anomaly("duplicate", permitted=True)))
     text = written(run, owner="a", reason="b", expires=date(2099, 1, 1))

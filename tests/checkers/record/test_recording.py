@@ -182,7 +182,7 @@ def test_a_recording_of_a_cluster_that_stays_down_ends_unfinished(
     assert not assumptions_of(tmp_path / "history").finished
 
 
-def test_an_interrupted_recording_keeps_what_it_has(tmp_path: Path) -> None:
+def test_an_interrupted_recording_keeps_its_operations(tmp_path: Path) -> None:
     folder = tmp_path / "history"
     program = (
         "import sys, pathlib\n"

@@ -46,7 +46,7 @@ def test_a_violation_is_an_error_undecided_a_warning_permitted_a_notice() -> Non
     ]
 
 
-def test_github_keeps_ten_of_a_level_and_the_tenth_says_how_many_more() -> None:
+def test_github_keeps_ten_of_a_level_and_the_tenth_counts_the_others() -> None:
     lines = commands(run_result([decided(f"a{n}") for n in range(30)]))
     assert len(lines) == MOST
     assert lines[-1] == "::error title=urteil::21 more violated"

@@ -164,7 +164,7 @@ def test_a_permitted_violation_has_its_reason_and_does_not_count() -> None:
 
 
 @pytest.mark.parametrize("verdict", ["violated", "holds"])
-def test_a_verdict_on_a_spec_says_of_which_kafka_it_speaks(verdict: Verdict) -> None:
+def test_a_verdict_on_a_spec_names_the_releases_of_kafka(verdict: Verdict) -> None:
     speaking = PropertyDecided(
         property="weak_isr",
         verdict=verdict,
@@ -212,7 +212,7 @@ def test_a_run_of_verify_shows_models_proofs_and_histories_together() -> None:
     assert not re.search(r"<details class=\"finding[^>]* open", made)
 
 
-def test_a_cycle_is_drawn_beside_its_words() -> None:
+def test_a_cycle_has_a_drawing_and_a_text() -> None:
     edges = (
         EdgeShown(source=3, target=5, kind="ww", reason="k: a before b"),
         EdgeShown(source=5, target=3, kind="wr", reason="j: c"),
@@ -250,7 +250,7 @@ def test_lone_surrogates_and_controls_are_shown_as_escapes() -> None:
     assert "key \\ud800\\x00:" in Page(made).text
 
 
-def test_any_run_stays_within_the_size_budget_and_states_what_is_left_out() -> None:
+def test_any_run_stays_within_the_size_budget_and_states_the_omissions() -> None:
     long = "x" * 30_000
     rows = [
         row(n, text=f"{long}\noperation 3", anomaly=f"a{m}") for m in range(60) for n in (1, 2, 3)

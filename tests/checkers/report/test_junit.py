@@ -68,7 +68,7 @@ def test_undecided_is_an_error_and_permitted_passes() -> None:
     assert cases(root) == {"a": "error", "b": "system-out", "c": "failure", "d": ""}
 
 
-def test_what_was_not_exercised_is_skipped_with_the_reason() -> None:
+def test_an_anomaly_that_was_not_exercised_is_skipped_with_the_reason() -> None:
     root = parsed(
         anomaly("a", "not exercised", observations=0),
         anomaly("b", "holds", observations=12),
@@ -81,7 +81,7 @@ def test_what_was_not_exercised_is_skipped_with_the_reason() -> None:
     assert skipped.get("message") == "not exercised: nothing was observed that could have shown it"
 
 
-def test_a_property_shows_its_evidence_and_is_named_without_what_changes() -> None:
+def test_a_property_has_its_evidence_and_a_name_without_counts_or_times() -> None:
     decision = PropertyDecided(
         property="weak_isr",
         verdict="violated",

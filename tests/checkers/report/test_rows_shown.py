@@ -44,7 +44,7 @@ def test_a_row_comes_with_the_operations_around_it() -> None:
     assert [one.completed_ns for one in row.operations][-1] is None
 
 
-def test_an_operation_is_cut_to_what_the_row_names_and_labels_are_brief() -> None:
+def test_an_operation_is_cut_to_the_records_of_the_row_and_labels_are_short() -> None:
     (row,) = rows("lost-write", LOST)
     poll = row.operations[3]
     assert poll.text == "poll -> ok k=c@2  (and 2 more)"

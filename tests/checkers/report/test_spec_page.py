@@ -31,7 +31,7 @@ def test_a_page_has_every_action_claim_version_and_bug(spec: str) -> None:
     )
 
 
-def test_a_version_names_its_releases_and_a_rule_without_a_release_says_so() -> None:
+def test_a_version_names_its_releases_or_says_that_it_has_none() -> None:
     page = spec_page("replication")
     assert "kip-101: from Kafka 0.11 to 1.1; fails strong_isr in 11 steps" in page["versions"]
     assert "kip-320-first-try: in no release of Kafka" in page["versions"]
@@ -39,7 +39,7 @@ def test_a_version_names_its_releases_and_a_rule_without_a_release_says_so() -> 
     assert "lets a follower join the ISR before" in spec_page("retention")["in force"]
 
 
-def test_a_spec_in_a_file_has_a_page_of_what_its_module_and_classes_declare(tmp_path: Path) -> None:
+def test_a_spec_in_a_file_has_a_page_with_its_declarations(tmp_path: Path) -> None:
     file = tmp_path / "lease.py"
     file.write_text(LEASE)
     page = spec_page(str(file))

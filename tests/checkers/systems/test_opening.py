@@ -148,7 +148,7 @@ def test_a_served_broker_is_killed_and_starts_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("fault", "end"), [(Ability.KILL, 1), (Ability.LOSE_POWER, 0)])
-def test_a_power_loss_takes_what_was_acknowledged_and_not_flushed(
+def test_a_power_loss_loses_acknowledged_records_that_were_not_flushed(
     tmp_path: Path, fault: Ability, end: int
 ) -> None:
     with opened(named("served"), tmp_path, Layout(brokers=1)) as system:

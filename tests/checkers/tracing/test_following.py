@@ -161,7 +161,7 @@ def test_a_former_leader_without_records_names_its_own_epoch_in_a_fetch(tmp_path
 # ---------------------------------------------------------------- outside of the spec
 
 
-def test_what_the_spec_does_not_have_is_outside_and_not_forbidden(tmp_path: Path) -> None:
+def test_an_event_that_the_spec_does_not_have_is_outside_and_not_forbidden(tmp_path: Path) -> None:
     reassigned = "replicas: [1, 2] -> [1, 2, 3], addingReplicas: [] -> [3], partitionEpoch: 0 -> 1"
     found = run(tmp_path, (0, created()), (0, changes(reassigned))).forbidden
     assert found is not None

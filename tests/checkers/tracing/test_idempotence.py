@@ -147,7 +147,7 @@ def test_the_threads_of_a_leader_do_not_mix_their_batches(tmp_path: Path) -> Non
     ],
     ids=["duplicate", "gap", "first sequence", "old epoch", "length", "offset", "lost record"],
 )
-def test_what_an_idempotent_log_must_not_have_is_forbidden(
+def test_an_append_that_breaks_idempotence_is_forbidden(
     lines: tuple[Line, ...], reason: str, tmp_path: Path
 ) -> None:
     assert why(tmp_path, *BEGUN, *lines).startswith(reason)

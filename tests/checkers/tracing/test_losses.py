@@ -106,7 +106,7 @@ def test_a_recorded_loss_of_kafka_is_followed_to_its_end(
     assert not lost.is_allowed(kinds[1:])
 
 
-def test_an_unclean_election_loses_what_the_new_leader_lacks(tmp_path: Path) -> None:
+def test_an_unclean_election_loses_the_records_that_the_new_leader_lacks(tmp_path: Path) -> None:
     assert losses(tmp_path, *ONE_RECORD, *ALONE, *UNCLEAN) == [
         "broker 2 begins leader epoch 1: 2 of 3 committed records are lost, offsets 1 to 2"
     ]
@@ -160,7 +160,7 @@ def test_a_member_of_the_isr_may_not_lose_its_log(tmp_path: Path) -> None:
     )
 
 
-def test_a_power_loss_keeps_what_was_flushed(tmp_path: Path) -> None:
+def test_a_power_loss_keeps_flushed_records(tmp_path: Path) -> None:
     """A trace is forbidden if a log lost a flushed record, unless the whole log is gone."""
     lines = (*ONE_RECORD, *ALONE, (1, flushes(2)))
     lines += ((0, changes("leader: 1 -> -1, leaderEpoch: 0 -> 1, partitionEpoch: 1 -> 2")),)

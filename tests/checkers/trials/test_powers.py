@@ -181,7 +181,7 @@ def test_a_cluster_with_weaker_settings_decides_only_the_sides_that_need_them(
         assert (judged.verdict, judged.trials, judged.why) == ("undecided", 0, why)
 
 
-def test_what_ends_the_process_of_a_system_is_not_tried() -> None:
+def test_a_fault_that_ends_the_process_of_a_system_is_not_tried() -> None:
     why = impossible("librdkafka-mock", "groups", "KIP-848, soon forgotten")
     assert "fails an assertion" in why
     assert impossible("librdkafka-mock", "groups", "classic") == ""

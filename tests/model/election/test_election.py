@@ -168,7 +168,7 @@ def test_a_leader_alone_commits_nothing(play: Begin) -> None:
     assert waits.refused("advance_high_watermark 0").startswith("2 <= count")
 
 
-def test_another_leader_overwrites_what_one_committed_alone(play: Begin) -> None:
+def test_another_leader_overwrites_a_record_that_one_leader_committed_alone(play: Begin) -> None:
     run = play(CommitsBelowMinIsr(**TWO_RECORDS)).do(
         *("write 0", "shrink_isr 0 1", "grant_isr 0", "apply_metadata 0"),
         *("advance_high_watermark 0", "expire_session 0", "apply_metadata 1", "write 1"),
@@ -202,7 +202,7 @@ def test_a_fenced_last_leader_is_not_elected(play: Begin) -> None:
     assert run.do("unfence 0")["partition_registration.leader"] == 0
 
 
-def test_an_unclean_election_loses_what_is_committed(play: Begin) -> None:
+def test_an_unclean_election_loses_a_committed_record(play: Begin) -> None:
     script = (
         *("write 0", "shrink_isr 0 1", "grant_isr 0", "apply_metadata 0"),
         *("advance_high_watermark 0", "expire_session 0"),
@@ -231,7 +231,7 @@ def test_the_last_known_leader_leads_even_with_lost_records(play: Begin) -> None
     assert run.broken() == {"leader_completeness", "candidate_completeness"}
 
 
-def test_balanced_recovery_asks_both_replicas(play: Begin) -> None:
+def test_balanced_recovery_queries_both_replicas(play: Begin) -> None:
     run = play(Kip966(max_unclean=2)).do(*BOTH_STOP, "unfence 1")
     assert run["partition_registration.leader"] is None
     assert "registration.fenced" in run.refused("recover_balanced 1")
@@ -240,7 +240,7 @@ def test_balanced_recovery_asks_both_replicas(play: Begin) -> None:
     assert run.do("recover_balanced 0").broken() == set()
 
 
-def test_recovery_that_asks_only_the_last_leader_elects_it(play: Begin) -> None:
+def test_recovery_that_queries_only_the_last_leader_elects_it(play: Begin) -> None:
     run = play(RemembersOne(max_unclean=2)).do(*BOTH_STOP)
     assert run.broken() == {"enough_last_known_leaders"}
     run.do("unfence 1", "recover_balanced 1")

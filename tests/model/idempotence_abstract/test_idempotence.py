@@ -51,7 +51,7 @@ def test_a_truncated_record_may_be_appended_again() -> None:
     assert state["end_offset", ()] == 2
 
 
-def test_an_unclean_election_loses_what_was_acknowledged() -> None:
+def test_an_unclean_election_loses_an_acknowledged_record() -> None:
     spec, clean = UncleanElection(), IdempotentProducer()
     acknowledged: tuple[Call, ...] = (FIRST, ("advance_high_watermark", 1), ("acknowledge", 0))
     assert refused(clean, run(clean, *acknowledged), "change_leader", 0)

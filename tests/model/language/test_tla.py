@@ -170,7 +170,7 @@ def test_words_that_proofs_cannot_use_have_tla_text() -> None:
     assert "First(Offset, LAMBDA s : EndOfAll(s), 0)" in TEXT
 
 
-def test_the_header_says_what_the_module_is_and_how_it_was_made() -> None:
+def test_the_header_names_the_spec_its_scope_and_the_command() -> None:
     made = module(find("replication", "kip-101").make({"replicas": 2}))
     for line in (
         "Spec     replication, variant kip-101",

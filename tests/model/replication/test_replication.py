@@ -151,7 +151,7 @@ def test_a_diverging_fetch_does_not_advance_the_high_watermark(play: Begin) -> N
     assert run["replica.high_watermark 1"] == 1
 
 
-def test_in_a_stable_cluster_everything_is_committed() -> None:
+def test_in_a_stable_cluster_every_record_is_committed() -> None:
     for cls in (Kip320, FetchDivergence):
         verdicts = decide(cls(**TWO))
         assert {n: d.verdict for n, d in verdicts.items()} == {"everything_is_committed": "holds"}

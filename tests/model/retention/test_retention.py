@@ -26,7 +26,7 @@ ALONE = ("shrink_isr 1", "advance_high_watermark 0")  # without the follower b1
 # ---- only what is committed
 
 
-def test_what_is_not_committed_is_not_deleted(play: Begin) -> None:
+def test_an_uncommitted_record_is_not_deleted(play: Begin) -> None:
     log = play(Retention()).do("produce 0 0")
     assert "high_watermark" in log.refused("expire 0")
     assert "high_watermark" in log.refused("delete_records 0 1")

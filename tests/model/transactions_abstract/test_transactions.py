@@ -92,7 +92,7 @@ def test_since_kip_1228_the_old_marker_is_refused() -> None:
 # ---- fencing, and what the coordinator refuses
 
 
-def test_a_new_instance_aborts_what_the_old_one_left_open() -> None:
+def test_a_new_instance_aborts_the_open_transaction_of_the_old_one() -> None:
     spec = Transactions()
     state = run(
         spec, *begun(FIRST), ("append", FIRST, T), ("fence", FIRST, 2), ("write_marker", FIRST, T)

@@ -124,7 +124,7 @@ def of_fenced(h: History) -> History:
 
 
 @pytest.mark.parametrize(("name", "silent", "more", "count"), UNITS, ids=[it[0] for it in UNITS])
-def test_what_could_show_the_anomaly_is_counted(
+def test_events_that_could_show_the_anomaly_are_counted(
     name: str, silent: str, more: str, count: int
 ) -> None:
     observed = BY_ID[name].observed

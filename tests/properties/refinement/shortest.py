@@ -15,9 +15,9 @@ HarnessT = TypeVar("HarnessT")
 
 
 def counterexample(replay: Replay[HarnessT]) -> Trace:
-    """Returns the shortest trace in which the replay's variant violates the claim that it breaks.
+    """Returns the shortest trace that violates the claim recorded for the replay's variant.
 
-    This is the claim of the replay, unless the replay has a claim of another spec.
+    The replay has the same claim, unless its claim belongs to another spec.
     """
     return _counterexample(replay.spec, replay.variant, replay.claim)
 

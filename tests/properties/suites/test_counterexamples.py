@@ -48,7 +48,7 @@ def test_the_comments_list_the_events_of_the_failure() -> None:
     assert places == sorted(places)
 
 
-def test_the_last_comment_names_the_broken_claim_and_what_shows_it() -> None:
+def test_the_last_comment_names_the_broken_claim_and_its_evidence() -> None:
     assert printed().endswith("# Broken: exactly_once_publish: v1 is at offsets 1, 3\n")
 
 

@@ -45,7 +45,7 @@ WINDOWS = [
 
 
 @pytest.mark.parametrize(("claim", "setting", "leaves"), WINDOWS)
-def test_a_death_between_two_writes_breaks_what_their_order_implies(
+def test_a_crash_between_two_writes_breaks_the_claim_that_their_order_implies(
     claim: str, setting: str, leaves: str | None
 ) -> None:
     breaches: list[str] = []

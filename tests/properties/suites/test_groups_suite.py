@@ -64,7 +64,7 @@ def test_every_setting_is_on_some_side() -> None:
     assert {side.setting for side in SUITE.sides} == set(SETTINGS)
 
 
-def test_a_judged_run_raises_what_it_shows() -> None:
+def test_a_judged_run_raises_its_violation() -> None:
     machine = GroupsMachine("by hand", judge=("one_owner",))
     machine.join()
     machine.join()

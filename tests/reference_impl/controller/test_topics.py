@@ -190,7 +190,7 @@ CHANGEABLE = [field.name for field in fields(AlterConfigs) if field.name not in 
 
 
 @given(st.lists(CHANGES, max_size=4))
-def test_only_given_settings_change_and_the_epochs_stay(
+def test_only_settings_in_the_request_change_and_the_epochs_stay(
     changes: list[dict[str, Any]],
 ) -> None:
     other = create_topic(known(), CreateTopic(topic="other"))[0]

@@ -59,7 +59,7 @@ def test_the_last_image_is_read_again(tmp_path: Path) -> None:
     assert ClusterMetadata.open(tmp_path / "metadata").image == replace(SECOND, version=9)
 
 
-def test_a_line_has_only_what_has_changed(tmp_path: Path) -> None:
+def test_a_line_has_only_the_changes(tmp_path: Path) -> None:
     kept(tmp_path / "metadata", FIRST, SECOND)
     _, line = (tmp_path / "metadata").read_text().splitlines()
     assert '"brokers"' not in line

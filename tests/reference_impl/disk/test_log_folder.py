@@ -129,7 +129,9 @@ def test_truncation_removes_later_segments_and_their_snapshots(written: Written)
     assert written.read().end_offset == 2
 
 
-def test_a_follower_that_starts_anew_has_one_empty_segment_at_its_offset(written: Written) -> None:
+def test_a_follower_that_truncates_fully_has_one_empty_segment_at_its_offset(
+    written: Written,
+) -> None:
     written.append()
     written.restart_at(41)
     assert files(written) == {"00000000000000000042.log": 0}

@@ -85,7 +85,7 @@ def test_the_bytes_of_stored_segments_are_freed(folder: Path) -> None:
     assert after < 2 * IN_MEMORY_BYTES
 
 
-def test_a_changed_log_is_written_beside_stored_segments(folder: Path) -> None:
+def test_a_changed_log_is_written_over_stored_segments(folder: Path) -> None:
     log = log_of(2 * IN_MEMORY + 3)
     log_folder.create(folder, log)
     smaller = with_stored_segments(log, folder)

@@ -47,7 +47,7 @@ ONE = [Record(value=b"one")]
 
 @settings(deadline=None)
 @given(record_lists, compressions, st.integers(0, 2**62))
-def test_decoding_gives_back_what_was_encoded(
+def test_decoding_returns_the_encoded_records(
     records: list[Record], compression: Compression, base_offset: int
 ) -> None:
     batch = encode(records, base_offset=Offset(base_offset), compression=compression)

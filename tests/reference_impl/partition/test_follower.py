@@ -156,7 +156,7 @@ def test_without_a_leader_nothing_is_fetched() -> None:
     assert follower.awaits is None
 
 
-def test_bug_truncate_to_high_watermark_forgets_what_was_replicated() -> None:
+def test_bug_truncate_to_high_watermark_loses_a_replicated_record() -> None:
     bugs = frozenset({Bug.TRUNCATE_TO_HIGH_WATERMARK})
     follower, effects = following(log_of(1, 1, high_watermark=1), bugs)
     assert follower.log.end_offset == 1

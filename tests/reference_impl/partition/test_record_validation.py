@@ -312,7 +312,7 @@ def test_a_topic_has_its_own_largest_batch() -> None:
 
 @settings(max_examples=300, deadline=None)
 @given(st.binary(max_size=40), st.integers(0, 3), st.sampled_from([0, 1, 2, 3, 4]))
-def test_what_is_accepted_can_be_decoded(records: bytes, count: int, codec: int) -> None:
+def test_an_accepted_batch_can_be_decoded(records: bytes, count: int, codec: int) -> None:
     """Whatever bytes replace the records of a batch, it is rejected or can be decoded later.
 
     Otherwise a batch that one client appends would break the broker when it compacts the log.
@@ -350,6 +350,6 @@ def test_a_scan_that_trusts_the_records_is_found(monkeypatch: pytest.MonkeyPatch
     trusting = RecordFacts(NOW_MS, lacks_keys=False, is_in_sequence=True)
     monkeypatch.setattr(record_validation, "scan", lambda *_: trusting)
     with pytest.raises(CorruptBatch):
-        test_what_is_accepted_can_be_decoded.hypothesis.inner_test(b"\x02", 1, 0)  # type: ignore[attr-defined]
+        test_an_accepted_batch_can_be_decoded.hypothesis.inner_test(b"\x02", 1, 0)  # type: ignore[attr-defined]
     wrong = with_offset_delta(2**31 - 1, "gzip")
     assert decode(appended(wrong)) != decode(encode([Record(value=b"v", timestamp_ms=NOW_MS)]))

@@ -43,7 +43,7 @@ def forever(app: Application) -> Program:
         yield Pause(10)
 
 
-def test_a_program_reads_what_it_sent() -> None:
+def test_a_program_reads_the_values_that_it_sent() -> None:
     cluster = Cluster()
     program = cluster.run_program(copies)
     assert cluster.run_until(lambda: cluster.is_over(program), 2_000)

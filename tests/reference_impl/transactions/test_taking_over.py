@@ -56,7 +56,7 @@ def test_a_decision_is_carried_out_after_a_failover(
 
 
 @pytest.mark.parametrize("state", [TxnState.ONGOING, *COMPLETED.values(), TxnState.EMPTY])
-def test_what_is_not_decided_or_already_complete_gets_no_marker(state: TxnState) -> None:
+def test_an_undecided_or_complete_transaction_gets_no_marker(state: TxnState) -> None:
     coordinator, effects = loaded(metadata(state, A))
     assert markers(effects) == []
     assert appended(effects) == []

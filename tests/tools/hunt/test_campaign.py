@@ -57,7 +57,7 @@ def raising(error: BaseException) -> Recorded:
         (raising(SystemFailed("node 2 died")), "failed", False, True),
     ],
 )
-def test_each_run_has_a_row_and_keeps_what_broke(
+def test_each_run_has_a_row_and_keeps_its_violations(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     run: Recorded,

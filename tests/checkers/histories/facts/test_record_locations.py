@@ -95,7 +95,7 @@ def test_a_pair_is_found_only_if_both_its_numbers_stand_in_one_pair(
 
 
 @given(seed=st.integers(0, 1 << 30), span=st.sampled_from([30, 2**62]))
-def test_pairs_that_share_a_number_with_others_are_told_apart(seed: int, span: int) -> None:
+def test_pairs_that_share_a_number_with_others_are_distinguished(seed: int, span: int) -> None:
     rng = np.random.default_rng(seed)
     numbers = rng.integers(-span, span, 40)
     some, asked = ([*map(tuple, rng.choice(numbers, (n, 2)).tolist())] for n in (400, 900))

@@ -112,7 +112,7 @@ def test_a_release_with_another_logger_does_not_log_its_flushes(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("said", ["+{}\n", "+{}\n-{}\n"])
-def test_the_watchdog_kills_what_still_runs_when_its_parent_has_ended(said: str) -> None:
+def test_the_watchdog_kills_the_running_processes_of_a_parent_that_has_ended(said: str) -> None:
     """The watchdog kills the listed processes, except those that are listed as ended.
 
     The process id of an ended process may belong to another process now.

@@ -142,7 +142,7 @@ def test_exactly_the_batches_that_end_before_the_cut_remain(
         ([flush(9, "other-0")], None, None),
     ],
 )
-def test_a_partition_is_flushed_as_far_as_kafka_says(
+def test_a_partition_is_flushed_up_to_the_offset_that_kafka_logs(
     tmp_path: Path, lines: list[str], checkpoint: int | None, flushed: int | None
 ) -> None:
     log = tmp_path / "flushes.log"

@@ -218,7 +218,7 @@ def test_a_session_that_began_elsewhere_is_not_known_until_a_full_fetch() -> Non
         (Match(api=Api.PRODUCE), None, True),
     ],
 )
-def test_a_rule_selects_by_contents_and_says_when_it_cannot(
+def test_a_rule_selects_by_contents_and_reports_when_it_cannot(
     match: Match, contents: Contents | None, selected: bool | None
 ) -> None:
     assert match.selects_contents(contents) is selected

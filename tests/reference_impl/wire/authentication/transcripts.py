@@ -54,7 +54,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Arbitrary bytes after their length; of the broker's answer only the length is recorded."""
+    """Arbitrary bytes after their length; only the length of the broker's answer is recorded."""
 
     data: bytes
 

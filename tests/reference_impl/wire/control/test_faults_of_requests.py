@@ -150,7 +150,7 @@ def test_a_client_retries_at_a_coordinator_that_is_loading(control: Control) -> 
     assert [one["acted"] for one in control.get("/faults")["faults"]] == [1, 1, 1]
 
 
-def test_a_topic_is_unknown_while_metadata_says_so(control: Control) -> None:
+def test_a_topic_is_unknown_while_metadata_responses_have_this_error(control: Control) -> None:
     topic = control.topic("hidden")
     when = {"api": "Metadata", "client_id": "hidden"}
     rule = control.fault(do="error", error="UNKNOWN_TOPIC_OR_PARTITION", when=when)

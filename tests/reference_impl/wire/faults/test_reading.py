@@ -99,7 +99,7 @@ def test_a_rule_with_every_field_is_read_and_written() -> None:
     assert document_of(rule) == EVERY_FIELD
 
 
-def test_a_split_names_the_controller_beside_brokers() -> None:
+def test_a_split_may_name_the_controller_and_brokers() -> None:
     fault = rule_of({"do": "split", "brokers": [1], "others": [2, "controller"]}).fault
     assert isinstance(fault, Split)
     assert fault.others == (2, "controller")

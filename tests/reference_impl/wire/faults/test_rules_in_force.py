@@ -119,7 +119,7 @@ def test_a_rule_that_follows_comes_into_force_when_the_first_acts() -> None:
     assert acted_on(rules, 9) == [2, 5]
 
 
-def test_a_removed_rule_acts_no_more_and_wakes_who_waits_for_its_end() -> None:
+def test_a_removed_rule_acts_no_more_and_its_held_requests_continue() -> None:
     async def waited() -> list[int]:
         rules = in_force({"do": "drop", "when": {}})
         (active,) = rules

@@ -39,7 +39,7 @@ def empty_names(count: int) -> bytes:
         ("0003000c0000000100000001", "ends 2 bytes too early|inside a field"),
     ],
 )
-def test_a_declared_size_is_at_most_what_is_left_of_the_frame(frame: str, complaint: str) -> None:
+def test_a_declared_size_is_at_most_the_rest_of_the_frame(frame: str, complaint: str) -> None:
     """A length or a count that exceeds the rest of the frame is refused, so the connection ends.
 
     Kafka: the `read` methods of the generated messages throw a RuntimeException,

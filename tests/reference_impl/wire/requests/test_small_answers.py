@@ -75,7 +75,7 @@ def fetched(connection: Connection, version: int, offset: int, **fields: Any) ->
         (4, "apache-kafka-java", ErrorCode.NONE),
     ],
 )
-def test_a_client_says_its_name_as_kip_511_requires(
+def test_a_client_needs_a_valid_name_as_kip_511_requires(
     cluster: Served, connect: Connect, version: int, name: str, error: ErrorCode
 ) -> None:
     """Since version 3, ApiVersions is rejected without a valid client name (KIP-511).

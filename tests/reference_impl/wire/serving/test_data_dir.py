@@ -98,9 +98,7 @@ def test_a_killed_broker_restarts_from_its_files(data: Path, connect: Connect) -
         assert "the log ends here, at offset 1" in note
 
 
-def test_a_power_loss_removes_what_was_not_flushed_from_the_files(
-    data: Path, connect: Connect
-) -> None:
+def test_a_power_loss_removes_unflushed_bytes_from_the_files(data: Path, connect: Connect) -> None:
     with cluster(data, connect) as (served, connection):
         create(connection, "t")
         produced(connection, b"a")

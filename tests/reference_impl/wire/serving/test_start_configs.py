@@ -68,7 +68,7 @@ def described(admin: AdminClient, kind: str, name: str) -> dict[str, str | None]
     return {one.name: one.value for one in future.result(10).values()}
 
 
-def test_a_broker_describes_what_it_was_started_with(admin: AdminClient) -> None:
+def test_a_broker_describes_the_settings_of_its_start(admin: AdminClient) -> None:
     assert described(admin, "BROKER", "1")[HEARTBEAT] == "123"
 
 

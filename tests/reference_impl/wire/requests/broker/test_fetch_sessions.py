@@ -300,7 +300,7 @@ def test_a_session_does_not_survive_its_broker(connect: Connect) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_session_returns_what_full_fetches_return(
+def test_a_session_returns_the_records_of_full_fetches(
     cluster: Served, connect: Connect, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     """A fetch session returns the same records as fetches of all partitions without a session."""
@@ -348,7 +348,7 @@ def test_a_forgotten_change_of_a_partition_is_noticed(
     """The comparison with full fetches fails if a session returns an old answer."""
     monkeypatch.setattr(fetches, "_unchanged", lambda broker, partition: partition.unchanged)
     with pytest.raises(AssertionError):
-        test_a_session_returns_what_full_fetches_return(cluster, connect, monkeypatch, 1)
+        test_a_session_returns_the_records_of_full_fetches(cluster, connect, monkeypatch, 1)
 
 
 def test_a_dead_connection_leaves_its_session_usable(

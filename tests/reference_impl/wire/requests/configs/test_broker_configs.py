@@ -113,7 +113,7 @@ def test_a_changed_default_applies_to_topics_without_the_setting_and_survives_a_
         until(lambda: of_topic(broker, "plain", "retention.ms") == ("604800000", DEFAULT))
 
 
-def test_defaults_change_what_the_broker_does(connect: Connect) -> None:
+def test_changed_defaults_take_effect_in_the_broker(connect: Connect) -> None:
     with serving(ServeOptions(brokers=1)) as served:
         broker = connect(served.bootstrap_servers)
         created(broker, "t")
@@ -165,7 +165,7 @@ def test_defaults_change_what_the_broker_does(connect: Connect) -> None:
         ("num.io.threads", "5", {}, ErrorCode.INVALID_CONFIG, "is not supported, only"),
     ],
 )
-def test_a_refused_change_has_the_error_of_kafka_or_names_what_is_supported(
+def test_a_refused_change_has_the_error_of_kafka_or_lists_the_supported_settings(
     name: str,
     value: str | None,
     options: dict[str, Any],

@@ -233,7 +233,7 @@ def test_a_topic_that_occurs_twice_in_a_request_is_not_created(broker: Connectio
     assert {one.name: one.error_code for one in results} == {"once": 0, "twins": INVALID}
 
 
-def test_metadata_creates_a_topic_where_the_option_says_so(connect: Connect) -> None:
+def test_metadata_creates_a_topic_if_the_option_is_on(connect: Connect) -> None:
     with serving(ServeOptions(brokers=1, auto_creates_topics=True)) as served:
         broker = connect(served.bootstrap_servers)
         refused = [{"name": "no"}]
