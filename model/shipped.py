@@ -55,6 +55,7 @@ WITHOUT_VERSION: Final[Mapping[str, tuple[tuple[InForce, str], ...]]] = {
     ),
     "quorum": ((kafka("0.8.0", "3.2"), "KRaft was no more than a preview"),),
     "quorum-abstract": ((kafka("0.8.0", "3.9"), "only the spec quorum has their rules"),),
+    "read-committed-abstract": ((kafka("0.8.0", "0.10.2"), "there were no transactions"),),
     "transactions": ((kafka("0.8.0", "0.10.2"), "there were no transactions"),),
     "idempotence": (
         (kafka("0.8.0", "0.10.2"), "there was no idempotent producer"),

@@ -32,6 +32,7 @@ SPECS: Final = (
     "transactions-abstract",
     "idempotence-abstract",
     "quorum-abstract",
+    "read-committed-abstract",
 )
 
 

@@ -411,4 +411,24 @@ STATE_MACHINES: Final[Mapping[str, tuple[StateMachine, ...]]] = {  # by the name
             ),
         ),
     ),
+    "read-committed-abstract": (
+        StateMachine(
+            of="a transaction in the leader's log",
+            means={
+                "ABSENT": "the log has no record of it",
+                "OPEN": "the log has a record of it, and no marker that ends it",
+                "UNREPLICATED": "a marker ended it, and is not below the high watermark",
+                "STABLE": "the marker that ended it is below the high watermark",
+            },
+            at=[{"transactions": 1, "offsets": 4}],
+            steps=(
+                ("ABSENT", "append_first", "OPEN"),
+                ("OPEN", "write_marker", "UNREPLICATED"),
+                ("OPEN", "change_leader", "ABSENT"),
+                ("UNREPLICATED", "advance_high_watermark", "STABLE"),
+                ("UNREPLICATED", "change_leader", "OPEN"),
+                ("UNREPLICATED", "change_leader", "ABSENT"),
+            ),
+        ),
+    ),
 }

@@ -92,6 +92,12 @@ PROVED: Final = (
         variant="snapshot-keeps-newest",
         expected={"at_most_once": VIOLATED},
     ),
+    Expectation(spec="read-committed-abstract", variant="restores-unreplicated"),
+    Expectation(
+        spec="read-committed-abstract",
+        variant="kafka-4.3",
+        expected={"stable_offset_never_goes_back": VIOLATED},
+    ),
 )
 
 SUITE: Final = "replication"

@@ -5,6 +5,7 @@
                                 ->  transactions-abstract  (`broker_transactions`)
     detailed replication        ->  the log that the transactions spec uses  (`committed_log`)
     detailed transactions       ->  transactions-abstract  (`rich_transactions`)
+                                ->  read-committed-abstract  (`rich_read_committed`)
     detailed idempotence        ->  idempotence-abstract with restarts  (`rich_idempotence`)
     detailed quorum             ->  quorum-abstract        (`rich_quorum`)
 

@@ -51,6 +51,7 @@ COUNTS = {
     "transactions-abstract": Counts(1_660, 5_579, 14, (6, 6, 9, 4)),
     "idempotence-abstract": Counts(4_816, 27_282, 11, (4, 2, 3)),
     "quorum-abstract": Counts(482_956, 4_907_905, 27, (13, 10)),
+    "read-committed-abstract": Counts(298_024, 1_858_888, 23, (3, 6, 5, 6)),
 }
 
 

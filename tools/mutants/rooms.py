@@ -70,6 +70,7 @@ _SPECS: Final = (
     "quorum",
     "reassignment",
     "quorum-abstract",
+    "read-committed-abstract",
 )
 _OF_SPECS: Final = (
     "actions.py",
@@ -83,6 +84,7 @@ _MAPPINGS: Final = (
     "broker_transactions.py",
     "committed_log.py",
     "rich_quorum.py",
+    "rich_read_committed.py",
     "rich_transactions.py",
     "transaction_numbers.py",
 )

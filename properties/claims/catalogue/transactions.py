@@ -55,6 +55,8 @@ TRANSACTIONS: Final = (
         in_force=kafka("0.11", LATEST),
         decided_by=(
             Decider("suite", "transactions"),
+            Decider("proof", "read-committed-abstract.only_committed_is_delivered"),
+            Decider("proof", "read-committed-abstract.stable_offset_stops_at_open"),
             Decider("model", "transactions.no_aborted_read"),
             Decider("model", "transactions.aborted_index_is_exact"),
             Decider("history", "open-transaction-read"),

@@ -111,6 +111,19 @@ NEEDED = [
     Needed(
         "quorum-abstract", "advance_high_watermark", "count", "leaders_have_committed_records", 10
     ),
+    Needed("read-committed-abstract", "commit", "aborted[x]", "nothing_committed_is_skipped", 7),
+    Needed("read-committed-abstract", "append_next", "written", "stable_offset_stops_at_open", 2),
+    Needed(
+        "read-committed-abstract", "write_marker", "committed[x]", "only_committed_is_delivered", 5
+    ),
+    Needed(
+        "read-committed-abstract",
+        "change_leader",
+        "<= end_offset",
+        "stable_offset_stops_at_open",
+        2,
+    ),
+    Needed("read-committed-abstract", "read", "forall", "nothing_committed_is_skipped", 6),
     Needed("transactions-abstract", "begin", "forall", "faithful", 7),
     Needed("transactions-abstract", "append", "seen_epoch", "no_hanging_transaction", 6),
 ]

@@ -228,6 +228,17 @@ def voters(state: State, ranges: Mapping[str, range]) -> Iterator[str]:
         )
 
 
+def transactions_of_log(state: State, ranges: Mapping[str, range]) -> Iterator[str]:
+    for x in ranges["Transaction"]:
+        own = Read(state, keys=(x,))
+        yield named(
+            ABSENT=not own["written"],
+            OPEN=not own["closed"],
+            UNREPLICATED=own["marker_offset"] >= state["high_watermark", ()],
+            STABLE=True,
+        )
+
+
 PROJECTIONS: dict[str, tuple[Projection, ...]] = {
     "replication": (replicas,),
     "election": (registered_replicas, brokers),
@@ -243,6 +254,7 @@ PROJECTIONS: dict[str, tuple[Projection, ...]] = {
     "transactions-abstract": (transactions,),
     "idempotence-abstract": (offsets_of_leader,),
     "quorum-abstract": (voters,),
+    "read-committed-abstract": (transactions_of_log,),
 }
 
 

@@ -79,6 +79,7 @@ def test_a_variable_that_names_a_lane_is_its_badge_and_the_rest_are_cards(pictur
         ("transactions-abstract", "Transaction", []),
         ("idempotence-abstract", "Producer", ["stamp"]),
         ("quorum-abstract", "Replica", ["replica.entry", "led.entry"]),
+        ("read-committed-abstract", "Transaction", ["delivered", "received", "record"]),
     ],
 )
 def test_every_spec_has_the_expected_lanes_and_logs(spec: str, lanes: str, logs: list[str]) -> None:
@@ -90,7 +91,7 @@ def test_every_spec_has_the_expected_lanes_and_logs(spec: str, lanes: str, logs:
 
 
 def test_the_table_of_lanes_has_every_spec() -> None:
-    assert len(SPECS) == 14
+    assert len(SPECS) == 15
 
 
 @pytest.mark.parametrize("name", SPECS)

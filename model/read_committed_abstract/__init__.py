@@ -1,0 +1,8 @@
+"""Reads at read_committed in a small spec, provable for any number of transactions and records."""
+
+from model.read_committed_abstract import bugs, versions
+from model.variants import variants_in
+
+VARIANTS = variants_in(versions, bugs)
+
+__all__ = ["VARIANTS"]

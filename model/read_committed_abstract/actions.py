@@ -1,0 +1,272 @@
+"""The actions of abstract reads at read_committed: clients, a coordinator, a leader, a reader.
+
+A leader appends records and markers. The reader receives what is below the last stable offset,
+except the records that the index of aborted transactions names.
+
+The table lists all actions (`Next` in TLA+). No action is fair, because only safety is proved.
+
+    client       begin
+    coordinator  commit, abort
+    leader       append_first, append_next, append_plain, write_marker, advance_high_watermark,
+                 change_leader, restart
+    reader       read
+"""
+
+from __future__ import annotations
+
+from model.language import (
+    Bool,
+    action,
+    all_of,
+    exists,
+    false,
+    forall,
+    implies,
+    ite,
+    true,
+    when,
+)
+from model.read_committed_abstract.state import (
+    AbstractReadCommittedState,
+    LogRecord,
+    Offset,
+    Producer,
+    Transaction,
+)
+
+
+class AbstractReadCommittedActions(AbstractReadCommittedState):
+    """The actions, with the rule that a restart keeps the transactions that are not replicated."""
+
+    # ---- the client and the coordinator
+
+    @action
+    def begin(s, x: Transaction, producer: Producer) -> None:
+        """A producer begins a transaction.
+
+        Kafka: TransactionManager.beginTransaction. Simplified: a producer may have begun several
+        transactions. In the explored scope, every claim also holds without one of its guards.
+        """
+        when(~s.begun[x], ~s.plain[x])
+        s.begun[x] = True
+        s.producer[x] = producer
+
+    @action
+    def commit(s, x: Transaction) -> None:
+        """The coordinator decides to commit a transaction.
+
+        Kafka: TransactionCoordinator.handleEndTransaction. Simplified: the decision is never lost.
+        Without the guard that the transaction is undecided, the claim
+        `nothing_committed_is_skipped` breaks in 7 steps.
+        """
+        when(s.begun[x], ~s.is_decided(x))
+        s.committed[x] = True
+
+    @action
+    def abort(s, x: Transaction) -> None:
+        """The coordinator decides to abort a transaction.
+
+        Kafka: TransactionCoordinator.handleEndTransaction and abortTimedOutTransactions.
+        Simplified: as for `commit`. Without the guard that the transaction is undecided, the claim
+        `nothing_committed_is_skipped` breaks in 7 steps.
+        """
+        when(s.begun[x], ~s.is_decided(x))
+        s.aborted[x] = True
+
+    # ---- the leader's log
+
+    def append(s, x: Transaction, is_marker: Bool, end: Offset) -> None:
+        """Appends a record or a marker; the log then ends at `end`."""
+        when(end.is_next_after(s.end_offset))
+        s.record[s.end_offset] = LogRecord(transaction=x, is_marker=is_marker)
+        s.end_offset = end
+
+    def has_open(s, producer: Producer) -> Bool:
+        return exists(s.is_open(y) & (s.producer[y] == producer) for y in Transaction)
+
+    @action
+    def append_first(s, x: Transaction, end: Offset) -> None:
+        """The leader appends the first record of a transaction, even after its decision.
+
+        Kafka: ProducerAppendInfo.append. Simplified: the guards stand for verification and for
+        epochs (`transactions-abstract`). Without the guard that the log has no record of the
+        transaction, the claim `stable_offset_stops_at_open` breaks in 6 steps.
+        """
+        when(s.begun[x], ~s.written[x], ~s.has_open(s.producer[x]))
+        s.written[x] = True
+        s.first_offset[x] = s.end_offset
+        s.append(x, false, end)
+
+    @action
+    def append_next(s, x: Transaction, end: Offset) -> None:
+        """The leader appends another record of an open transaction, even after its decision.
+
+        Kafka: ProducerAppendInfo.append. Simplified: no sequences. Without the guard that the
+        transaction is open, the claim `stable_offset_stops_at_open` breaks in 2 steps.
+        """
+        when(s.is_open(x))
+        s.append(x, false, end)
+
+    @action
+    def append_plain(s, x: Transaction, end: Offset) -> None:
+        """The leader appends a record outside of transactions.
+
+        Kafka: UnifiedLog.appendAsLeader. Simplified: it is never part of a producer's transaction.
+        Without the guard that the record is not of a transaction, the claim
+        `nothing_committed_is_skipped` breaks in 7 steps.
+        """
+        when(~s.begun[x], ~s.plain[x])
+        s.plain[x] = True
+        s.append(x, false, end)
+
+    def may_mark(s, x: Transaction) -> Bool:
+        """True if the leader accepts the marker: no other transaction of its producer is open.
+
+        Kafka compares producer epochs; that they suffice is proved in `transactions-abstract`.
+        Without this rule, the variant `late-markers` breaks the claim `only_committed_is_delivered`
+        in 7 steps.
+        """
+        return forall(
+            implies(s.is_open(y) & (s.producer[y] == s.producer[x]), x == y) for y in Transaction
+        )
+
+    @action
+    def write_marker(s, x: Transaction, end: Offset) -> None:
+        """The leader appends a marker, which ends the open transaction of its producer.
+
+        A marker may be repeated; without an open transaction it ends nothing. Kafka:
+        ProducerAppendInfo.appendEndTxnMarker, ProducerStateManager.completeTxn and
+        LogSegment.updateTxnIndex. Simplified: the outcome is the coordinator's decision. Without
+        the guard that the transaction is decided, the claim `only_committed_is_delivered` breaks in
+        5 steps.
+        """
+        when(s.is_decided(x), s.may_mark(x))
+        for y in Transaction:
+            ends = s.is_open(y) & (s.producer[y] == s.producer[x])
+            s.unreplicated[y] = s.unreplicated[y] | ends
+            s.listed[y] = s.listed[y] | ends & s.aborted[x]
+            s.closed[y] = s.closed[y] | ends
+            s.marker_offset[y] = ite(ends, s.end_offset, s.marker_offset[y])
+        s.append(x, true, end)
+
+    # ---- replication
+
+    @action
+    def advance_high_watermark(s, mark: Offset) -> None:
+        """The high watermark grows, and the leader forgets the transactions whose marker is below.
+
+        Kafka: ProducerStateManager.onHighWatermarkUpdated. Simplified: the spec has no followers.
+        Without the guard that the high watermark is at most the end of the log, the claim
+        `only_committed_is_delivered` breaks in 2 steps.
+        """
+        when(s.high_watermark < mark, mark <= s.end_offset)
+        s.high_watermark = mark
+        for x in Transaction:
+            s.unreplicated[x] = s.unreplicated[x] & (mark <= s.marker_offset[x])
+
+    def may_lead_with(s, end: Offset) -> Bool:
+        """True if a log that ends at `end` has every replicated record.
+
+        Without this rule, the variant `unclean-election` breaks the claim
+        `only_committed_is_delivered` in 4 steps.
+        """
+        return s.high_watermark <= end
+
+    @action
+    def change_leader(s, end: Offset) -> None:
+        """Another leader takes over, whose log ends at `end`: it may lack markers.
+
+        Kafka: Partition.makeLeader. Simplified: the new leader has its producer state and its index
+        from its own log, whole. Without the guard that the log does not grow, the claim
+        `stable_offset_stops_at_open` breaks in 2 steps.
+        """
+        when(s.may_lead_with(end), end <= s.end_offset)
+        s.end_offset = end
+        for x in Transaction:
+            is_closed = s.closed[x] & (s.marker_offset[x] < end)
+            s.written[x] = s.written[x] & (s.first_offset[x] < end)
+            s.closed[x] = is_closed
+            s.listed[x] = s.listed[x] & is_closed
+            s.unreplicated[x] = is_closed & (s.high_watermark <= s.marker_offset[x])
+
+    def is_restored(s, x: Transaction) -> Bool:
+        """True if a leader that restarts knows again that the marker is not replicated.
+
+        Without this rule, the variant `kafka-4.3` breaks the claim `stable_offset_never_goes_back`
+        in 8 steps.
+        """
+        return true
+
+    @action
+    def restart(s) -> None:
+        """The leader restarts cleanly, and leads again with the same log.
+
+        Kafka: ProducerStateManager.writeSnapshot and loadProducerEntry. Simplified: it has its high
+        watermark again. The action has no guard; the rule `is_restored` protects its claims.
+        """
+        for x in Transaction:
+            s.unreplicated[x] = s.unreplicated[x] & s.is_restored(x)
+
+    # ---- the reader
+
+    def is_replicated(s, o: Offset) -> Bool:
+        """True if the offset is below the high watermark.
+
+        Without this rule, the variant `ignores-high-watermark` breaks the claim
+        `only_committed_is_delivered` in 3 steps.
+        """
+        return o < s.high_watermark
+
+    def is_unstable(s, x: Transaction) -> Bool:
+        """True if the transaction is open, or the marker that ended it is not replicated.
+
+        If only open transactions count, the variant `stable-at-first-open` breaks the claim
+        `stable_offset_never_goes_back` in 7 steps.
+        """
+        return s.is_open(x) | s.unreplicated[x]
+
+    def is_stable(s, o: Offset) -> Bool:
+        """True if the offset is below the last stable offset.
+
+        Kafka: UnifiedLog.lastStableOffset. It is the least of the high watermark and of the first
+        offsets of all unstable transactions. If one later transaction suffices, the variant
+        `stable-at-last-open` breaks the claim `stable_offset_stops_at_open` in 5 steps.
+        """
+        return all_of(
+            s.is_replicated(o),
+            forall(implies(s.is_unstable(x), o < s.first_offset[x]) for x in Transaction),
+        )
+
+    def is_listed(s, x: Transaction, o: Offset) -> Bool:
+        """True if the aborted transactions of a fetch response have this one, and it is around `o`.
+
+        Kafka: TransactionIndex.collectAbortedTxns. Without transactions that began before the fetch
+        offset, the variant `lists-from-fetch-offset` breaks the claim `only_committed_is_delivered`
+        in 8 steps.
+        """
+        return all_of(s.listed[x], s.first_offset[x] <= o, o < s.marker_offset[x])
+
+    def is_dropped(s, o: Offset) -> Bool:
+        """True if the reader drops the record: its producer aborted a transaction around it.
+
+        Kafka: CompletedFetch.consumeAbortedTransactionsUpTo and isBatchAborted. Without this rule,
+        the variant `ignores-aborted-list` breaks the claim `only_committed_is_delivered` in 6
+        steps.
+        """
+        return s.is_transactional(o) & exists(
+            s.is_listed(x, o) & s.is_of(o, s.producer[x]) for x in Transaction
+        )
+
+    @action
+    def read(s, after: Offset) -> None:
+        """The reader receives the record at its position, unless it is a marker or dropped.
+
+        Kafka: CompletedFetch.nextFetchedRecord. Simplified: each fetch returns one record. Without
+        the guard that the position is below the last stable offset (`is_stable`), the claim
+        `nothing_committed_is_skipped` breaks in 6 steps.
+        """
+        at = s.position
+        when(after.is_next_after(at), s.is_stable(at))
+        s.delivered[at] = ~s.record[at].is_marker & ~s.is_dropped(at)
+        s.received[at] = s.record[at].transaction
+        s.position = after

@@ -1,0 +1,113 @@
+"""The state of abstract reads at read_committed: one partition, its coordinator, and one reader.
+
+The partition has one log, that of its present leader. For each transaction, the state has where its
+records begin in the log, and which marker closes it. The last stable offset is no variable: the
+leader derives it from the open transactions, and from those whose marker is not replicated.
+
+One reader stands for all, because a reader changes neither the log nor another reader.
+
+Source: KIP-98; ProducerStateManager.firstUnstableOffset, UnifiedLog.lastStableOffset and
+TransactionIndex.collectAbortedTxns of Kafka 4.3.
+Simplified: a batch is one record. A new leader's log is a prefix of its predecessor's, and the high
+watermark never goes back; in Kafka, that of a new leader may lag for a round of fetches. The
+coordinator never fails. No record is deleted. The reader begins at the least offset.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from model.language import Bool, Map, Ordered, Record, Scope, Set, Sort, Spec
+
+
+class Producer(Sort):
+    """A producer id."""
+
+
+class Transaction(Sort):
+    """One transaction of a producer, or one record outside of transactions."""
+
+
+class Offset(Ordered):
+    """A position in the log, or the end of the log."""
+
+
+class LogRecord(Record):
+    """A record of the log: a client's record, or a marker."""
+
+    transaction: Transaction
+    is_marker: Bool  # it commits or aborts, as the coordinator has decided its transaction
+
+
+class AbstractReadCommittedState(Spec):
+    """The variables of abstract reads at read_committed, and predicates over them."""
+
+    producers: Annotated[int, range(1, 10)] = 1
+    transactions: Annotated[int, range(1, 10)] = 2
+    offsets: Annotated[int, range(2, 10)] = 4
+
+    plain: Set[Transaction]  # it is no transaction, but one record outside of transactions
+
+    # the coordinator
+    begun: Set[Transaction]
+    producer: Map[Transaction, Producer]
+    committed: Set[Transaction]
+    aborted: Set[Transaction]
+
+    # the leader's log
+    record: Map[Offset, LogRecord]
+    end_offset: Offset
+    high_watermark: Offset
+
+    # what the leader derives from its log
+    written: Set[Transaction]  # the log has a record of it
+    first_offset: Map[Transaction, Offset]  # of its records
+    closed: Set[Transaction]  # a marker in the log ended it
+    marker_offset: Map[Transaction, Offset]  # of this marker
+    listed: Set[Transaction]  # it is in the index of aborted transactions
+
+    # what only the leader's memory has
+    unreplicated: Set[Transaction]  # closed by a marker that is not below the high watermark
+
+    # the reader
+    position: Offset
+    delivered: Set[Offset]
+    received: Map[Offset, Transaction]  # whose record it received at the offset
+
+    def scope(s) -> Scope:
+        return {
+            Producer: s.producers,
+            Transaction: s.transactions,
+            Offset: s.offsets,
+        }
+
+    def init(s, someone: Producer, some: Transaction) -> None:
+        for x in Transaction:
+            s.producer[x] = someone  # unused until x begins
+        for o in Offset:
+            s.record[o].transaction = some  # unused from the end offset on
+            s.received[o] = some  # unused until the record is delivered
+
+    # ---- predicates over the log
+
+    def has_data(s, o: Offset) -> Bool:
+        """True if the log has a client's record at the offset."""
+        return (o < s.end_offset) & ~s.record[o].is_marker
+
+    def is_of(s, o: Offset, producer: Producer) -> Bool:
+        return s.producer[s.record[o].transaction] == producer
+
+    def is_open(s, x: Transaction) -> Bool:
+        """True if the log has a record of the transaction, and no marker that ends it."""
+        return s.written[x] & ~s.closed[x]
+
+    def is_decided(s, x: Transaction) -> Bool:
+        return s.committed[x] | s.aborted[x]
+
+    def is_transactional(s, o: Offset) -> Bool:
+        """True if the log has a client's record of a transaction at the offset."""
+        return s.has_data(o) & ~s.plain[s.record[o].transaction]
+
+    def is_valid(s, x: Transaction) -> Bool:
+        """True if readers must receive its records: it is committed, or outside of transactions."""
+        return s.plain[x] | s.committed[x]

@@ -1,0 +1,42 @@
+"""The versions of abstract reads at read_committed: Kafka's rule for restarts, and a proposed one.
+
+Only a restart differs. The page docs/findings/last-stable-offset-goes-back.md has the run of
+`kafka-4.3` on real brokers.
+"""
+
+from __future__ import annotations
+
+from model.language import Bool, false
+from model.read_committed_abstract.claims import AbstractReadCommitted
+from model.read_committed_abstract.state import Transaction
+from model.releases import LATEST, kafka, unreleased
+from model.variants import version
+
+
+@version(
+    "restores-unreplicated",
+    in_force=unreleased("proposed: a snapshot of Kafka has the open transactions only"),
+    default=True,
+)
+class ReadCommitted(AbstractReadCommitted):
+    """Kafka 4.3 with the proposed rule: a leader that restarts knows which markers are not
+    replicated.
+    """
+
+
+@version(
+    "kafka-4.3",
+    breaks="stable_offset_never_goes_back",
+    steps=8,
+    in_force=kafka("0.11", LATEST, "reproduced on 4.3.0"),
+)
+class Kafka43(ReadCommitted):
+    """Kafka 4.3: a leader that restarts forgets which markers are not replicated.
+
+    A reader passes the transaction of such a marker. The next leader lacks the marker, so the last
+    stable offset goes back. The action restart breaks the lemma `memory_is_the_log`. No record is
+    delivered wrongly, because the coordinator writes the same marker again.
+    """
+
+    def is_restored(s, x: Transaction) -> Bool:
+        return false

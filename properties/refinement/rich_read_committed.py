@@ -1,0 +1,193 @@
+"""The spec `transactions` takes only steps of `read-committed-abstract`, seen from one partition.
+
+The spec `transactions` is the detailed (rich) one. It has no reader, but predicates: what a reader
+at read_committed receives, and where it stops. So the abstract reader reads as soon as it may.
+After each rich step, the abstract reader must have received exactly the records that the rich spec
+lets a reader receive, and must be unable to read on.
+
+The abstract log keeps records after it was truncated, and the rich one does not. So an abstract
+state cannot be computed from a rich state. `walk` explores both specs together, and reports each
+rich step whose abstract actions are not enabled, or lead to a state that does not match.
+
+Source: Lamport, Specifying Systems, chapter 5.8.
+Simplified: one partition; no record is outside of transactions, and no leader restarts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from model.language import terms as t
+from model.language.expressions import wrap
+from model.language.interpreter import Interpreter, State, Value
+from model.language.spec import Action
+from model.read_committed_abstract.versions import ReadCommitted
+from model.transactions.state import Offset, Outcome, TopicPartition
+from model.transactions.versions import Transactions
+from properties.refinement.behaviour import Call, as_int
+
+COMMIT: Final = Outcome.labels.index("COMMIT")
+ABORT: Final = Outcome.labels.index("ABORT")
+PARTITION: Final = 0
+AT: Final = t.Local(Offset.info, "o")
+IN: Final = t.Local(TopicPartition.info, "p")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Walk:
+    """The steps of an exploration of both specs.
+
+    `explained` counts the rich steps that each abstract action explains; `none` is a rich step
+    without one. `unexplained` counts the rich steps, by action, that no abstract action explains.
+    """
+
+    pairs: int
+    explained: Counter[str]
+    unexplained: Counter[str]
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """A version of `transactions`, and the abstract spec that should simulate it, at a scope."""
+
+    rich: Transactions
+
+    @cached_property
+    def abstract(self) -> ReadCommitted:
+        return ReadCommitted(
+            producers=self.rich.producer_ids + 1,
+            transactions=self.rich.transactions,
+            offsets=len(self._rich.elements(Offset.info)),
+        )
+
+    def walk(self) -> Walk:
+        """Explores both specs together, from their initial states."""
+        (start,) = self._rich.initial(self.rich)
+        abstract = self._interpreter.initial(self.abstract)[0]
+        explained, unexplained = Counter[str](), Counter[str]()
+        todo = [(start, abstract)]
+        seen = {(frozenset(start.items()), frozenset(abstract.items()))}
+        while todo:
+            before, mapped = todo.pop()
+            for action, _, after in self._rich.steps(self.rich, before):
+                calls = [*self.calls(before, after), *self.reads(mapped, after)]
+                reached = self._follow(mapped, calls)
+                if reached is None or not self.matches(after, reached):
+                    unexplained[action.name] += 1
+                    continue
+                explained.update({call.action for call in calls} or {"none"})
+                pair = frozenset(after.items()), frozenset(reached.items())
+                if pair not in seen:
+                    seen.add(pair)
+                    todo.append((after, reached))
+        return Walk(pairs=len(seen), explained=explained, unexplained=unexplained)
+
+    # ---- the mapping
+
+    def calls(self, before: State, after: State) -> Iterator[Call]:
+        """Yields the abstract actions of clients, coordinator and leader that a rich step is."""
+        for k in range(self.rich.transactions):
+            if _changed("owner", (k,), before, after):
+                yield Call("begin", (k, as_int(after["stamp.producer_id", (k,)])))
+            if _changed("decided", (k,), before, after):
+                yield Call("commit" if after["decided", (k,)] == COMMIT else "abort", (k,))
+        old, end = end_of(before), end_of(after)
+        if _changed("leader_epoch", (PARTITION,), before, after):
+            yield Call("change_leader", (end,))
+        elif old < end:
+            name = "write_marker" if is_marker(after, old) else "append_first"
+            yield Call(name, (transaction_of(after, old), end))
+        if _changed("log.high_watermark", (PARTITION,), before, after):
+            yield Call(
+                "advance_high_watermark", (as_int(after["log.high_watermark", (PARTITION,)]),)
+            )
+
+    def reads(self, abstract: State, after: State) -> Iterator[Call]:
+        """Yields the reads up to where the rich spec lets a reader read."""
+        position = as_int(abstract["position", ()])
+        yield from (Call("read", (o + 1,)) for o in range(position, self.read_end(after)))
+
+    def read_end(self, rich: State) -> int:
+        """Returns the rich spec's `read_committed_end` of the partition."""
+        return as_int(self._rich.value(self._end, rich, {IN.uid: PARTITION}))
+
+    def is_read(self, rich: State, offset: int) -> bool:
+        """True if the rich spec's `is_read_committed` is true of the offset."""
+        return self._rich.holds(self._read, rich, {IN.uid: PARTITION, AT.uid: offset})
+
+    def matches(self, rich: State, abstract: State) -> bool:
+        """True if both states have the same decisions, the same log, and the same reads.
+
+        The abstract reader must have no further record to read.
+        """
+        end, transactions = end_of(rich), range(self.rich.transactions)
+        log = [
+            (abstract["record.transaction", (o,)], abstract["record.is_marker", (o,)])
+            for o in range(end)
+        ]
+        position = as_int(abstract["position", ()])
+        further = self._interpreter.step(self._actions["read"], abstract, (position + 1,))
+        return (
+            abstract["end_offset", ()] == end
+            and abstract["high_watermark", ()] == rich["log.high_watermark", (PARTITION,)]
+            and log == [(transaction_of(rich, o), is_marker(rich, o)) for o in range(end)]
+            and [_decision(abstract, k) for k in transactions]
+            == [rich["decided", (k,)] for k in transactions]
+            and position == self.read_end(rich)
+            and all(abstract["delivered", (o,)] == self.is_read(rich, o) for o in range(position))
+            and further is None
+        )
+
+    def _follow(self, state: State, calls: list[Call]) -> State | None:
+        for call in calls:
+            reached = self._interpreter.step(self._actions[call.action], state, call.arguments)
+            if reached is None:
+                return None
+            state = reached
+        return state
+
+    @cached_property
+    def _rich(self) -> Interpreter:
+        return Interpreter.of(self.rich)
+
+    @cached_property
+    def _interpreter(self) -> Interpreter:
+        return Interpreter.of(self.abstract)
+
+    @cached_property
+    def _actions(self) -> Mapping[str, Action]:
+        return {action.name: action for action in self.abstract.actions}
+
+    @cached_property
+    def _end(self) -> t.Node:
+        return self.rich.read_committed_end(wrap(TopicPartition, IN)).node
+
+    @cached_property
+    def _read(self) -> t.Node:
+        return self.rich.is_read_committed(wrap(TopicPartition, IN), wrap(Offset, AT)).node
+
+
+def end_of(rich: State) -> int:
+    return as_int(rich["log.end_offset", (PARTITION,)])
+
+
+def transaction_of(rich: State, offset: int) -> int:
+    return as_int(rich["log.record.transaction", (PARTITION, offset)])
+
+
+def is_marker(rich: State, offset: int) -> bool:
+    return rich["log.record.outcome", (PARTITION, offset)] is not None
+
+
+def _decision(abstract: State, transaction: int) -> Value:
+    if abstract["committed", (transaction,)]:
+        return COMMIT
+    return ABORT if abstract["aborted", (transaction,)] else None
+
+
+def _changed(name: str, keys: tuple[int, ...], before: State, after: State) -> bool:
+    return before[name, keys] != after[name, keys]

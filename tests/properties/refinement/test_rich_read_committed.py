@@ -1,0 +1,60 @@
+"""Each step of the spec `transactions` is none or more steps of `read-committed-abstract`.
+
+Here `transactions` is called the rich spec, because it is more detailed than the abstract one.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from model.transactions.bugs import ReadsHighWatermarkTwice, StableAtFirstOpen
+from model.transactions.state import QUIET
+from model.transactions.versions import LaxMarkers, Transactions
+from model.variants import Constants
+from properties.refinement.rich_read_committed import Simulation
+
+CHANGES: Constants = {
+    **QUIET,
+    "replication_lags": True,
+    "leader_changes": 1,
+    "transactions": 1,
+}
+LATE: Constants = {**QUIET, "markers_late": True}
+
+
+def test_markers_that_are_lost_with_a_leader_refine_the_abstract_spec() -> None:
+    """The abstract reader receives what the rich spec lets a reader receive, and no more."""
+    walk = Simulation(Transactions(**CHANGES)).walk()
+    assert not walk.unexplained
+    assert (walk.pairs, walk.explained) == (
+        147,
+        {
+            "none": 98,
+            "begin": 2,
+            "append_first": 4,
+            "commit": 2,
+            "abort": 20,
+            "write_marker": 43,
+            "advance_high_watermark": 39,
+            "change_leader": 79,
+            "read": 22,
+        },
+    )
+
+
+def test_late_and_repeated_markers_refine_the_abstract_spec() -> None:
+    assert not Simulation(Transactions(**LATE)).walk().unexplained
+
+
+@pytest.mark.parametrize(
+    ("wrong", "constants", "at"),
+    [
+        (StableAtFirstOpen, CHANGES, {"advance_high_watermark", "write_marker"}),
+        (ReadsHighWatermarkTwice, CHANGES, {"look_again"}),
+        (LaxMarkers, LATE, {"write_late_marker"}),
+    ],
+)
+def test_bugs_take_unexplained_steps(
+    wrong: type[Transactions], constants: Constants, at: set[str]
+) -> None:
+    assert {*Simulation(wrong(**constants)).walk().unexplained} == at
