@@ -35,7 +35,7 @@ def test_a_path_that_the_other_variant_forbids_is_compared_before_the_step(ask: 
 
 
 def test_the_fields_in_which_two_states_differ_are_listed(ask: Ask) -> None:
-    # truncates to its high watermark in the one, to the end of the leader's epoch in the other
+    # one variant truncates to the high watermark, the other to the end of the leader's epoch
     found = compared(ask, "; ".join(STEPS), "kip-101")
     assert (found["step"], found["differs_from"]) == (8, 8)
     assert {"place": "log[b1].end_offset", "here": "0", "there": "1"} in found["differs"]

@@ -152,7 +152,7 @@ def write(folder: Path, *lines: Line) -> list[Path]:
     for k, (node, text) in enumerate(lines, 1):
         files.setdefault(node, []).append(f"{k}000000 {text}\n")
     for node, texts in files.items():
-        # UnifiedLog names no node: a line of another logger, which the table does not have, does
+        # lines of UnifiedLog name no node, so the file begins with a line of another logger
         thread = f"[kafka-{node}-raft-io-thread]"
         head = f"1 INFO RaftManager {thread} started\n"
         (folder / f"node-{node}.log").write_text("".join((head, *texts)))

@@ -37,3 +37,11 @@ def _counterexample(spec_name: str, name: str, claim: str) -> Trace:
 def actions_of(trace: Trace) -> list[Action]:
     """Returns the actions of a trace, each with its arguments."""
     return [(step.action, step.values) for step in trace]
+
+
+def replayed(replay: Replay[HarnessT]) -> tuple[Trace, HarnessT, HarnessT]:
+    """Returns the counterexample, and two harnesses after it: with the bug, and without the bug."""
+    trace = counterexample(replay)
+    actions = actions_of(trace)
+    with_bug, without = (replay.run(actions, defective=bug) for bug in (True, False))
+    return trace, with_bug, without

@@ -174,7 +174,7 @@ def test_segments_are_deleted_as_a_whole_and_the_snapshot_stays() -> None:
 
 def test_the_log_start_survives_a_crash_once_it_is_checkpointed() -> None:
     log = log_of([Shape(1, 0)] * 4)[0].with_high_watermark(Offset(4)).with_log_start(Offset(2))
-    # In the middle of a segment: until the checkpoint the records are there again.
+    # A log start inside a segment is lost in a crash unless it is in the checkpoint.
     assert log.after_process_crash().log_start == 0
     assert log.on_disk().after_process_crash().log_start == 2
     rolled = log_of([Shape(1, 0)] * (SEGMENT_BATCHES + 1))[0]

@@ -67,7 +67,7 @@ def test_a_fetch_response_is_appended_and_the_next_fetch_is_sent() -> None:
     assert (follower.log.end_offset, follower.log.high_watermark) == (3, 3)
     assert follower.producers == ProducerStates.of(follower.log.batches())
     assert fetches(effects) == [(3, 5, 2)]
-    # The follower's high watermark may go down: it is what the leader says.
+    # The follower's high watermark may decrease: it is copied from the response.
     follower, _ = on_fetched(follower, context(correlation=3), 2, answer(high_watermark=1))
     assert follower.log.high_watermark == 1
 
@@ -87,7 +87,7 @@ def test_a_follower_truncates_where_the_logs_diverge() -> None:
     assert (follower.log.end_offset, follower.log.high_watermark) == (3, 3)
     assert follower.producers == ProducerStates.of(follower.log.batches())
     assert fetches(effects) == [(3, 3, 2)]
-    # The leader's epoch 2 is not in this log: only what is below it can be common.
+    # The leader's epoch 2 is not in this log: only records of lower epochs can be common.
     parting = EpochEndOffset(leader_epoch=LeaderEpoch(2), end_offset=Offset(3))
     follower, _ = on_fetched(
         follower, context(correlation=3), 2, replace(answer(), diverging_epoch=parting)

@@ -180,7 +180,7 @@ def test_a_diverging_fetch_gets_the_epoch_and_is_not_recorded() -> None:
         leader_epoch=LeaderEpoch(2), end_offset=Offset(3)
     )
     assert after.in_sync == leader.in_sync
-    # Of leader epoch 2 it has more than the leader.
+    # The follower has more records of leader epoch 2 than the leader.
     _, effects = fetch(leader, context(), CLIENT, follower(2, 5, last_epoch=2))
     assert replies(effects) == [fetched]
     # An empty log has lost every leader epoch before its own.
@@ -269,7 +269,7 @@ def test_a_resent_proposal_keeps_the_broker_epochs_of_its_members() -> None:
     leader = leading(stored(1, high_watermark=1), state(isr=(1, 2)))
     leader, effects = fetch(leader, context(), CLIENT, follower(3, 1, last_epoch=4))
     proposed = [effect for effect in effects if isinstance(effect, Send)]
-    # Broker 3 lost its log with its machine, and fetches from the beginning in its next life.
+    # Broker 3 lost its log, and fetches from offset 0 after its restart.
     reborn = replace(follower(3, 0, last_epoch=-1), replica_epoch=BrokerEpoch(23))
     leader, _ = fetch(leader, context(5), CLIENT, reborn)
     leader, effects = on_lag_timer(leader, context(10))

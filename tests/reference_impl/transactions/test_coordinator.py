@@ -182,7 +182,7 @@ def test_an_overdue_transaction_is_aborted_and_its_producer_fenced(
     assert (cluster.unstable(A), cluster.committed(A)) == (0, [])
     assert state(cluster).state is TxnState.COMPLETE_ABORT
     assert client.send(A, "on", added=False) is ErrorCode.INVALID_PRODUCER_EPOCH
-    # In V2 the epoch before the abort's is that of a retry, and what is retried had another result.
+    # In V2 an end with the epoch before the abort is a retry, but of an abort, not of a commit.
     refusal = ErrorCode.PRODUCER_FENCED if version is V1 else ErrorCode.INVALID_TXN_STATE
     assert client.end(COMMIT).error is refusal
 

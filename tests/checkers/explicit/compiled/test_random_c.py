@@ -111,7 +111,7 @@ def test_random_formulas_about_steps_agree_with_the_interpreter(
             taken = [joined(state, after) for _, after in found if after != state]
             for k, formula in enumerate(formulas):
                 says = [interpreted(formula, step) for step in taken]
-                # where several answers fall together, the first of them that is not `true` counts
+                # of the answers for several steps, the first one that is not `true` counts
                 first_bad = next((answer for answer in says if answer is not True), True)
                 if "undefined" not in says or first_bad == "undefined":
                     assert judged_steps(library, f"c{k}", state) == first_bad

@@ -11,16 +11,14 @@ from properties.refinement.replays.classic_groups import (
 )
 from properties.refinement.replays.replay import Replay
 from reference_impl.node.bugs import NO_BUGS
-from tests.properties.refinement.shortest import actions_of, counterexample
+from tests.properties.refinement.shortest import replayed
 
 
 @pytest.mark.parametrize("replay", CLASSIC_GROUP_REPLAYS, ids=lambda replay: replay.variant)
 def test_a_counterexample_breaks_only_the_group_with_the_bug(
     replay: Replay[ClassicGroupHarness],
 ) -> None:
-    trace = counterexample(replay)
-    actions = actions_of(trace)
-    broken, sound = (replay.run(actions, defective=bug) for bug in (True, False))
+    trace, broken, sound = replayed(replay)
     assert not replay.holds(broken)
     assert replay.holds(sound)
     assert [sound.is_member(m) for m in (0, 1)] == [False, True]  # the new member stays

@@ -14,16 +14,16 @@ from properties.refinement.replays.consumer_groups import (
 )
 from properties.refinement.replays.replay import Replay
 from reference_impl.node.bugs import NO_BUGS, Bug
-from tests.properties.refinement.shortest import actions_of, counterexample
+from tests.properties.refinement.shortest import replayed
 
 
 @pytest.mark.parametrize("replay", GROUP_REPLAYS, ids=lambda replay: replay.variant)
 def test_a_counterexample_breaks_only_the_group_with_the_bug(
     replay: Replay[ConsumerGroupHarness],
 ) -> None:
-    actions = actions_of(counterexample(replay))
-    assert not replay.holds_after(actions, defective=True)
-    assert replay.holds_after(actions, defective=False)
+    _, broken, sound = replayed(replay)
+    assert not replay.holds(broken)
+    assert replay.holds(sound)
 
 
 def test_a_group_without_members_is_in_the_initial_state_of_the_spec() -> None:

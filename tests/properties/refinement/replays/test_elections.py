@@ -10,18 +10,16 @@ import pytest
 from properties.refinement.replays.elections import ELECTION_REPLAYS, ControllerHarness, cells
 from properties.refinement.replays.replay import Replay
 from reference_impl.node.bugs import NO_BUGS
-from tests.properties.refinement.shortest import actions_of, counterexample
+from tests.properties.refinement.shortest import replayed
 
 
 @pytest.mark.parametrize("replay", ELECTION_REPLAYS, ids=lambda replay: replay.variant)
 def test_a_counterexample_breaks_only_the_controller_with_the_bug(
     replay: Replay[ControllerHarness],
 ) -> None:
-    trace = counterexample(replay)
-    actions = actions_of(trace)
-    broken = replay.run(actions, defective=True)
+    trace, broken, sound = replayed(replay)
     assert not replay.holds(broken)
-    assert replay.holds(replay.run(actions, defective=False))
+    assert replay.holds(sound)
     # The cells read from the controller agree with the model, in the beginning and with the bug.
     assert cells(ControllerHarness.of(NO_BUGS)).items() <= trace[0].state.items()
     assert cells(broken).items() <= trace[-1].state.items()

@@ -7,18 +7,16 @@ import pytest
 from properties.refinement.replays.offsets import OFFSET_REPLAYS, OffsetHarness, cells
 from properties.refinement.replays.replay import Replay
 from reference_impl.node.bugs import NO_BUGS
-from tests.properties.refinement.shortest import actions_of, counterexample
+from tests.properties.refinement.shortest import replayed
 
 
 @pytest.mark.parametrize("replay", OFFSET_REPLAYS, ids=lambda replay: replay.variant)
 def test_a_counterexample_breaks_only_the_coordinator_with_the_bug(
     replay: Replay[OffsetHarness],
 ) -> None:
-    trace = counterexample(replay)
-    actions = actions_of(trace)
-    broken = replay.run(actions, defective=True)
+    trace, broken, sound = replayed(replay)
     assert not replay.holds(broken)
-    assert replay.holds_after(actions, defective=False)
+    assert replay.holds(sound)
     # The cells read from the coordinator agree with the model, in the beginning and with the bug.
     assert broken.before is not None
     first = OffsetHarness(bugs=NO_BUGS)

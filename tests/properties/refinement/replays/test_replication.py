@@ -6,16 +6,16 @@ import pytest
 
 from properties.refinement.replays.replay import Replay
 from properties.refinement.replays.replication import REPLAYS, ReplicationHarness
-from tests.properties.refinement.shortest import actions_of, counterexample
+from tests.properties.refinement.shortest import replayed
 
 
 @pytest.mark.parametrize("replay", REPLAYS, ids=lambda replay: replay.variant)
 def test_a_counterexample_breaks_only_the_broker_with_the_bug(
     replay: Replay[ReplicationHarness],
 ) -> None:
-    actions = actions_of(counterexample(replay))
-    assert not replay.holds_after(actions, defective=True)
-    assert replay.holds_after(actions, defective=False)
+    _, broken, sound = replayed(replay)
+    assert not replay.holds(broken)
+    assert replay.holds(sound)
 
 
 def test_an_action_without_an_effect_is_an_error() -> None:

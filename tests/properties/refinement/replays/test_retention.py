@@ -14,18 +14,16 @@ from properties.refinement.replays.retention import (
     spec_of,
 )
 from reference_impl.node.bugs import NO_BUGS
-from tests.properties.refinement.shortest import actions_of, counterexample
+from tests.properties.refinement.shortest import replayed
 
 
 @pytest.mark.parametrize("replay", RETENTION_REPLAYS, ids=lambda replay: replay.variant)
 def test_a_counterexample_breaks_only_the_replicas_with_the_bug(
     replay: Replay[RetentionHarness],
 ) -> None:
-    trace = counterexample(replay)
-    actions = actions_of(trace)
-    broken = replay.run(actions, defective=True)
+    trace, broken, sound = replayed(replay)
     assert not replay.holds(broken)
-    assert replay.holds(replay.run(actions, defective=False))
+    assert replay.holds(sound)
     # With the bug the replicas agree with the model, except for the cells of `SIMPLIFIED`.
     read = cells(broken)
     differs = {cell for cell, value in trace[-1].state.items() if read.get(cell, value) != value}

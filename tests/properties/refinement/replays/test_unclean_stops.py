@@ -7,16 +7,14 @@ import pytest
 from properties.refinement.replays.replay import Replay
 from properties.refinement.replays.replication import ReplicationHarness
 from properties.refinement.replays.unclean_stops import UNCLEAN_STOP_REPLAYS, cells, wait
-from tests.properties.refinement.shortest import actions_of, counterexample
+from tests.properties.refinement.shortest import replayed
 
 
 @pytest.mark.parametrize("replay", UNCLEAN_STOP_REPLAYS, ids=lambda replay: replay.variant)
 def test_a_counterexample_breaks_only_the_cluster_with_the_bug(
     replay: Replay[ReplicationHarness],
 ) -> None:
-    trace = counterexample(replay)
-    actions = actions_of(trace)
-    broken, sound = (replay.run(actions, defective=bug) for bug in (True, False))
+    trace, broken, sound = replayed(replay)
     assert not replay.holds(broken)
     assert cells(broken).items() <= trace[-1].state.items()
     assert replay.holds(sound)
