@@ -49,7 +49,7 @@ class StableAtFirstOpen(ReadCommitted):
     "stable-at-last-open",
     breaks="stable_offset_stops_at_open",
     steps=5,
-    at={"producers": 2},
+    at={"producers": 2, "offsets": 3},
     in_force=UNRELEASED,
 )
 class StableAtLastOpen(ReadCommitted):
