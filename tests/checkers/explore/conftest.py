@@ -28,7 +28,7 @@ def explorer() -> Iterator[Explorer]:
 
 @pytest.fixture
 def ask(explorer: Explorer) -> Ask:
-    """Returns a function: `ask("walk", path=...)` sends the API a request about `BUG`."""
+    """Returns a function: `ask("walk", path=...)` sends a request about the variant in `BUG`."""
 
     def asking(name: str, **request: Any) -> dict[str, Any]:
         return explorer.answer(name, {**BUG, **request})

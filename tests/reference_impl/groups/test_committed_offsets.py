@@ -201,7 +201,7 @@ def test_a_bug_commits_aborted_offsets_or_loses_committed_ones(
 def test_bug_generation_not_checked_accepts_the_offsets_of_a_zombie(
     start_cluster: StartCluster, bugs: Bugs, error: ErrorCode
 ) -> None:
-    """A member of an old generation commits offsets: an error, except with the seeded bug.
+    """A commit by a member of an old generation is rejected, except with the seeded bug.
 
     The seeded bug GENERATION_NOT_CHECKED accepts these offsets (KIP-447).
     """

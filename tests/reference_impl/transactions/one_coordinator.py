@@ -114,7 +114,7 @@ def replies(effects: Effects) -> list[Any]:
 def answers(
     coordinator: TransactionCoordinator, request: CoordinatorRequest, context: Context | None = None
 ) -> list[ErrorCode]:
-    """Returns the errors of the immediate responses to a request: none if a change is appended."""
+    """Returns the error codes of immediate responses; empty if a change must be appended first."""
     _, effects = coordinator.on_request(context or at(), CLIENT, request)
     assert bool(appended(effects)) != bool(replies(effects))
     return [response.error for response in replies(effects)]
